@@ -1,0 +1,116 @@
+/**
+ * A model continues a chain: it is given the prompt and everything decoded so far, and writes on until a stop string.
+ * It knows nothing of tools. A chat model answers messages and may call tools; judges, page summaries and the team's
+ * agents use it. One client may be both.
+ */
+import type { Message, ToolCall } from "./message.ts";
+import type { JsonSchema } from "./tool.ts";
+
+/** A decoding grammar in the dialects that servers understand. */
+export interface Grammar {
+  /** llama.cpp. */
+  gbnf: string;
+  /** xgrammar style, for vLLM and SGLang. */
+  ebnf: string;
+}
+
+export interface ContinueRequest {
+  /** System and user messages: constant over the chain. */
+  prompt: readonly Message[];
+  /** Everything decoded so far: model text and observations. Grows by appending only, so prefix caches hold. */
+  text: string;
+  /** The same as token ids, prompt included, for models that work on tokens. */
+  tokens?: readonly number[];
+  stop: readonly string[];
+  maxTokens: number;
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  seed?: number;
+  grammar?: Grammar;
+  /** Called per token by models that can mask: which token ids may come next (undefined = all). */
+  allowedTokens?: (sampled: readonly number[]) => readonly number[] | undefined;
+  /** The same for all calls of one chain: routes to the server or slot that holds its prefix. */
+  sessionKey?: string;
+  signal?: AbortSignal;
+}
+
+/** What a call cost, as the server says. */
+export interface CallUsage {
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens?: number;
+}
+
+export type ContinueEvent =
+  | { type: "delta"; text: string; tokens?: number[]; logprobs?: number[] }
+  | {
+      type: "end";
+      /** `stop`: a stop string (included in the text); `length`: maxTokens; `end`: the model ended its turn. */
+      finish: "stop" | "length" | "end";
+      usage: CallUsage;
+      /** Set when the request was rendered to tokens: prompt ids of the whole call. */
+      promptTokens?: number[];
+    };
+
+export interface ModelCapabilities {
+  /** Returns token ids and log-probabilities. */
+  tokens: boolean;
+  grammar: "none" | "server" | "masks";
+  contextWindow?: number;
+}
+
+/** Continues a chain. */
+export interface Model {
+  readonly name: string;
+  readonly capabilities: ModelCapabilities;
+  continue(request: ContinueRequest): AsyncIterable<ContinueEvent>;
+  /** Exact where the model has its tokenizer here; callers estimate otherwise. */
+  countTokens?(text: string): number;
+  /** Ids of plain text; special-token strings in it are never turned into special tokens. */
+  encodeText?(text: string): number[];
+  /** Ids of the prompt as the model's chat template renders it, up to where the model starts writing. */
+  encodePrompt?(prompt: readonly Message[]): number[];
+  close?(): Promise<void>;
+}
+
+export interface ChatTool {
+  name: string;
+  description: string;
+  parameters: JsonSchema;
+}
+
+export interface ChatRequest {
+  messages: readonly Message[];
+  tools?: readonly ChatTool[];
+  maxTokens?: number;
+  temperature?: number;
+  seed?: number;
+  /** Ask for one JSON object. */
+  json?: boolean;
+  signal?: AbortSignal;
+  onDelta?: (text: string) => void;
+}
+
+export interface ChatReply {
+  text: string;
+  reasoning?: string;
+  toolCalls: ToolCall[];
+  finish: "stop" | "length" | "tool_calls" | "other";
+  usage: CallUsage;
+  responseId?: string;
+}
+
+/** Answers messages, and may call tools. */
+export interface ChatModel {
+  readonly name: string;
+  chat(request: ChatRequest): Promise<ChatReply>;
+  countTokens?(text: string): number;
+}
+
+/** US dollars per million tokens. */
+export interface Price {
+  input: number;
+  output: number;
+  cachedInput?: number;
+}

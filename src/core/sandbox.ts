@@ -1,0 +1,46 @@
+/** A sandbox runs untrusted code: code, stdin and limits in; output and a verdict out. It always says how strong it is. */
+export interface SandboxLimits {
+  cpuMs: number;
+  wallMs: number;
+  memoryMb: number;
+  /** Of stdout and stderr each; the middle is cut out beyond that. */
+  outputCharacters: number;
+}
+
+export interface SandboxRequest {
+  language: "python" | "javascript";
+  code: string;
+  stdin?: string;
+  limits?: Partial<SandboxLimits>;
+  /** Same key, same warm child: state may be kept within one trajectory and never leaks into another. */
+  sessionKey?: string;
+  signal?: AbortSignal;
+}
+
+export type SandboxVerdict = "ok" | "failed" | "timeout" | "memory" | "crashed";
+
+export interface SandboxResult {
+  verdict: SandboxVerdict;
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+  ms: number;
+}
+
+/** What stands between hostile code and the machine. */
+export interface SandboxLevel {
+  /** `pyodide`, `bubblewrap`, `nsjail`, `remote`, `quickjs`. */
+  kind: string;
+  /** `strong`: separate kernel namespaces or a remote machine. `moderate`: language runtime plus process permissions. */
+  strength: "strong" | "moderate";
+  /** What it does not contain on this machine, in plain words. */
+  caveats: string[];
+}
+
+export interface Sandbox {
+  readonly level: SandboxLevel;
+  readonly languages: readonly SandboxRequest["language"][];
+  run(request: SandboxRequest): Promise<SandboxResult>;
+  endSession?(sessionKey: string): void;
+  close(): Promise<void>;
+}

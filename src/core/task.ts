@@ -1,0 +1,48 @@
+/**
+ * A task is a question, and what a right answer is. How an answer is checked is named by `kind`, so that the same task
+ * file serves the team, the chain, RL rewards and evaluation. Tests of a code task are data too.
+ */
+import { z } from "zod";
+
+/** Which grader decides: exact QA match, model judge, math equivalence, GAIA rules, program tests. */
+export const taskKinds = ["qa", "judge", "math", "gaia", "code"] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
+/** Tests of a program: by standard input and output, or by calling one function with JSON arguments. */
+export const codeTests = z.object({
+  /** Name of the function to call; absent means the program reads stdin and writes stdout. */
+  functionName: z.string().optional(),
+  /** stdin text, or for a function a JSON array of arguments (one JSON value per line is accepted too). */
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+  starterCode: z.string().optional(),
+  timeLimitMs: z.number().optional(),
+  memoryLimitMb: z.number().optional(),
+});
+export type CodeTests = z.infer<typeof codeTests>;
+
+export const taskSchema = z.object({
+  version: z.literal(1),
+  id: z.string().min(1),
+  question: z.string().min(1),
+  kind: z.enum(taskKinds),
+  /** Every accepted answer; empty when unknown (a task can be run without being graded). */
+  answers: z.array(z.string()).default([]),
+  tests: codeTests.optional(),
+  /** Group for per-family numbers and for balance: `hop2`, `algebra`, `GAIA`. */
+  family: z.string().optional(),
+  level: z.union([z.string(), z.number()]).optional(),
+  /** Files that come with the question (images, tables), as paths. */
+  files: z.array(z.string()).optional(),
+  /** Where it came from: dataset and split. */
+  source: z.string().optional(),
+  meta: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** A question, and what a right answer is. */
+export type Task = z.infer<typeof taskSchema>;
+
+/** Makes a task from the few fields that matter; the rest gets its defaults. */
+export function defineTask(task: Partial<Task> & Pick<Task, "id" | "question">): Task {
+  return { version: 1, kind: "qa", answers: [], ...task };
+}

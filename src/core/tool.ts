@@ -1,0 +1,68 @@
+/**
+ * A tool: name, description, input schema, `execute`. The shape is the AI SDK's, so a tool written for it is accepted as
+ * it is; the schema may be zod 4, any Standard Schema, or plain JSON Schema.
+ */
+import { z } from "zod";
+
+/** Plain JSON Schema, as far as tools use it. */
+export type JsonSchema = { type?: string; properties?: Record<string, JsonSchema>; required?: string[] } & Record<
+  string,
+  unknown
+>;
+
+/** The part of Standard Schema V1 that we call; zod 4 schemas have it too. */
+export interface StandardSchema<Input = unknown> {
+  readonly "~standard": {
+    readonly vendor: string;
+    validate(
+      value: unknown,
+    ):
+      | { value: Input; issues?: undefined }
+      | { issues: readonly { message: string; path?: readonly unknown[] }[] }
+      | Promise<{ value: Input; issues?: undefined } | { issues: readonly { message: string }[] }>;
+  };
+}
+
+export interface ToolContext {
+  signal: AbortSignal;
+  /** One per chain, so that a sandbox or a cache can belong to one trajectory. */
+  trajectoryId?: string;
+  taskId?: string;
+  /** The question and the newest thought, for tools that read with a goal (goal-directed page summaries). */
+  question?: string;
+  thought?: string;
+}
+
+/** Something a chain can do besides decoding. */
+export interface Tool<Input = any> {
+  name: string;
+  description: string;
+  inputSchema: StandardSchema<Input> | JsonSchema;
+  execute(input: Input, context: ToolContext): Promise<unknown> | unknown;
+  /** How long one call may take before it becomes an observation saying so. */
+  timeoutMs?: number;
+  /** Calls of this tool differ each time even with equal input, so a repeated call must run again. */
+  stateful?: boolean;
+}
+
+/** Defines a tool from a zod schema; the input type of `execute` follows from it. */
+export function defineTool<Schema extends z.ZodType>(definition: {
+  name: string;
+  description: string;
+  input: Schema;
+  run(input: z.output<Schema>, context: ToolContext): Promise<unknown> | unknown;
+  timeoutMs?: number;
+  stateful?: boolean;
+}): Tool<z.output<Schema>> {
+  const { name, description, input, run, timeoutMs, stateful } = definition;
+  return { name, description, inputSchema: input as never, execute: run, timeoutMs, stateful };
+}
+
+/** The input schema as JSON Schema, whatever it was written in. */
+export function toolJsonSchema(tool: Tool): JsonSchema {
+  const schema = tool.inputSchema;
+  if (schema instanceof z.ZodType) return z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
+  const standard = (schema as { "~standard"?: { jsonSchema?: { input(options: object): unknown } } })["~standard"];
+  if (standard?.jsonSchema) return standard.jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema;
+  return standard ? { type: "object" } : (schema as JsonSchema);
+}
