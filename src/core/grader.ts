@@ -9,8 +9,4 @@ export interface Grade {
   reason: string;
 }
 
-export type Grader = (
-  task: Task,
-  answer: string | null,
-  options?: { signal?: AbortSignal },
-) => Promise<Grade> | Grade;
+export type Grader = (task: Task, answer: string | null, options?: { signal?: AbortSignal }) => Promise<Grade> | Grade;

@@ -34,6 +34,7 @@ export interface ToolContext {
 }
 
 /** Something a chain can do besides decoding. */
+// biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of different inputs
 export interface Tool<Input = any> {
   name: string;
   description: string;
