@@ -1,0 +1,176 @@
+/**
+ * The shape of a decoder: everything that decides which tensors exist and how they are combined. Two architectures are
+ * spoken, Qwen2 and Llama, and both are the same function here: RMSNorm, rotary positions, grouped-query attention,
+ * SwiGLU. Qwen2 adds a bias to the query, key and value projections.
+ */
+import * as z from "zod";
+import { CoaError } from "../../../core/errors.ts";
+
+/** Which tensors a decoder has and how they are combined. */
+export interface ModelConfig {
+  architecture: "qwen2" | "llama";
+  vocabularySize: number;
+  hiddenSize: number;
+  layers: number;
+  heads: number;
+  /** Key and value heads; each serves `heads / kvHeads` query heads. */
+  kvHeads: number;
+  headSize: number;
+  intermediateSize: number;
+  ropeTheta: number;
+  rmsEpsilon: number;
+  /** The output projection is the embedding matrix. */
+  tieEmbeddings: boolean;
+  /** Query, key and value projections carry a bias (Qwen2 does, Llama does not). */
+  qkvBias: boolean;
+  maxContext: number;
+}
+
+/** The sizes a new model is described with; the rest follows. */
+export interface ModelSize {
+  architecture?: ModelConfig["architecture"];
+  vocabularySize: number;
+  hiddenSize: number;
+  layers: number;
+  heads: number;
+  kvHeads?: number;
+  headSize?: number;
+  intermediateSize?: number;
+  ropeTheta?: number;
+  rmsEpsilon?: number;
+  tieEmbeddings?: boolean;
+  maxContext?: number;
+}
+
+/** Fills in what a size leaves open: head size, 8/3 SwiGLU width rounded up to 32, tied embeddings, theta 1e6. */
+export function modelConfig(size: ModelSize): ModelConfig {
+  const architecture = size.architecture ?? "qwen2";
+  return checkConfig({
+    architecture,
+    vocabularySize: size.vocabularySize,
+    hiddenSize: size.hiddenSize,
+    layers: size.layers,
+    heads: size.heads,
+    kvHeads: size.kvHeads ?? size.heads,
+    headSize: size.headSize ?? Math.floor(size.hiddenSize / size.heads),
+    intermediateSize: size.intermediateSize ?? Math.ceil((size.hiddenSize * 8) / 3 / 32) * 32,
+    ropeTheta: size.ropeTheta ?? 1_000_000,
+    rmsEpsilon: size.rmsEpsilon ?? 1e-6,
+    tieEmbeddings: size.tieEmbeddings ?? true,
+    qkvBias: architecture === "qwen2",
+    maxContext: size.maxContext ?? 2048,
+  });
+}
+
+/** Returns the config when its numbers fit together, and says which do not otherwise. */
+export function checkConfig(config: ModelConfig): ModelConfig {
+  const whole = [
+    "vocabularySize",
+    "hiddenSize",
+    "layers",
+    "heads",
+    "kvHeads",
+    "headSize",
+    "intermediateSize",
+    "maxContext",
+  ] as const;
+  for (const key of whole) {
+    if (!Number.isInteger(config[key]) || config[key] < 1) {
+      throw new CoaError("format", `model config: ${key} is ${config[key]}; it must be a whole number above 0`);
+    }
+  }
+  if (config.heads % config.kvHeads !== 0) {
+    throw new CoaError(
+      "format",
+      `model config: ${config.heads} heads can't share ${config.kvHeads} key-value heads evenly`,
+    );
+  }
+  if (config.headSize % 2 !== 0) {
+    throw new CoaError("format", `model config: head size ${config.headSize} is odd; rotary positions need pairs`);
+  }
+  return config;
+}
+
+const count = z.number().int().positive();
+const huggingFaceSchema = z.looseObject({
+  model_type: z.string(),
+  vocab_size: count,
+  hidden_size: count,
+  num_hidden_layers: count,
+  num_attention_heads: count,
+  num_key_value_heads: count.nullish(),
+  head_dim: count.nullish(),
+  intermediate_size: count,
+  rope_theta: z.number().positive().nullish(),
+  rope_parameters: z
+    .looseObject({ rope_theta: z.number().positive().nullish(), rope_type: z.string().nullish() })
+    .nullish(),
+  rope_scaling: z.looseObject({ rope_type: z.string().nullish(), type: z.string().nullish() }).nullish(),
+  rms_norm_eps: z.number().positive().nullish(),
+  tie_word_embeddings: z.boolean().nullish(),
+  max_position_embeddings: count.nullish(),
+  hidden_act: z.string().nullish(),
+  attention_bias: z.boolean().nullish(),
+  mlp_bias: z.boolean().nullish(),
+  use_sliding_window: z.boolean().nullish(),
+});
+
+/** Reads a Hugging Face `config.json`; `source` names the file in error messages. */
+export function configFromHuggingFace(value: unknown, source = "config.json"): ModelConfig {
+  const parsed = huggingFaceSchema.safeParse(value);
+  if (!parsed.success) {
+    throw new CoaError("format", `${source} is not a decoder's config: ${z.prettifyError(parsed.error)}`);
+  }
+  const json = parsed.data;
+  const refuse = (what: string): never => {
+    throw new CoaError("format", `${source}: ${what} is not supported; use a Qwen2 or Llama model without it`);
+  };
+  if (json.model_type !== "qwen2" && json.model_type !== "llama") refuse(`model_type "${json.model_type}"`);
+  const architecture = json.model_type as ModelConfig["architecture"];
+  const ropeType =
+    json.rope_parameters?.rope_type ?? json.rope_scaling?.rope_type ?? json.rope_scaling?.type ?? "default";
+  if (ropeType !== "default") refuse(`rope type "${ropeType}"`);
+  if ((json.hidden_act ?? "silu") !== "silu") refuse(`hidden_act "${json.hidden_act}"`);
+  if (architecture === "llama" && json.attention_bias)
+    refuse("attention_bias in Llama (it also biases the output projection)");
+  if (json.mlp_bias) refuse("mlp_bias");
+  if (json.use_sliding_window) refuse("use_sliding_window");
+  return checkConfig({
+    architecture,
+    vocabularySize: json.vocab_size,
+    hiddenSize: json.hidden_size,
+    layers: json.num_hidden_layers,
+    heads: json.num_attention_heads,
+    kvHeads: json.num_key_value_heads ?? json.num_attention_heads,
+    headSize: json.head_dim ?? Math.floor(json.hidden_size / json.num_attention_heads),
+    intermediateSize: json.intermediate_size,
+    ropeTheta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 10_000,
+    rmsEpsilon: json.rms_norm_eps ?? 1e-6,
+    tieEmbeddings: json.tie_word_embeddings ?? false,
+    qkvBias: architecture === "qwen2",
+    maxContext: json.max_position_embeddings ?? 2048,
+  });
+}
+
+/** Writes the config as a Hugging Face `config.json` value. */
+export function configToHuggingFace(config: ModelConfig): Record<string, unknown> {
+  return {
+    architectures: [config.architecture === "qwen2" ? "Qwen2ForCausalLM" : "LlamaForCausalLM"],
+    model_type: config.architecture,
+    vocab_size: config.vocabularySize,
+    hidden_size: config.hiddenSize,
+    num_hidden_layers: config.layers,
+    num_attention_heads: config.heads,
+    num_key_value_heads: config.kvHeads,
+    head_dim: config.headSize,
+    intermediate_size: config.intermediateSize,
+    hidden_act: "silu",
+    rope_theta: config.ropeTheta,
+    rms_norm_eps: config.rmsEpsilon,
+    tie_word_embeddings: config.tieEmbeddings,
+    max_position_embeddings: config.maxContext,
+    ...(config.architecture === "llama" ? { attention_bias: false, mlp_bias: false } : { use_sliding_window: false }),
+    torch_dtype: "float32",
+    use_cache: true,
+  };
+}
