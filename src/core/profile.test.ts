@@ -96,7 +96,7 @@ describe("profile", () => {
       tool("1"),
     );
     assert.deepEqual(rules(segments, parallel), []);
-    assert.deepEqual(rules(segments, multiProfile), ["observation-missing", "observation-misplaced"]);
+    assert.deepEqual(rules(segments, multiProfile), ["observation-missing"]);
   });
 
   it("stops at tool calls and at the answer", () => {

@@ -165,7 +165,8 @@ export function allowedNext(profile: Profile, state: ChainState): string[] {
 /** The state after one more segment. Never refuses: what was written was written; the validator says what was wrong. */
 export function advance(profile: Profile, state: ChainState, segment: { tag: string; text: string }): ChainState {
   const { tag, text } = segment;
-  if (tag === profile.think) return { ...state, thought: true };
+  // Going on without the observation gives it up, so that one omission is one violation.
+  if (tag === profile.think) return { ...state, thought: true, openCalls: 0 };
   if (tag === profile.observation) {
     return state.openCalls > 0 ? { ...state, openCalls: state.openCalls - 1, thought: false } : state;
   }
