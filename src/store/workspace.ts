@@ -1,0 +1,34 @@
+/** The `.coa/` folder: where every stage keeps what it made. Runs, datasets, models and evaluations each have their place. */
+import { mkdir, statfs, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+export interface Workspace {
+  readonly root: string;
+  /** A path inside the workspace. */
+  path(...parts: string[]): string;
+  /** The same, with the folder made. */
+  folder(...parts: string[]): Promise<string>;
+  freeBytes(): Promise<number>;
+}
+
+/** Opens (and makes) a workspace; `COA_HOME` or the argument overrides `./.coa`. */
+export async function openWorkspace(root = process.env["COA_HOME"] ?? ".coa"): Promise<Workspace> {
+  const absolute = resolve(root);
+  await mkdir(absolute, { recursive: true });
+  // A workspace is never part of anyone's repository.
+  await writeFile(join(absolute, ".gitignore"), "*\n", { flag: "wx" }).catch(() => {});
+  const path = (...parts: string[]) => join(absolute, ...parts);
+  return {
+    root: absolute,
+    path,
+    async folder(...parts) {
+      const folder = path(...parts);
+      await mkdir(folder, { recursive: true });
+      return folder;
+    },
+    async freeBytes() {
+      const { bavail, bsize } = await statfs(absolute);
+      return bavail * bsize;
+    },
+  };
+}
