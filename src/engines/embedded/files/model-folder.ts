@@ -1,0 +1,195 @@
+/**
+ * A model on disk is a Hugging Face folder: `config.json`, weights in one or several safetensors files,
+ * `generation_config.json`, and the tokenizer's files. transformers, vLLM and llama.cpp's converter read the same
+ * folder. We read the config and the weights; the other files travel along untouched.
+ */
+import { copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CoaError, messageOf } from "../../../core/errors.ts";
+import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
+import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
+import { currentFolder, replaceFolder } from "./replace-folder.ts";
+import { readSafetensors, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
+
+const configFile = "config.json";
+const generationFile = "generation_config.json";
+const weightsFile = "model.safetensors";
+const indexFile = "model.safetensors.index.json";
+
+/** The files beside weights and config that belong to a model and are copied through as they are. */
+const companionFiles = new Set([
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "tokenizer.model",
+  "special_tokens_map.json",
+  "added_tokens.json",
+  "vocab.json",
+  "merges.txt",
+  "chat_template.jinja",
+  "chat_template.json",
+]);
+
+export interface LoadedModel {
+  config: ModelConfig;
+  parameters: ParameterSet;
+  /** Sampling defaults and end-of-sequence ids, as the file has them. */
+  generationConfig: Record<string, unknown>;
+  /** The folder that was read, which may be the one an interrupted save put aside. */
+  folder: string;
+}
+
+/** Reads the config alone. */
+export async function loadModelConfig(folder: string): Promise<ModelConfig> {
+  const path = join(await currentFolder(folder), configFile);
+  return configFromHuggingFace(await readJson(path, "a model folder has one; is this one?"), path);
+}
+
+/** Reads a model folder and checks every tensor against the config. */
+export async function loadModelFolder(folder: string): Promise<LoadedModel> {
+  const source = await currentFolder(folder);
+  const config = await loadModelConfig(source);
+  const parameters = await readWeights(source, config);
+  checkParameters(config, parameters, source);
+  const generationPath = join(source, generationFile);
+  const generationConfig = (await isFile(generationPath))
+    ? ((await readJson(generationPath, "")) as Record<string, unknown>)
+    : {};
+  return { config, parameters, generationConfig, folder: source };
+}
+
+async function readWeights(folder: string, config: ModelConfig): Promise<ParameterSet> {
+  const wanted = new Set(parameterShapes(config).keys());
+  const parameters: ParameterSet = new Map();
+  for (const [file, names] of await weightFiles(folder)) {
+    const { tensors } = await readSafetensors(join(folder, file));
+    for (const name of names ?? []) {
+      if (!tensors.has(name))
+        throw new CoaError(
+          "format",
+          `${join(folder, indexFile)} says tensor ${name} is in ${file}, but it isn't there`,
+        );
+    }
+    for (const [name, tensor] of tensors) {
+      // A tied model's file may repeat the embedding as its head, and old Llama files carry rotary tables.
+      if (!wanted.has(name) && (name === headName || name.endsWith("rotary_emb.inv_freq"))) continue;
+      if (parameters.has(name))
+        throw new CoaError("format", `tensor ${name} is in two files of ${folder}, again in ${file}`);
+      parameters.set(name, tensor);
+    }
+  }
+  return parameters;
+}
+
+/** The weight files of a folder; with an index, also the names each must hold. */
+async function weightFiles(folder: string): Promise<Map<string, string[] | undefined>> {
+  if (await isFile(join(folder, weightsFile))) return new Map([[weightsFile, undefined]]);
+  const indexPath = join(folder, indexFile);
+  if (!(await isFile(indexPath)))
+    throw new CoaError(
+      "storage",
+      `no ${weightsFile} and no ${indexFile} in ${folder}; other weight formats are not read here`,
+    );
+  const index = (await readJson(indexPath, "")) as { weight_map?: Record<string, string> };
+  if (!index.weight_map || typeof index.weight_map !== "object")
+    throw new CoaError("format", `${indexPath} has no weight_map`);
+  const files = new Map<string, string[]>();
+  for (const [name, file] of Object.entries(index.weight_map)) {
+    if (typeof file !== "string" || file.includes("/") || file.includes("\\"))
+      throw new CoaError("format", `${indexPath} places tensor ${name} outside its folder: ${file}`);
+    files.set(file, [...(files.get(file) ?? []), name]);
+  }
+  return files;
+}
+
+export interface SaveModelOptions {
+  /** How the numbers are stored; default f32. */
+  type?: TensorType;
+  generationConfig?: Record<string, unknown>;
+  /** Copies tokenizer and template files from this folder. */
+  companionsFrom?: string;
+  /** Further files, by name, for example a tokenizer's `save`. */
+  writeMore?: (folder: string) => Promise<void>;
+  /** Splits the weights into several files of at most this size. */
+  maxShardBytes?: number;
+}
+
+/** Writes a model folder that transformers, vLLM and we read; the old one stays until the new one is whole. */
+export async function saveModelFolder(
+  folder: string,
+  model: { config: ModelConfig; parameters: ParameterSet },
+  options: SaveModelOptions = {},
+): Promise<void> {
+  checkParameters(model.config, model.parameters, `the model to be written to ${folder}`);
+  const type = options.type ?? "f32";
+  const torchType = { f32: "float32", f16: "float16", bf16: "bfloat16" }[type];
+  const companions = options.companionsFrom ? await companionsOf(options.companionsFrom) : [];
+  await replaceFolder(folder, async (temporary) => {
+    for (const name of companions) await copyFile(join(options.companionsFrom!, name), join(temporary, name));
+    await options.writeMore?.(temporary);
+    await writeJson(join(temporary, configFile), { ...configToHuggingFace(model.config), torch_dtype: torchType });
+    if (options.generationConfig) await writeJson(join(temporary, generationFile), options.generationConfig);
+    await writeWeights(temporary, model.parameters, type, options.maxShardBytes ?? Number.POSITIVE_INFINITY);
+  });
+}
+
+async function writeWeights(
+  folder: string,
+  parameters: ParameterSet,
+  type: TensorType,
+  maxBytes: number,
+): Promise<void> {
+  const shards: Map<string, Tensor>[] = [new Map()];
+  const width = type === "f32" ? 4 : 2;
+  let bytes = 0;
+  for (const [name, tensor] of parameters) {
+    const size = tensor.data.length * width;
+    if (bytes + size > maxBytes && shards.at(-1)!.size > 0) {
+      shards.push(new Map());
+      bytes = 0;
+    }
+    shards.at(-1)!.set(name, tensor);
+    bytes += size;
+  }
+  if (shards.length === 1) return writeSafetensors(join(folder, weightsFile), shards[0]!, { type });
+  const weightMap: Record<string, string> = {};
+  let total = 0;
+  for (const [index, shard] of shards.entries()) {
+    const number = (value: number) => String(value).padStart(5, "0");
+    const file = `model-${number(index + 1)}-of-${number(shards.length)}.safetensors`;
+    await writeSafetensors(join(folder, file), shard, { type });
+    for (const [name, tensor] of shard) {
+      weightMap[name] = file;
+      total += tensor.data.length * width;
+    }
+  }
+  await writeJson(join(folder, indexFile), { metadata: { total_size: total }, weight_map: weightMap });
+}
+
+async function companionsOf(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => companionFiles.has(name));
+}
+
+/** Reads a JSON file; `hint` ends the message when it isn't there. */
+export async function readJson(path: string, hint: string): Promise<unknown> {
+  const text = await readFile(path, "utf8").catch((error) => {
+    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}${hint ? ` (${hint})` : ""}`, {
+      cause: error,
+    });
+  });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  await writeFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}

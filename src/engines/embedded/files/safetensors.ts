@@ -1,0 +1,170 @@
+/**
+ * A safetensors file is a length, a JSON header (name -> type, shape, byte range), and raw little-endian numbers. What is
+ * read becomes 32-bit floats whatever it was stored as; what is written is stored as asked. The header is checked
+ * against the file before a number is read, so a truncated download says which tensor is missing bytes, and nothing is
+ * allocated for a range that is not there.
+ */
+import { type FileHandle, open } from "node:fs/promises";
+import { CoaError, messageOf } from "../../../core/errors.ts";
+import { narrow, toBfloat16Bits, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
+import { writeAll, writeFileAtomically } from "./write-file-atomically.ts";
+
+/** How the numbers of a tensor are stored. */
+export type TensorType = "f32" | "f16" | "bf16";
+
+export interface Tensor {
+  shape: number[];
+  data: Float32Array;
+}
+
+const bytesPerNumber: Record<string, number> = { F32: 4, F16: 2, BF16: 2, F64: 8 };
+const maxHeaderBytes = 100_000_000;
+
+/** Where one tensor lies in its file. */
+export interface TensorEntry {
+  dtype: string;
+  shape: number[];
+  /** Absolute byte range in the file. */
+  start: number;
+  end: number;
+}
+
+export interface SafetensorsHeader {
+  tensors: Map<string, TensorEntry>;
+  metadata: Record<string, string>;
+}
+
+/** Reads the header alone: names, types and shapes, checked against the file's size. */
+export async function readSafetensorsHeader(path: string): Promise<SafetensorsHeader> {
+  const file = await openFile(path);
+  try {
+    return await headerOf(file, path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the named tensors (all of them when `names` is absent) as 32-bit floats. */
+export async function readSafetensors(
+  path: string,
+  names?: ReadonlySet<string>,
+): Promise<{ tensors: Map<string, Tensor>; metadata: Record<string, string> }> {
+  const file = await openFile(path);
+  try {
+    const header = await headerOf(file, path);
+    const tensors = new Map<string, Tensor>();
+    for (const [name, entry] of header.tensors) {
+      if (names && !names.has(name)) continue;
+      tensors.set(name, { shape: entry.shape, data: await readTensor(file, entry, name, path) });
+    }
+    return { tensors, metadata: header.metadata };
+  } finally {
+    await file.close();
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  return open(path, "r").catch((error) => {
+    throw new CoaError("storage", `can't open the weights ${path}: ${messageOf(error)}`, { cause: error });
+  });
+}
+
+async function headerOf(file: FileHandle, path: string): Promise<SafetensorsHeader> {
+  const { size } = await file.stat();
+  const broken = (what: string): never => {
+    throw new CoaError("format", `${path} is not a whole safetensors file: ${what}`);
+  };
+  if (size < 8) broken(`it has ${size} bytes, too few for the header's length`);
+  const lengthBytes = Buffer.alloc(8);
+  await file.read(lengthBytes, 0, 8, 0);
+  const length = Number(lengthBytes.readBigUInt64LE(0));
+  if (length > maxHeaderBytes || 8 + length > size) broken(`it claims a header of ${length} bytes in ${size}`);
+  const headerBytes = Buffer.alloc(length);
+  await file.read(headerBytes, 0, length, 8);
+  let parsed: Record<string, unknown> = {};
+  try {
+    parsed = JSON.parse(headerBytes.toString("utf8"));
+  } catch (error) {
+    broken(`its header is not JSON (${messageOf(error)})`);
+  }
+  const header: SafetensorsHeader = { tensors: new Map(), metadata: {} };
+  for (const [name, value] of Object.entries(parsed)) {
+    if (name === "__metadata__") header.metadata = value as Record<string, string>;
+    else header.tensors.set(name, checkEntry(name, value, 8 + length, size, path));
+  }
+  return header;
+}
+
+function checkEntry(name: string, value: unknown, base: number, size: number, path: string): TensorEntry {
+  const entry = value as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
+  const refuse = (what: string): never => {
+    throw new CoaError("format", `tensor ${name} in ${path}: ${what}`);
+  };
+  const { dtype, shape, data_offsets: offsets } = entry ?? {};
+  if (typeof dtype !== "string" || !isSizes(shape) || !isSizes(offsets) || offsets.length !== 2)
+    return refuse("its header entry has no dtype, shape or data_offsets");
+  const [from, to] = offsets as [number, number];
+  if (base + to > size)
+    refuse(`its numbers end at byte ${base + to} but the file has ${size}; the file is truncated, fetch it again`);
+  const width = bytesPerNumber[dtype];
+  if (width !== undefined && to - from !== width * shape.reduce((a, b) => a * b, 1))
+    refuse(`shape [${shape}] of ${dtype} does not fit its ${to - from} bytes`);
+  return { dtype, shape: [...shape], start: base + from, end: base + to };
+}
+
+function isSizes(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
+}
+
+async function readTensor(file: FileHandle, entry: TensorEntry, name: string, path: string): Promise<Float32Array> {
+  if (bytesPerNumber[entry.dtype] === undefined)
+    throw new CoaError(
+      "format",
+      `tensor ${name} in ${path} is stored as ${entry.dtype}; F32, F16 and BF16 are read here`,
+    );
+  const buffer = new ArrayBuffer(entry.end - entry.start);
+  const bytes = new Uint8Array(buffer);
+  for (let done = 0; done < bytes.length; ) {
+    const length = Math.min(bytes.length - done, 1 << 30);
+    const { bytesRead } = await file.read(bytes, done, length, entry.start + done);
+    if (bytesRead === 0)
+      throw new CoaError("format", `tensor ${name} in ${path} ends early, at ${done} of ${bytes.length} bytes`);
+    done += bytesRead;
+  }
+  if (entry.dtype === "F16") return widenFloat16(new Uint16Array(buffer));
+  if (entry.dtype === "BF16") return widenBfloat16(new Uint16Array(buffer));
+  if (entry.dtype === "F64") return Float32Array.from(new Float64Array(buffer));
+  return new Float32Array(buffer);
+}
+
+/** The bytes of a tensor, stored as `type`. */
+export function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
+  if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return new Uint8Array(narrow(data, type === "f16" ? toFloat16Bits : toBfloat16Bits).buffer);
+}
+
+/** Writes tensors in the map's order, all or nothing. */
+export async function writeSafetensors(
+  path: string,
+  tensors: ReadonlyMap<string, Tensor>,
+  options: { type?: TensorType; metadata?: Record<string, string> } = {},
+): Promise<void> {
+  const type = options.type ?? "f32";
+  const width = type === "f32" ? 4 : 2;
+  const header: Record<string, unknown> = { __metadata__: { format: "pt", ...options.metadata } };
+  let offset = 0;
+  for (const [name, { shape, data }] of tensors) {
+    const end = offset + data.length * width;
+    header[name] = { dtype: type.toUpperCase(), shape, data_offsets: [offset, end] };
+    offset = end;
+  }
+  const json = Buffer.from(JSON.stringify(header));
+  // Numbers start at a multiple of 8, so that readers may map the file and point into it.
+  const head = Buffer.alloc(8 + Math.ceil(json.length / 8) * 8, " ");
+  head.writeBigUInt64LE(BigInt(head.length - 8), 0);
+  json.copy(head, 8);
+  await writeFileAtomically(path, async (file) => {
+    await writeAll(file, head);
+    for (const { data } of tensors.values()) await writeAll(file, tensorBytes(data, type));
+  });
+}
