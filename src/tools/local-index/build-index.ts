@@ -1,0 +1,69 @@
+/** A BM25 index held in memory: small corpora, tests, and worlds that are made and thrown away. */
+import { postingsSearcher } from "./postings.ts";
+import { postingsBuilder, type RankingOptions } from "./postings-builder.ts";
+import { englishStopWords, tokenize } from "./tokenize.ts";
+
+/** One passage that can be found. */
+export interface IndexDocument {
+  id: string;
+  title?: string;
+  text: string;
+  url?: string;
+}
+
+export interface IndexOptions extends RankingOptions {
+  /** Words dropped from queries that hold other words too: English by default, `[]` for none. */
+  stopWords?: Iterable<string>;
+}
+
+export interface Hit {
+  document: IndexDocument;
+  score: number;
+}
+
+/** An index that answers at once. */
+export interface MemoryIndex {
+  readonly size: number;
+  search(query: string, k?: number): Hit[];
+}
+
+/** Builds a BM25 index in memory from documents. */
+export function buildIndex(documents: Iterable<IndexDocument>, options: IndexOptions = {}): MemoryIndex {
+  const kept: IndexDocument[] = [];
+  const builder = postingsBuilder(options);
+  for (const document of documents) {
+    builder.add(document);
+    kept.push(document);
+  }
+  const { postings, terms } = builder.finish();
+  const search = postingsSearcher(postings);
+  const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
+  return {
+    size: kept.length,
+    search(query, k = 10) {
+      const found = search(
+        queryTerms(query, options, stopWords, (term) => terms.get(term)),
+        k,
+      );
+      return found.map(({ document, score }) => ({ document: kept[document]!, score }));
+    },
+  };
+}
+
+/** The numbers of a query's terms; stop words only where there is nothing else, unknown words left out. */
+export function queryTerms(
+  query: string,
+  options: RankingOptions,
+  stopWords: ReadonlySet<string>,
+  lookup: (term: string) => number | undefined,
+): number[] {
+  // Stop words are compared before stemming, which would turn "has" into "ha".
+  const words = tokenize(query);
+  const wanted = words.filter((word) => !stopWords.has(word));
+  const numbers: number[] = [];
+  for (const term of tokenize((wanted.length > 0 ? wanted : words).join(" "), options)) {
+    const number = lookup(term);
+    if (number !== undefined) numbers.push(number);
+  }
+  return numbers;
+}

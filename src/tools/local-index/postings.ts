@@ -1,0 +1,184 @@
+/**
+ * Postings and the BM25 search over them. The score is Lucene's (since version 8):
+ * `ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / averageLength))`, with exact lengths where
+ * Lucene rounds them to a byte. Terms are taken rarest first; once the k-th best partial score exceeds all that the
+ * remaining terms could add, documents not yet seen are skipped and the rest looked up in place. The result is
+ * exactly that of scoring everything.
+ */
+export interface Postings {
+  documentCount: number;
+  termCount: number;
+  /** Where each term's list starts; one more entry for the end. */
+  offsets: Uint32Array; // [term + 1]
+  documents: Uint32Array; // [posting], ascending within a list
+  frequencies: Uint16Array; // [posting]
+  /** Terms per document, a title counted as often as it is boosted. */
+  lengths: Uint32Array; // [document]
+  /** An upper bound of tf / (tf + norm) over a term's list. */
+  bounds: Float32Array; // [term]
+  k1: number;
+  b: number;
+}
+
+export interface ScoredDocument {
+  document: number;
+  score: number;
+}
+
+/** Lucene's inverse document frequency; never negative. */
+export function inverseDocumentFrequency(documentCount: number, documentFrequency: number): number {
+  return Math.log(1 + (documentCount - documentFrequency + 0.5) / (documentFrequency + 0.5));
+}
+
+/** Per document `k1 * (1 - b + b * length / averageLength)`. */
+export function lengthNorms(lengths: Uint32Array, k1: number, b: number): Float64Array {
+  let total = 0;
+  for (const length of lengths) total += length;
+  const average = total / Math.max(1, lengths.length) || 1;
+  const norms = new Float64Array(lengths.length); // [document]
+  for (let i = 0; i < lengths.length; i++) norms[i] = k1 * (1 - b + (b * lengths[i]!) / average);
+  return norms;
+}
+
+interface QueryTerm {
+  start: number;
+  end: number;
+  weight: number;
+  /** The most this term can add to any document. */
+  bound: number;
+}
+
+/** A searcher over postings; it owns scratch memory of 12 bytes per document, so searches don't allocate. */
+export function postingsSearcher(postings: Postings): (terms: readonly number[], k: number) => ScoredDocument[] {
+  const { documentCount, offsets, documents, frequencies } = postings;
+  const norms = lengthNorms(postings.lengths, postings.k1, postings.b);
+  const scores = new Float64Array(documentCount); // [document]
+  const touched = new Uint32Array(documentCount); // [candidate]
+
+  function queryTerms(terms: readonly number[]): QueryTerm[] {
+    const counts = new Map<number, number>();
+    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
+    const list = [...counts].map(([term, count]): QueryTerm => {
+      const start = offsets[term]!;
+      const end = offsets[term + 1]!;
+      const weight = count * inverseDocumentFrequency(documentCount, end - start);
+      return { start, end, weight, bound: weight * postings.bounds[term]! };
+    });
+    return list.sort((a, b) => b.bound - a.bound || a.end - a.start - (b.end - b.start));
+  }
+
+  /** Adds a term's scores to every document that holds it. */
+  function addAll(term: QueryTerm, count: number): number {
+    const { start, end, weight } = term;
+    for (let i = start; i < end; i++) {
+      const document = documents[i]!;
+      const frequency = frequencies[i]!;
+      if (scores[document] === 0) touched[count++] = document;
+      scores[document] = scores[document]! + (weight * frequency) / (frequency + norms[document]!);
+    }
+    return count;
+  }
+
+  /** Adds a term's scores to the candidates by going through the term's list: for many candidates. */
+  function addToSeen(term: QueryTerm): void {
+    const { start, end, weight } = term;
+    for (let i = start; i < end; i++) {
+      const document = documents[i]!;
+      if (scores[document] === 0) continue;
+      const frequency = frequencies[i]!;
+      scores[document] = scores[document]! + (weight * frequency) / (frequency + norms[document]!);
+    }
+  }
+
+  /** The same by looking each candidate up: for few. */
+  function addToCandidates(term: QueryTerm, count: number): void {
+    const { start, end, weight } = term;
+    for (let c = 0; c < count; c++) {
+      const document = touched[c]!;
+      let low = start;
+      let high = end;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (documents[middle]! < document) low = middle + 1;
+        else high = middle;
+      }
+      if (low === end || documents[low] !== document) continue;
+      const frequency = frequencies[low]!;
+      scores[document] = scores[document]! + (weight * frequency) / (frequency + norms[document]!);
+    }
+  }
+
+  /** Drops candidates that can't reach the threshold even with everything that remains. */
+  function prune(count: number, threshold: number, remaining: number): number {
+    let kept = 0;
+    for (let c = 0; c < count; c++) {
+      const document = touched[c]!;
+      if (scores[document]! + remaining >= threshold) touched[kept++] = document;
+      else scores[document] = 0;
+    }
+    return kept;
+  }
+
+  return (terms, k) => {
+    if (k <= 0 || terms.length === 0) return [];
+    const list = queryTerms(terms);
+    let remaining = list.reduce((sum, term) => sum + term.bound, 0);
+    let count = 0;
+    let closed = false; // no new document can reach the top k
+    for (const term of list) {
+      const length = term.end - term.start;
+      if (count >= k && (closed || length > 512)) {
+        const threshold = kthBest(scores, touched, count, k);
+        // The margin keeps documents whose score is equal but for rounding.
+        const margin = threshold * (1 - 1e-9);
+        closed ||= remaining < margin;
+        if (closed) count = prune(count, margin, remaining);
+      }
+      if (!closed) count = addAll(term, count);
+      else if (count * 16 < length) addToCandidates(term, count);
+      else addToSeen(term);
+      remaining -= term.bound;
+    }
+    const best = topK(scores, touched, count, k);
+    for (let c = 0; c < count; c++) scores[touched[c]!] = 0;
+    return best;
+  };
+}
+
+/** The k-th highest score among candidates (there are at least k). */
+function kthBest(scores: Float64Array, touched: Uint32Array, count: number, k: number): number {
+  const heap = new Float64Array(k); // smallest first
+  for (let c = 0; c < count; c++) {
+    const score = scores[touched[c]!]!;
+    if (c < k) {
+      heap[c] = score;
+      if (c === k - 1) heap.sort();
+    } else if (score > heap[0]!) {
+      // Sift down from the root.
+      let i = 0;
+      for (;;) {
+        let child = 2 * i + 1;
+        if (child >= k) break;
+        if (child + 1 < k && heap[child + 1]! < heap[child]!) child++;
+        if (heap[child]! >= score) break;
+        heap[i] = heap[child]!;
+        i = child;
+      }
+      heap[i] = score;
+    }
+  }
+  return heap[0]!;
+}
+
+/** The best k candidates, best first; equal scores in document order. */
+function topK(scores: Float64Array, touched: Uint32Array, count: number, k: number): ScoredDocument[] {
+  const threshold = count > k ? kthBest(scores, touched, count, k) : 0;
+  const best: ScoredDocument[] = [];
+  for (let c = 0; c < count; c++) {
+    const document = touched[c]!;
+    const score = scores[document]!;
+    if (score >= threshold) best.push({ document, score });
+  }
+  best.sort((a, b) => b.score - a.score || a.document - b.document);
+  return best.slice(0, k);
+}
