@@ -4,6 +4,7 @@
  * agents use it. One client may be both.
  */
 import type { Message, ToolCall } from "./message.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 import type { JsonSchema } from "./tool.ts";
 
 /** A decoding grammar in the dialects that servers understand. */
@@ -71,6 +72,10 @@ export interface Model {
   encodeText?(text: string): number[];
   /** Ids of the prompt as the model's chat template renders it, up to where the model starts writing. */
   encodePrompt?(prompt: readonly Message[]): number[];
+  /** Present where the model works on tokens: tags become special ids, and grammars become token masks. */
+  readonly tokenizer?: Tokenizer;
+  /** Forgets what the model keeps for a chain (its cache). */
+  endSession?(sessionKey: string): void;
   close?(): Promise<void>;
 }
 
