@@ -1,0 +1,54 @@
+/** The import table holds, and no two files import each other in a circle. */
+import { importTable } from "./import-table.ts";
+import { type SourceFile, sourceFiles } from "./source-files.ts";
+
+/** Complaints about imports that the table forbids; tests may import anything. */
+export function forbiddenImports(files: readonly SourceFile[]): string[] {
+  const complaints: string[] = [];
+  for (const file of files) {
+    if (file.path.endsWith(".test.ts")) continue;
+    const from = roomOf(file.path);
+    const allowed = importTable[from];
+    if (!allowed) {
+      complaints.push(`${file.path}: the folder "${from}" is not in scripts/import-table.ts`);
+      continue;
+    }
+    for (const { path } of file.imports) {
+      const to = path.startsWith("src/") ? roomOf(path) : "outside src";
+      if (to === from || allowed.includes(to) || allowed.includes("*")) continue;
+      complaints.push(`${file.path}: ${from} may not import ${to} (${path})`);
+    }
+  }
+  return complaints;
+}
+
+function roomOf(path: string): string {
+  return path.split("/")[1] ?? "";
+}
+
+/** Complaints about circles of value imports (type imports vanish at run time and do not count). */
+export function importCycles(files: readonly SourceFile[]): string[] {
+  const edges = new Map(
+    files.map((file) => [file.path, file.imports.filter((item) => !item.typeOnly).map((item) => item.path)]),
+  );
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) {
+      cycles.push(`import cycle: ${[...trail.slice(at), path].join(" -> ")}`);
+      return;
+    }
+    if (done.has(path)) return;
+    for (const next of edges.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of edges.keys()) visit(path, []);
+  return cycles;
+}
+
+/** Both checks over one tree. */
+export function checkImports(root: string): string[] {
+  const files = sourceFiles(root);
+  return [...forbiddenImports(files), ...importCycles(files)];
+}

@@ -1,0 +1,39 @@
+/**
+ * `npm run check`: format, lint, types, import table, cycles, sizes, docs in step. Runs all of them and says everything
+ * that is wrong at once. `--root` checks another tree with the same rules (the tests use it).
+ */
+import { spawnSync } from "node:child_process";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { checkImports } from "./check-imports.ts";
+import { checkSize } from "./check-size.ts";
+import { checkDocs } from "./sync-docs.ts";
+
+const { values } = parseArgs({
+  options: { root: { type: "string", default: "." }, only: { type: "string", default: "" } },
+});
+const root = resolve(values.root);
+const tool = (name: string) => join(import.meta.dirname, "..", "node_modules", ".bin", name);
+
+function external(command: string, args: string[]): string[] {
+  const { status, stdout, stderr } = spawnSync(tool(command), args, { cwd: root, encoding: "utf8" });
+  return status === 0 ? [] : [`${stdout}${stderr}`.trim()];
+}
+
+const checks: Record<string, () => string[] | Promise<string[]>> = {
+  "format and lint": () => external("biome", ["check", "--error-on-warnings", "."]),
+  types: () => external("tsc", ["-p", "tsconfig.json"]),
+  imports: () => checkImports(root),
+  sizes: () => checkSize(root),
+  docs: () => checkDocs(root),
+};
+
+let failed = false;
+for (const [name, check] of Object.entries(checks)) {
+  if (values.only && !values.only.split(",").includes(name)) continue;
+  const complaints = await check();
+  console.log(`${complaints.length === 0 ? "ok  " : "FAIL"} ${name}`);
+  for (const complaint of complaints) console.log(complaint.replace(/^/gm, "     "));
+  failed ||= complaints.length > 0;
+}
+process.exitCode = failed ? 1 : 0;

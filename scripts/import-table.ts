@@ -1,0 +1,21 @@
+/** Who may import whom. Changing this table is a design decision: say why in docs/decisions/. */
+export const importTable: Record<string, readonly string[]> = {
+  core: [],
+  store: ["core"],
+  chain: ["core"],
+  tools: ["core"],
+  models: ["core"],
+  team: ["core"],
+  record: ["core", "store"],
+  distill: ["core", "store"],
+  dataset: ["core", "store"],
+  engines: ["core"],
+  train: ["core", "store", "chain", "dataset"],
+  evaluate: ["core", "store", "chain"],
+  lab: ["core"],
+  serve: ["core", "store", "chain"],
+  studio: ["core"],
+  testing: ["core"],
+  cli: ["*"],
+  "index.ts": ["*"],
+};

@@ -1,0 +1,99 @@
+/**
+ * Docs in step with the code. A block between `<!-- generated: name -->` and `<!-- end -->` in README.md or docs/ is
+ * produced by a function here; `--write` renews the blocks, `npm run check` refuses stale ones. Links to files of the
+ * repository must lead somewhere.
+ */
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { commands } from "../src/cli/commands/index.ts";
+import { builtInProfiles } from "../src/core/profiles.ts";
+import { importTable } from "./import-table.ts";
+
+const generators: Record<string, (root: string) => string> = {
+  commands: () =>
+    markdownTable(
+      ["command", "what it does"],
+      Object.entries(commands).map(([name, { summary }]) => [`\`coa ${name}\``, summary]),
+    ),
+  profiles: () =>
+    markdownTable(
+      ["profile", "what it is for", "tags"],
+      Object.values(builtInProfiles).map((profile) => [
+        `\`${profile.name}\``,
+        profile.purpose,
+        profile.tags.map((tag) => `\`${tag.name}\``).join(" "),
+      ]),
+    ),
+  "import table": () =>
+    markdownTable(
+      ["folder", "may import"],
+      Object.entries(importTable).map(([from, to]) => [`\`${from}\``, to.join(", ") || "nothing of ours"]),
+    ),
+  dependencies: dependencyList,
+};
+
+/** Each runtime dependency must have its sentence in docs/dependencies.md; this block lists what package.json says. */
+function dependencyList(root: string): string {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  return markdownTable(
+    ["package", "version"],
+    Object.entries(dependencies).map(([name, version]) => [`\`${name}\``, version]),
+  );
+}
+
+function markdownTable(head: string[], rows: string[][]): string {
+  return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+const block = /<!-- generated: (.+?) -->\n([\s\S]*?)<!-- end -->/g;
+
+function docFiles(root: string): string[] {
+  return ["*.md", "docs/**/*.md", "recipes/*.md"].flatMap((pattern) => globSync(pattern, { cwd: root })).sort();
+}
+
+/** Complaints about stale blocks, dead links and dependencies without their sentence. */
+export function checkDocs(root: string): string[] {
+  const complaints: string[] = [];
+  for (const path of docFiles(root)) {
+    const text = readFileSync(join(root, path), "utf8");
+    for (const [, name = "", body] of text.matchAll(block)) {
+      const fresh = generators[name]?.(root);
+      if (fresh === undefined) complaints.push(`${path}: no generator for the block "${name}"`);
+      else if (`${fresh}\n` !== body)
+        complaints.push(`${path}: the block "${name}" is stale: node scripts/sync-docs.ts --write`);
+    }
+    for (const [, target = ""] of text
+      .replace(/```[\s\S]*?```/g, "")
+      .matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)) {
+      if (!existsSync(join(root, dirname(path), target)))
+        complaints.push(`${path}: the link to ${target} leads nowhere`);
+    }
+  }
+  return [...complaints, ...undocumentedDependencies(root)];
+}
+
+function undocumentedDependencies(root: string): string[] {
+  const file = join(root, "docs/dependencies.md");
+  const text = existsSync(file) ? readFileSync(file, "utf8").replace(block, "") : "";
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  return Object.keys(dependencies)
+    .filter((name) => !text.includes(`\`${name}\``))
+    .map((name) => `docs/dependencies.md: no sentence on \`${name}\``);
+}
+
+function writeDocs(root: string): void {
+  for (const path of docFiles(root)) {
+    const text = readFileSync(join(root, path), "utf8");
+    const fresh = text.replace(block, (whole, name: string) => {
+      const made = generators[name]?.(root);
+      return made === undefined ? whole : `<!-- generated: ${name} -->\n${made}\n<!-- end -->`;
+    });
+    if (fresh !== text) writeFileSync(join(root, path), fresh);
+  }
+}
+
+if (import.meta.main && process.argv.includes("--write")) writeDocs(".");

@@ -1,0 +1,140 @@
+/**
+ * The shape of a command: one file per verb, thin: read flags, call one library function, print. Flags are parsed by
+ * Node's own `parseArgs`; this file adds help with examples, the three exit codes and the output habits of the house:
+ * results on stdout, everything else on stderr, colour only on a terminal.
+ */
+import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
+import { CoaError, UsageError } from "../core/errors.ts";
+import type { Output } from "./output.ts";
+
+/** A flag: Node's descriptor plus the sentence that help shows. */
+export type Option = ParseArgsOptionDescriptor & { describe: string; valueName?: string };
+export type Options = Record<string, Option>;
+
+/** The parsed value of each flag: numbers are strings until `numberOf` reads them. */
+export type Values<O extends Options> = {
+  [K in keyof O]: O[K] extends { type: "boolean" }
+    ? boolean
+    : O[K] extends { multiple: true }
+      ? string[]
+      : O[K] extends { default: string }
+        ? string
+        : string | undefined;
+};
+
+export interface Invocation<O extends Options> {
+  values: Values<O> & { json: boolean };
+  positionals: string[];
+  out: Output;
+  /** Aborted on Ctrl-C: finish the record under way, close files, return. */
+  signal: AbortSignal;
+}
+
+export interface Command<O extends Options = Options> {
+  /** `ask`, or `dataset build` for a verb of a group. */
+  name: string;
+  summary: string;
+  /** What follows the name: `"question"`, `<tasks.jsonl>`. */
+  arguments?: string;
+  examples: readonly string[];
+  options: O;
+  /** 0 done, 1 failed, 2 wrong usage. */
+  run(invocation: Invocation<O>): Promise<number>;
+}
+
+/** Defines a command; the types of its flags follow from `options`. */
+export function defineCommand<const O extends Options>(command: Command<O>): Command {
+  return command as unknown as Command;
+}
+
+/** Parses the flags and runs the command. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  out: Output,
+  signal: AbortSignal,
+): Promise<number> {
+  const options: Options = {
+    json: { type: "boolean", default: false, describe: "Print one JSON value on stdout" },
+    help: { type: "boolean", short: "h", default: false, describe: "Show this help" },
+    ...command.options,
+  };
+  let parsed: { values: Record<string, unknown>; positionals: string[] };
+  try {
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true, allowNegative: true });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
+  }
+  if (parsed.values["help"]) {
+    out.print(commandHelp(command, options));
+    return 0;
+  }
+  return command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal });
+}
+
+/** Help of one command: what it does, its flags, examples. */
+export function commandHelp(command: Command, options: Options): string {
+  const flags = Object.entries(options).map(([name, option]): [string, string] => {
+    const value = option.type === "string" ? ` <${option.valueName ?? "value"}>` : "";
+    const byDefault =
+      option.default !== undefined && option.default !== false ? ` (default ${String(option.default)})` : "";
+    return [`${option.short ? `-${option.short}, ` : ""}--${name}${value}`, `${option.describe}${byDefault}`];
+  });
+  const width = Math.min(34, Math.max(...flags.map(([flag]) => flag.length)) + 2);
+  return [
+    `coa ${command.name}${command.arguments ? ` ${command.arguments}` : ""}`,
+    "",
+    command.summary,
+    "",
+    "Flags:",
+    ...flags.map(([flag, text]) => `  ${flag.padEnd(width)}${text}`),
+    "",
+    "Examples:",
+    ...command.examples.map((example) => `  ${example}`),
+  ].join("\n");
+}
+
+/** Reads a flag as a number within bounds, or says what was expected. */
+export function numberOf(
+  value: string | undefined,
+  name: string,
+  bounds: { min?: number; max?: number; integer?: boolean } = {},
+): number | undefined {
+  if (value === undefined) return undefined;
+  const number = Number(value);
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, integer = false } = bounds;
+  if (
+    value.trim() === "" ||
+    Number.isNaN(number) ||
+    number < min ||
+    number > max ||
+    (integer && !Number.isInteger(number))
+  ) {
+    throw new UsageError(`--${name} takes a ${integer ? "whole " : ""}number${boundsText(min, max)}, not "${value}"`);
+  }
+  return number;
+}
+
+function boundsText(min: number, max: number): string {
+  if (Number.isFinite(min) && Number.isFinite(max)) return ` from ${min} to ${max}`;
+  if (Number.isFinite(min)) return ` of at least ${min}`;
+  return Number.isFinite(max) ? ` of at most ${max}` : "";
+}
+
+/** The single positional argument, or a usage error that shows an example. */
+export function onePositional(
+  command: { name: string; examples: readonly string[] },
+  positionals: readonly string[],
+  what: string,
+): string {
+  const [first, ...rest] = positionals;
+  if (first === undefined) throw new UsageError(`coa ${command.name} needs ${what}. Example: ${command.examples[0]}`);
+  if (rest.length > 0)
+    throw new UsageError(`coa ${command.name} takes one ${what}; "${rest[0]}" is one too many (quote it?)`);
+  return first;
+}
+
+/** The exit code that an error stands for. */
+export function exitCodeOf(error: unknown): number {
+  return error instanceof CoaError && error.boundary === "usage" ? 2 : 1;
+}

@@ -1,0 +1,102 @@
+/** What works on this machine, what is missing, and how to get it. Every line is found out by trying, never assumed. */
+import { openWorkspace } from "../../store/workspace.ts";
+import { defineCommand } from "../command.ts";
+import { table } from "../output.ts";
+import { packageVersion } from "../package-version.ts";
+
+/** One finding; `remedy` says what to do where something is missing. */
+export interface Finding {
+  what: string;
+  ok: boolean;
+  detail: string;
+  remedy?: string;
+}
+
+export default defineCommand({
+  name: "doctor",
+  summary: "Say what works on this machine, what is missing, and how to get it.",
+  examples: ["coa doctor", "coa doctor --json"],
+  options: {},
+  async run({ values, out, signal }) {
+    const findings = [versions(), await engine(), ...(await sandboxes()), await endpoint(signal), await disk()];
+    if (values.json) out.json({ version: packageVersion(), findings });
+    else {
+      const rows = findings.map((finding) => [
+        finding.ok ? out.style("green", "ok") : out.style("yellow", "--"),
+        finding.what,
+        finding.remedy ? `${finding.detail} (${finding.remedy})` : finding.detail,
+      ]);
+      out.print(table(rows));
+    }
+    return 0;
+  },
+});
+
+function versions(): Finding {
+  const detail = `chain-of-agents ${packageVersion()}, Node ${process.versions.node}, ${process.platform}-${process.arch}`;
+  return { what: "versions", ok: Number(process.versions.node.split(".")[0]) >= 24, detail };
+}
+
+async function engine(): Promise<Finding> {
+  try {
+    const { listSupportedBackends } = await import("onnxruntime-node");
+    const bundled = listSupportedBackends().filter((backend) => backend.bundled);
+    return {
+      what: "engine",
+      ok: true,
+      detail: `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`,
+    };
+  } catch {
+    const remedy = "training and sampling use the slower WebAssembly runtime here";
+    return { what: "engine", ok: false, detail: "no native onnxruntime for this platform", remedy };
+  }
+}
+
+async function sandboxes(): Promise<Finding[]> {
+  const { sandboxLevels } = await import("../../tools/sandbox/choose-sandbox.ts");
+  return (await sandboxLevels()).map(({ kind, available, strength, caveats, remedy }) => ({
+    what: `sandbox ${kind}`,
+    ok: available,
+    detail: available ? [strength, ...caveats].join("; ") : "not available",
+    remedy: available ? undefined : remedy,
+  }));
+}
+
+async function endpoint(signal: AbortSignal): Promise<Finding> {
+  const base = process.env["OPENAI_BASE_URL"];
+  const what = "model endpoint";
+  if (!base) {
+    return { what, ok: false, detail: "OPENAI_BASE_URL is not set", remedy: "not needed for the embedded model" };
+  }
+  try {
+    const response = await fetch(`${base.replace(/\/$/, "")}/models`, {
+      headers: { authorization: `Bearer ${process.env["OPENAI_API_KEY"] ?? ""}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
+    });
+    return {
+      what,
+      ok: response.ok,
+      detail: `${base} answers ${response.status}`,
+      remedy: response.ok ? undefined : "check OPENAI_API_KEY",
+    };
+  } catch (error) {
+    return {
+      what,
+      ok: false,
+      detail: `${base} can't be reached: ${(error as Error).message}`,
+      remedy: "is the server running?",
+    };
+  }
+}
+
+async function disk(): Promise<Finding> {
+  const workspace = await openWorkspace();
+  const gigabytes = (await workspace.freeBytes()) / 1e9;
+  const ok = gigabytes > 1;
+  return {
+    what: "disk",
+    ok,
+    detail: `${gigabytes.toFixed(1)} GB free for ${workspace.root}`,
+    remedy: ok ? undefined : "free some space",
+  };
+}

@@ -1,0 +1,13 @@
+/**
+ * The table of commands. Each entry loads its file only when it is called, so that `coa --help` and every command start
+ * fast. A command of a group is written with a space: `dataset build`.
+ */
+import type { Command } from "../command.ts";
+
+type Load = () => Promise<{ default: Command }>;
+
+/** Name, summary for the overview, and how to load it. */
+export const commands: Record<string, { summary: string; load: Load }> = {
+  doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
+  profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
+};

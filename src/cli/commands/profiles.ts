@@ -1,0 +1,36 @@
+import { UsageError } from "../../core/errors.ts";
+import type { Profile } from "../../core/profile.ts";
+import { builtInProfiles } from "../../core/profiles.ts";
+import { systemPrompt } from "../../core/system-prompt.ts";
+import { defineCommand } from "../command.ts";
+import { table } from "../output.ts";
+
+export default defineCommand({
+  name: "profiles",
+  summary: "List the chain profiles, or show one: its tags, what may follow what, and its system prompt.",
+  arguments: "[name]",
+  examples: ["coa profiles", "coa profiles web --prompt"],
+  options: { prompt: { type: "boolean", default: false, describe: "Print the system prompt that the profile gives" } },
+  async run({ values, positionals, out }) {
+    const name = positionals[0];
+    const chosen = name === undefined ? Object.values(builtInProfiles) : [builtInProfiles[name]];
+    const profiles = chosen.filter((profile): profile is Profile => profile !== undefined);
+    if (profiles.length === 0) {
+      throw new UsageError(`there is no profile "${name}"; there are ${Object.keys(builtInProfiles).join(", ")}`);
+    }
+    if (values.json) out.json(name === undefined ? profiles : profiles[0]);
+    else if (values.prompt) out.print(profiles.map((profile) => systemPrompt(profile)).join("\n\n---\n\n"));
+    else out.print(profiles.map(describe).join("\n\n"));
+    return 0;
+  },
+});
+
+function describe(profile: Profile): string {
+  const rows = profile.tags.map((tag) => [
+    tag.name,
+    tag.tool ? "tool" : "role",
+    tag.think,
+    tag.next.join(", ") || "(end)",
+  ]);
+  return `${profile.name}: ${profile.purpose}\n${table([["tag", "kind", "think", "may be followed by"], ...rows])}`;
+}

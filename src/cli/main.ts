@@ -1,0 +1,77 @@
+/** The `coa` command: finds the verb, runs it, turns errors into one sentence and an exit code. */
+import { messageOf, UsageError } from "../core/errors.ts";
+import { exitCodeOf, runCommand } from "./command.ts";
+import { commands } from "./commands/index.ts";
+import { loadDotEnv } from "./load-dot-env.ts";
+import { createOutput, type Output } from "./output.ts";
+import { packageVersion } from "./package-version.ts";
+
+/** Runs one command line and returns its exit code. */
+export async function main(args: readonly string[], out: Output, signal: AbortSignal): Promise<number> {
+  const [first] = args;
+  if (first === undefined || first === "--help" || first === "-h" || first === "help") {
+    out.print(overview());
+    return first === undefined ? 2 : 0;
+  }
+  if (first === "--version" || first === "-v") {
+    out.print(packageVersion());
+    return 0;
+  }
+  const name = findCommand(args);
+  const entry = commands[name];
+  if (!entry) throw new UsageError(unknownCommand(args));
+  const { default: command } = await entry.load();
+  return runCommand(command, args.slice(name.split(" ").length), out, signal);
+}
+
+/** The longest prefix of the arguments that names a command. */
+function findCommand(args: readonly string[]): string {
+  const two = args.slice(0, 2).join(" ");
+  return two in commands ? two : (args[0] ?? "");
+}
+
+function unknownCommand(args: readonly string[]): string {
+  const group = Object.keys(commands).filter((name) => name.startsWith(`${args[0]} `));
+  if (group.length > 0) return `coa ${args[0]} needs a verb: ${group.map((name) => name.split(" ")[1]).join(", ")}`;
+  return `there is no command "${args[0]}". See: coa --help`;
+}
+
+function overview(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;
+  return [
+    "coa - record a multi-agent system, distil it into one model, train it, compare it, serve it",
+    "",
+    "Usage: coa <command> [flags]        (from a clone: npm run --silent coa -- <command> [flags])",
+    "",
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`),
+    "",
+    "Each command: coa <command> --help",
+  ].join("\n");
+}
+
+async function start(): Promise<void> {
+  loadDotEnv();
+  const out = createOutput();
+  const stop = new AbortController();
+  // The first Ctrl-C asks for a clean end, the second one does not wait for it.
+  process.once("SIGINT", () => {
+    out.note("stopping… (Ctrl-C again to stop at once)");
+    stop.abort();
+    process.once("SIGINT", () => process.exit(130));
+  });
+  process.once("SIGTERM", () => stop.abort());
+  // `coa … | head` closes the pipe early: that is no error.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  try {
+    process.exitCode = await main(process.argv.slice(2), out, stop.signal);
+  } catch (error) {
+    out.endProgress();
+    out.note(stop.signal.aborted ? "stopped" : `coa: ${messageOf(error)}`);
+    if (process.env["COA_DEBUG"]) console.error(error);
+    process.exitCode = stop.signal.aborted ? 130 : exitCodeOf(error);
+  }
+}
+
+if (import.meta.main) await start();
+
+export { start };

@@ -1,0 +1,123 @@
+/**
+ * Where a command's words go. Results on stdout; notes and progress on stderr, so that `coa … | jq` always works.
+ * Progress is one living line on a terminal and an occasional plain line elsewhere.
+ */
+import { styleText } from "node:util";
+import type { OnProgress, ProgressEvent } from "../core/events.ts";
+
+type Style = Parameters<typeof styleText>[0];
+
+export interface Output {
+  print(text: string): void;
+  json(value: unknown): void;
+  /** A sentence for the person, on stderr. */
+  note(text: string): void;
+  progress: OnProgress;
+  /** Ends the living line, if there is one. */
+  endProgress(): void;
+  /** Colours text where stdout is a terminal. */
+  style(style: Style, text: string): string;
+  readonly isTTY: boolean;
+  readonly width: number;
+}
+
+export interface OutputStreams {
+  stdout: { write(text: string): unknown; isTTY?: boolean; columns?: number };
+  stderr: { write(text: string): unknown; isTTY?: boolean; columns?: number };
+}
+
+/** Writes to the process's streams (or a test's). */
+export function createOutput(streams: OutputStreams = process, now: () => number = Date.now): Output {
+  const { stdout, stderr } = streams;
+  const coloured = (stdout.isTTY ?? false) && process.env["NO_COLOR"] === undefined;
+  let line = "";
+  let stage = "";
+  let startedAt = now();
+  let lastPlainAt = 0;
+
+  function clear(): void {
+    if (line !== "" && stderr.isTTY) stderr.write(`\r${" ".repeat(line.length)}\r`);
+    line = "";
+  }
+
+  return {
+    isTTY: stdout.isTTY ?? false,
+    width: stdout.columns ?? 100,
+    print(text) {
+      clear();
+      stdout.write(`${text}\n`);
+    },
+    json(value) {
+      clear();
+      stdout.write(`${JSON.stringify(value)}\n`);
+    },
+    note(text) {
+      clear();
+      stderr.write(`${text}\n`);
+    },
+    progress(event) {
+      if (event.stage !== stage) {
+        stage = event.stage;
+        startedAt = now();
+        lastPlainAt = 0;
+      }
+      const text = progressLine(event, now() - startedAt);
+      if (stderr.isTTY) {
+        const cut = text.slice(0, (stderr.columns ?? 100) - 1);
+        stderr.write(`\r${cut.padEnd(line.length)}`);
+        line = cut;
+      } else if (now() - lastPlainAt > 15_000) {
+        lastPlainAt = now();
+        stderr.write(`${text}\n`);
+      }
+    },
+    endProgress() {
+      clear();
+    },
+    style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
+  };
+}
+
+/** One line: bar, count, figures, time left. */
+export function progressLine(event: ProgressEvent, elapsedMs: number): string {
+  const { stage, done, total, figures } = event;
+  const parts = [stage];
+  if (total !== undefined && total > 0) {
+    const share = Math.min(1, done / total);
+    const filled = Math.round(share * 20);
+    parts.push(`${"█".repeat(filled)}${"░".repeat(20 - filled)}`, `${done}/${total}`);
+  } else parts.push(String(done));
+  for (const [name, value] of Object.entries(figures ?? {})) parts.push(`${name} ${formatFigure(value)}`);
+  if (total !== undefined && done > 0 && done < total && elapsedMs > 1000) {
+    parts.push(`${duration((elapsedMs / done) * (total - done))} left`);
+  }
+  return parts.join("  ");
+}
+
+function formatFigure(value: number | string): string {
+  if (typeof value === "string" || Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/** A time span as people say it: `45 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+/** Columns that line up, for terminals. */
+export function table(rows: readonly (readonly string[])[], align: readonly ("left" | "right")[] = []): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          align[column] === "right" ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+        )
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
