@@ -1,0 +1,63 @@
+/**
+ * A sampler advances many sequences together. It runs inside the engine's worker and never blocks on anyone: requests
+ * are submitted at any time, `step` computes one token (or one chunk of context) for every sequence that can move, and
+ * what happened comes back as events. A request whose next token must be chosen among allowed ones waits for its mask
+ * while its neighbours go on.
+ */
+
+/** A `SampleRequest` of core, without what can't cross a thread. */
+export interface SamplerRequest {
+  id: number;
+  /** The whole context: prompt and everything so far. */
+  tokens: readonly number[];
+  maxTokens: number;
+  temperature?: number; // 0 = greedy; default 1
+  topP?: number;
+  topK?: number;
+  seed?: number;
+  stopTokens?: readonly number[];
+  stopSequences?: readonly (readonly number[])[];
+  sessionKey?: string;
+  /**
+   * The caller answers `allow(id, ids)` before the first token and again after every `token` event of this request;
+   * each token is drawn only once its answer is there.
+   */
+  masked?: boolean;
+}
+
+export type SamplerEvent =
+  | { type: "token"; id: number; token: number; logprob: number }
+  /** The last event of a request. `computedTokens`: context tokens not found in the session's cache. */
+  | { type: "finished"; id: number; finish: "stop" | "length"; computedTokens: number }
+  /** The last event of a request that can't go on (not-a-number weights, an empty mask); others are unaffected. */
+  | { type: "failed"; id: number; message: string };
+
+export interface Sampler {
+  /** Queues a request; throws when it can never run (an unknown id, a context longer than the model's). */
+  submit(request: SamplerRequest): void;
+  /** Which ids may come next in a `masked` request; undefined = all. */
+  allow(id: number, tokens: readonly number[] | undefined): void;
+  /** Advances every sequence that can move by one token or one chunk of its context. */
+  step(): SamplerEvent[];
+  /** Nothing to do until something is submitted or allowed. */
+  readonly idle: boolean;
+  /** Forgets a request; no further event comes for it. */
+  cancel(id: number): void;
+  /** The parameters' numbers were changed in place: caches are dropped, running sequences recompute theirs. */
+  weightsChanged(): void;
+  /** Forgets a session's cache. */
+  endSession(sessionKey: string): void;
+  /** Stops the helper threads. */
+  close(): void;
+}
+
+export interface SamplerOptions {
+  /** Threads that compute, the calling one included; default 1. */
+  threads?: number;
+  /** Sequences that move together; more are queued. Default 256. */
+  maxBatch?: number;
+  /** Longest context; default the model's. */
+  maxContext?: number;
+  /** Memory for caches of running and paused sequences; default 1 GiB. */
+  cacheBytes?: number;
+}
