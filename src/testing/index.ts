@@ -1,0 +1,4 @@
+/** What other people's tests need: a scripted model, a byte tokenizer, a scripted engine, tools in memory. */
+export { byteTokenizer } from "./byte-tokenizer.ts";
+export { failingTool, tableTool } from "./memory-tools.ts";
+export { type Script, type ScriptedModelOptions, scriptedModel } from "./scripted-model.ts";
