@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { UsageError } from "../core/errors.ts";
+import { numberOf } from "./command.ts";
+import { commands } from "./commands/index.ts";
+import { main } from "./main.ts";
+import { createOutput, duration, progressLine } from "./output.ts";
+
+/** Runs a command line in this process and collects what it writes. */
+async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  let stdout = "";
+  let stderr = "";
+  const out = createOutput({
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+  });
+  const code = await main(args, out, new AbortController().signal);
+  return { code, stdout, stderr };
+}
+
+describe("coa", () => {
+  it("lists every command, and shows help with examples for each", async () => {
+    const { code, stdout } = await coa("--help");
+    assert.equal(code, 0);
+    for (const name of Object.keys(commands)) {
+      assert.ok(stdout.includes(name), name);
+      const help = await coa(...name.split(" "), "--help");
+      assert.equal(help.code, 0);
+      assert.match(help.stdout, /Examples:\n\s+\S/, name);
+      assert.match(help.stdout, /--json/, name);
+    }
+  });
+
+  it("says what is wrong with a command or a flag it does not know", async () => {
+    await assert.rejects(
+      coa("dance"),
+      (error) => error instanceof UsageError && /no command "dance"/.test(error.message),
+    );
+    await assert.rejects(coa("profiles", "--colour"), /--colour.*See: coa profiles --help/s);
+    assert.throws(
+      () => numberOf("many", "steps", { min: 1, integer: true }),
+      /--steps takes a whole number of at least 1/,
+    );
+  });
+
+  it("prints one JSON value with --json and nothing else on stdout", async () => {
+    const { stdout } = await coa("profiles", "web", "--json");
+    assert.equal((JSON.parse(stdout) as { name: string }).name, "web");
+  });
+
+  it("exits 2 on wrong usage when run as a program", () => {
+    const result = spawnSync(process.execPath, [join(import.meta.dirname, "main.ts"), "dance"], { encoding: "utf8" });
+    assert.equal(result.status, 2);
+    assert.match(result.stderr, /^coa: there is no command "dance"/);
+    assert.equal(result.stdout, "");
+  });
+});
+
+describe("progress", () => {
+  it("shows count, figures and the time left", () => {
+    const line = progressLine({ stage: "train", done: 25, total: 100, figures: { loss: 0.51234 } }, 60_000);
+    assert.match(line, /train {2}█{5}░{15} {2}25\/100 {2}loss 0\.512 {2}3 min 0 s left/);
+    assert.equal(duration(3_700_000), "1 h 1 min");
+  });
+
+  it("writes plain lines, not a living one, where stderr is no terminal", () => {
+    let stderr = "";
+    const out = createOutput(
+      { stdout: { write: () => 0 }, stderr: { write: (text: string) => (stderr += text) } },
+      () => 20_000,
+    );
+    out.progress({ stage: "x", done: 1, total: 2 });
+    out.progress({ stage: "x", done: 2, total: 2 });
+    assert.equal(stderr.split("\n").length, 2);
+  });
+});
