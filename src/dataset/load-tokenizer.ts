@@ -1,0 +1,197 @@
+/**
+ * Any Hugging Face tokenizer as our `Tokenizer`. Three ways in, on purpose apart: `encode` for text anybody may have
+ * written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt` for messages through
+ * the chat template, where markers count and look-alikes inside messages don't.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Tokenizer as Library } from "@huggingface/tokenizers";
+import { CoaError, messageOf } from "../core/errors.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import { bytesOfByteLevel } from "./byte-level.ts";
+import { chatTemplate } from "./chat-template.ts";
+import { plainEncoder } from "./plain-encoder.ts";
+import { specialPattern } from "./special-strings.ts";
+import {
+  type AddedTokenJson,
+  defaultTemplate,
+  flattenComponent,
+  type TokenizerConfig,
+  type TokenizerJson,
+  tokenizerConfigSchema,
+  tokenizerJsonSchema,
+  tokenString,
+} from "./tokenizer-json.ts";
+
+/** Reads `tokenizer.json` with `tokenizer_config.json` and, where it is a file of its own, `chat_template.jinja`. */
+export async function loadTokenizer(folder: string): Promise<Tokenizer> {
+  const json = await readJson(join(folder, "tokenizer.json"));
+  if (json === undefined) {
+    throw new CoaError("storage", `no tokenizer.json in ${folder}; a model folder in Hugging Face layout has one`);
+  }
+  const config = ((await readJson(join(folder, "tokenizer_config.json"))) ?? {}) as Record<string, unknown>;
+  const template = await readText(join(folder, "chat_template.jinja"));
+  if (template !== undefined) config["chat_template"] = template;
+  const generation = (await readJson(join(folder, "generation_config.json"))) as { eos_token_id?: unknown } | undefined;
+  const ends = [generation?.eos_token_id].flat().filter((id): id is number => typeof id === "number");
+  try {
+    return tokenizerFromJson(json, config, { endOfTurn: ends });
+  } catch (error) {
+    if (error instanceof CoaError) throw error;
+    throw new CoaError("format", `the tokenizer in ${folder} can't be used: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes a tokenizer from the parsed files. `endOfTurn` adds ids to those that the configuration names. */
+export function tokenizerFromJson(
+  tokenizerJson: unknown,
+  tokenizerConfig: unknown = {},
+  options: { endOfTurn?: readonly number[] } = {},
+): Tokenizer {
+  const json = tokenizerJsonSchema.parse(tokenizerJson);
+  const config = tokenizerConfigSchema.parse(tokenizerConfig);
+  const library = new Library(
+    { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json },
+    config,
+  );
+  const vocabulary = library.model?.vocab as readonly (string | undefined)[];
+  const added = new Map(json.added_tokens.map((token) => [token.content, token]));
+  const specialTokens = new Map(json.added_tokens.map((token) => [token.content, token.id]));
+  const plain = plainEncoder(json, config, library, specialTokens);
+  const pattern = specialPattern(specialTokens.keys());
+  const bytesOf = tokenBytesReader(json, vocabulary);
+  const byteLevel = flattenComponent(json.decoder).some((part) => part.type === "ByteLevel");
+
+  function encodeParts(text: string, encodePlain: (part: string) => number[]): number[] {
+    const ids: number[] = [];
+    for (const part of splitSpecials(text, pattern, added)) {
+      const id = part.special ? specialTokens.get(part.text) : undefined;
+      if (id !== undefined) ids.push(id);
+      else for (const token of encodePlain(part.text)) ids.push(token);
+    }
+    return ids;
+  }
+
+  const source = defaultTemplate(config);
+  const variables = {
+    bos_token: tokenString(config.bos_token),
+    eos_token: tokenString(config.eos_token),
+    pad_token: tokenString(config.pad_token),
+    unk_token: tokenString(config.unk_token),
+  };
+  const template = source === undefined ? undefined : chatTemplate(source, variables);
+  return {
+    vocabularySize: Math.max(vocabulary.length, ...[...specialTokens.values()].map((id) => id + 1)),
+    specialTokens,
+    endOfTurn: endsOfTurn(config, specialTokens, source, options.endOfTurn),
+    specialToken: (text) => specialTokens.get(text),
+    tokenBytes: bytesOf,
+    encode: (text) => plain.encode(text),
+    encodeWithSpecials: (text) => encodeParts(text, plain.encode),
+    decode(tokens) {
+      if (tokens.length === 0) return "";
+      if (byteLevel) return decodeBytes(tokens, bytesOf);
+      return library.decode([...tokens], { clean_up_tokenization_spaces: false });
+    },
+    encodePrompt(prompt) {
+      if (!template)
+        throw new CoaError("format", "this tokenizer has no chat template; add one to tokenizer_config.json");
+      const rendered = template.render(prompt, specialTokens.keys());
+      return encodeParts(rendered.text, (part) => plain.encodeNormalized(rendered.restore(part)));
+    },
+    async save(folder) {
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, "tokenizer.json"), `${JSON.stringify(tokenizerJson, null, 1)}\n`);
+      await writeFile(join(folder, "tokenizer_config.json"), `${JSON.stringify(tokenizerConfig, null, 2)}\n`);
+    },
+  };
+}
+
+/** Ids that end the model's turn: the configured end of sequence, and the markers that the template closes turns with. */
+function endsOfTurn(
+  config: TokenizerConfig,
+  specials: ReadonlyMap<string, number>,
+  template: string | undefined,
+  more: readonly number[] = [],
+): number[] {
+  const ends = new Set<number>();
+  const end = specials.get(tokenString(config.eos_token) ?? "");
+  if (end !== undefined) ends.add(end);
+  for (const marker of ["<|im_end|>", "<|eot_id|>", "<|end|>", "<end_of_turn>"]) {
+    const id = specials.get(marker);
+    if (id !== undefined && template?.includes(marker)) ends.add(id);
+  }
+  for (const id of more) ends.add(id);
+  return [...ends];
+}
+
+/** Exact bytes of each token: byte-level alphabet, SentencePiece's space and byte tokens, or the token's own text. */
+function tokenBytesReader(json: TokenizerJson, vocabulary: readonly (string | undefined)[]) {
+  const encoder = new TextEncoder();
+  const specialText = new Map(json.added_tokens.map((token) => [token.id, token.content]));
+  const decoders = flattenComponent(json.decoder).map((part) => part.type);
+  const byteLevel = decoders.includes("ByteLevel");
+  const cache: Uint8Array[] = []; // [token]
+  function read(token: number): Uint8Array {
+    const special = specialText.get(token);
+    if (special !== undefined) return encoder.encode(special);
+    const text = vocabulary[token];
+    if (text === undefined) throw new RangeError(`token ${token} is not in the vocabulary`);
+    if (byteLevel) return bytesOfByteLevel(text) ?? encoder.encode(text);
+    const byte = /^<0x([0-9A-F]{2})>$/.exec(text);
+    if (byte && decoders.includes("ByteFallback")) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
+    return encoder.encode(text.replaceAll("\u2581", " "));
+  }
+  return (token: number): Uint8Array => (cache[token] ??= read(token));
+}
+
+function decodeBytes(tokens: readonly number[], bytesOf: (token: number) => Uint8Array): string {
+  const parts = tokens.map(bytesOf);
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+/** Cuts a text at its special strings, and strips white space beside those that ask for it. */
+function splitSpecials(text: string, pattern: RegExp | undefined, added: ReadonlyMap<string, AddedTokenJson>) {
+  const parts: { text: string; special: boolean }[] = [];
+  let from = 0;
+  let stripNext = false;
+  const addPlain = (plain: string, stripEnd: boolean) => {
+    let kept = stripNext ? plain.trimStart() : plain;
+    if (stripEnd) kept = kept.trimEnd();
+    if (kept !== "") parts.push({ text: kept, special: false });
+  };
+  for (const match of pattern ? text.matchAll(pattern) : []) {
+    const token = added.get(match[0]);
+    addPlain(text.slice(from, match.index), token?.lstrip === true);
+    parts.push({ text: match[0], special: true });
+    stripNext = token?.rstrip === true;
+    from = match.index + match[0].length;
+  }
+  addPlain(text.slice(from), false);
+  return parts;
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = await readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
+  }
+}

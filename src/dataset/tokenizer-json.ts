@@ -1,0 +1,67 @@
+/**
+ * The parts of Hugging Face's `tokenizer.json` and `tokenizer_config.json` that we read or write. Everything else in the
+ * files is kept as it is, so that loading and saving loses nothing.
+ */
+import { z } from "zod";
+
+const addedTokenSchema = z.looseObject({
+  id: z.number(),
+  content: z.string().min(1),
+  lstrip: z.boolean().optional(),
+  rstrip: z.boolean().optional(),
+  special: z.boolean().optional(),
+});
+export type AddedTokenJson = z.infer<typeof addedTokenSchema>;
+
+const componentSchema: z.ZodType<ComponentJson> = z.looseObject({ type: z.string() });
+
+/** A normalizer, pre-tokenizer or decoder: a type and whatever that type needs. */
+export interface ComponentJson {
+  type: string;
+  [key: string]: unknown;
+}
+
+export const tokenizerJsonSchema = z.looseObject({
+  added_tokens: z.array(addedTokenSchema).default([]),
+  normalizer: componentSchema.nullish(),
+  pre_tokenizer: componentSchema.nullish(),
+  post_processor: componentSchema.nullish(),
+  decoder: componentSchema.nullish(),
+  model: z.looseObject({ type: z.string().optional(), vocab: z.unknown(), merges: z.unknown().optional() }),
+});
+export type TokenizerJson = z.infer<typeof tokenizerJsonSchema>;
+
+/** In the wild a token is a string, or an object that holds one. */
+const tokenText = z.union([z.string(), z.looseObject({ content: z.string() })]).nullish();
+
+export const tokenizerConfigSchema = z.looseObject({
+  /** One template, or several with names, of which `default` is the usual one. */
+  chat_template: z.union([z.string(), z.array(z.looseObject({ name: z.string(), template: z.string() }))]).nullish(),
+  bos_token: tokenText,
+  eos_token: tokenText,
+  pad_token: tokenText,
+  unk_token: tokenText,
+});
+export type TokenizerConfig = z.infer<typeof tokenizerConfigSchema>;
+
+/** The string of a token field, however it was written. */
+export function tokenString(token: z.infer<typeof tokenText>): string | undefined {
+  return typeof token === "string" ? token : token?.content;
+}
+
+/** The usual chat template of a configuration. */
+export function defaultTemplate(config: TokenizerConfig): string | undefined {
+  const template = config.chat_template;
+  if (typeof template === "string") return template;
+  return (template?.find((entry) => entry.name === "default") ?? template?.[0])?.template;
+}
+
+/** Components of a (possibly nested) sequence, in order. */
+export function flattenComponent(component: ComponentJson | null | undefined): ComponentJson[] {
+  if (!component) return [];
+  if (component.type !== "Sequence") return [component];
+  const parts = (component["pretokenizers"] ?? component["normalizers"] ?? component["decoders"]) as
+    | ComponentJson[]
+    | undefined;
+  return (parts ?? []).flatMap(flattenComponent);
+}
