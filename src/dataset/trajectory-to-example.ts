@@ -1,0 +1,140 @@
+/**
+ * A trajectory becomes what an engine learns from: the model's own tokens carry weight, prompt and observations carry
+ * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
+ * result says which, because data that disappears without a word is how training sets go wrong.
+ */
+import type { Example } from "../core/example.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import type { Segment, Trajectory } from "../core/trajectory.ts";
+import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
+
+export interface ExampleOptions {
+  /** Longest sequence, prompt included; no limit by default. */
+  maxTokens?: number;
+  /** What happens to longer ones: `drop` (default), or `cut` after the last segment that fits. */
+  overlong?: "drop" | "cut";
+  /** Weight of each segment by the model (default 1); what tools wrote has none, whatever this says. */
+  weightOf?: (segment: Segment, index: number) => number;
+  /** Teach the model to end its turn after an answer (default true), so that servers without stop strings stop too. */
+  endOfTurn?: boolean;
+}
+
+export type DropReason = "overlong" | "nothing-to-learn" | "no-prompt";
+
+export interface TrainingSequence {
+  id: string;
+  taskId: string;
+  tokens: number[];
+  /** How much predicting each token counts; 0 on prompt and observations. */
+  weights: number[]; // [token]
+  promptLength: number;
+  /** Segments left out at the end because of the length. */
+  cutSegments: number;
+}
+
+export type SequenceResult =
+  | { sequence: TrainingSequence; dropped?: undefined }
+  | { sequence?: undefined; dropped: { id: string; reason: DropReason; detail: string } };
+
+/** Tokens and weights of a trajectory, or the reason why there are none. */
+export function trajectoryToSequence(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  options: ExampleOptions = {},
+): SequenceResult {
+  const { id, taskId } = trajectory;
+  const drop = (reason: DropReason, detail: string): SequenceResult => ({ dropped: { id, reason, detail } });
+  if (trajectory.prompt.length === 0 && !trajectory.promptTokens) return drop("no-prompt", "the prompt is empty");
+  const limit = options.maxTokens ?? Number.POSITIVE_INFINITY;
+  const end = endOfTurnToken(trajectory, tokenizer, options);
+  let { tokens, owners, promptLength } = tokenizeTrajectory(trajectory, tokenizer);
+  let kept = trajectory.segments.length;
+  const whole = tokens.length + (end === undefined ? 0 : 1);
+  if (whole > limit) {
+    if (options.overlong !== "cut") return drop("overlong", `${whole} tokens, limit ${limit}`);
+    kept = segmentsThatFit(trajectory, owners, limit);
+    if (kept === 0) return drop("overlong", `no segment fits: prompt of ${promptLength} tokens, limit ${limit}`);
+    ({ tokens, owners } = tokenizeTrajectory(trajectory, tokenizer, { segments: kept }));
+    // Encoding fewer segments together can take a token more at the new end.
+    if (tokens.length > limit) return drop("overlong", `${tokens.length} tokens after the cut, limit ${limit}`);
+  }
+  const weightOf = options.weightOf ?? (() => 1);
+  const segmentWeights = trajectory.segments.map((segment, index) =>
+    segment.by === "model" ? weightOf(segment, index) : 0,
+  );
+  const weights = owners.map((owner) => (owner === -1 ? 0 : segmentWeights[owner]!));
+  if (end !== undefined && kept === trajectory.segments.length && tokens.length < limit) {
+    tokens.push(end);
+    weights.push(segmentWeights.at(-1) ?? 0);
+  }
+  // The first token of a sequence is predicted from nothing and can't be learned.
+  if (!weights.some((weight, index) => index > 0 && weight !== 0)) {
+    return drop("nothing-to-learn", "no token written by the model has weight");
+  }
+  return {
+    sequence: { id, taskId, tokens, weights, promptLength, cutSegments: trajectory.segments.length - kept },
+  };
+}
+
+/** A sequence in the shifted form that engines eat. */
+export function sequenceToExample(sequence: Pick<TrainingSequence, "tokens" | "weights">): Example {
+  return {
+    input: Int32Array.from(sequence.tokens.slice(0, -1)),
+    targets: Int32Array.from(sequence.tokens.slice(1)),
+    weights: Float32Array.from(sequence.weights.slice(1)),
+  };
+}
+
+/** A trajectory as an imitation example, or the reason why it is none. */
+export function trajectoryToExample(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  options: ExampleOptions = {},
+): { example: Example; sequence: TrainingSequence } | { example?: undefined; dropped: SequenceResult["dropped"] & {} } {
+  const result = trajectoryToSequence(trajectory, tokenizer, options);
+  if (!result.sequence) return { dropped: result.dropped };
+  return { example: sequenceToExample(result.sequence), sequence: result.sequence };
+}
+
+/**
+ * A sampled trajectory as a policy-gradient example: every token the model wrote carries the advantage and the
+ * log-probability it was sampled with. Tokens that the model did not sample (forced by the runtime) carry no advantage.
+ */
+export function rolloutToExample(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example {
+  const { tokens, owners } = tokenizeTrajectory(trajectory, tokenizer);
+  const advantages = new Float32Array(tokens.length);
+  const oldLogprobs = new Float32Array(tokens.length);
+  let owner = -1;
+  let within = 0;
+  for (let i = 0; i < tokens.length; i++) {
+    within = owners[i] === owner ? within + 1 : 0;
+    owner = owners[i]!;
+    const segment = owner === -1 ? undefined : trajectory.segments[owner];
+    const logprob = segment?.by === "model" ? segment.logprobs?.[within] : undefined;
+    if (logprob === undefined) continue;
+    advantages[i] = advantage;
+    oldLogprobs[i] = logprob;
+  }
+  return {
+    input: Int32Array.from(tokens.slice(0, -1)),
+    targets: Int32Array.from(tokens.slice(1)),
+    oldLogprobs: oldLogprobs.slice(1),
+    advantages: advantages.slice(1),
+  };
+}
+
+function endOfTurnToken(trajectory: Trajectory, tokenizer: Tokenizer, options: ExampleOptions): number | undefined {
+  if (options.endOfTurn === false || trajectory.ending.reason !== "answered") return undefined;
+  const last = trajectory.segments.at(-1);
+  if (last?.by !== "model") return undefined;
+  const end = tokenizer.endOfTurn[0];
+  return last.tokens?.at(-1) === end ? undefined : end;
+}
+
+/** How many segments fit the limit; a cut chain ends with something the model wrote, for the rest teaches nothing. */
+function segmentsThatFit(trajectory: Trajectory, owners: readonly number[], limit: number): number {
+  const firstOut = owners[limit];
+  let kept = firstOut === undefined ? trajectory.segments.length : Math.max(0, firstOut);
+  while (kept > 0 && trajectory.segments[kept - 1]!.by !== "model") kept--;
+  return kept;
+}
