@@ -2,3 +2,4 @@
 export { byteTokenizer } from "./byte-tokenizer.ts";
 export { failingTool, tableTool } from "./memory-tools.ts";
 export { type Script, type ScriptedModelOptions, scriptedModel } from "./scripted-model.ts";
+export { tabularEngine, tokenLoss } from "./tabular-engine.ts";

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import type { Engine } from "../core/engine.ts";
+import type { Example } from "../core/example.ts";
+import { defineTask, type Task } from "../core/task.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { readAllJsonl } from "../store/read-jsonl.ts";
+import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
+import { groupAdvantages, hasVariance } from "./advantages.ts";
+import { type Rollout, rolloutKey } from "./collect-groups.ts";
+import { fixedExamples } from "./example-source.ts";
+import { tokenMean, totalWeight } from "./normalise.ts";
+import { randomStream } from "./random.ts";
+import { outcomeReward, overlongPenalty } from "./reward.ts";
+import { scheduleFactor } from "./schedule.ts";
+import { dapoLoss, trainRl } from "./train-rl.ts";
+import { microBatches, trainSft } from "./train-sft.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "coa-train-"));
+after(() => rm(folder, { recursive: true, force: true }));
+let runs = 0;
+const fresh = () => join(folder, `run-${runs++}`);
+
+/** Sequences in which each token is followed by its successor: a table can learn them exactly. */
+function counting(count: number): Example[] {
+  const random = randomStream(1, "counting");
+  return Array.from({ length: count }, () => {
+    const start = Math.floor(random() * 8);
+    const length = 3 + Math.floor(random() * 5);
+    const tokens = Array.from({ length: length + 1 }, (_, at) => (start + at) % 8);
+    return {
+      input: Int32Array.from(tokens.slice(0, -1)),
+      targets: Int32Array.from(tokens.slice(1)),
+      weights: new Float32Array(length).fill(1),
+    };
+  });
+}
+
+function sft(engine: Engine, path: string, extra: Partial<Parameters<typeof trainSft>[0]> = {}) {
+  const source = fixedExamples(counting(40), 32, 5);
+  return trainSft({
+    engine,
+    source,
+    folder: path,
+    seed: 5,
+    steps: 60,
+    optimizer: { learningRate: 0.1 },
+    checkpointEvery: 10,
+    ...extra,
+  });
+}
+
+describe("trainSft", () => {
+  it("learns, and writes one line of metrics per step", async () => {
+    const path = fresh();
+    const engine = tabularEngine(8);
+    const result = await sft(engine, path);
+    const metrics = await readAllJsonl<{ step: number; loss: number }>(join(path, "metrics.jsonl"));
+    assert.equal(metrics.length, 60);
+    assert.ok(metrics[0]!.loss > 2 && metrics.at(-1)!.loss < 0.2, `${metrics[0]!.loss} -> ${metrics.at(-1)!.loss}`);
+    assert.equal(result.steps, 60);
+  });
+
+  it("ends with the same weights when it was interrupted and resumed", async () => {
+    const whole = tabularEngine(8);
+    await sft(whole, fresh());
+    const path = fresh();
+    const stop = new AbortController();
+    const interrupted = sft(tabularEngine(8), path, {
+      signal: stop.signal,
+      onProgress: ({ done }) => (done === 23 ? stop.abort() : undefined),
+    });
+    await assert.rejects(interrupted, /--resume/);
+    const resumed = tabularEngine(8);
+    await sft(resumed, path, { resume: true });
+    assert.deepEqual(resumed.logits, whole.logits);
+    const metrics = await readAllJsonl<{ step: number }>(join(path, "metrics.jsonl"));
+    assert.deepEqual(
+      metrics.map(({ step }) => step),
+      Array.from({ length: 60 }, (_, at) => at + 1),
+    );
+  });
+
+  it("refuses to continue another run, an empty dataset, and a loss that is not a number", async () => {
+    const path = fresh();
+    await sft(tabularEngine(8), path);
+    await assert.rejects(sft(tabularEngine(8), path), /holds a run already/);
+    await assert.rejects(sft(tabularEngine(8), path, { resume: true, seed: 6 }), /seed was 5, now it is 6/);
+    assert.throws(() => fixedExamples([], 32, 1), /dataset is empty/);
+    const broken = tabularEngine(8);
+    broken.logits[0] = Number.NaN;
+    await assert.rejects(sft(broken, fresh()), /the loss is NaN/);
+  });
+
+  it("stops early when the figure that matters has stalled", async () => {
+    const evaluation = {
+      every: 5,
+      chains: async () => ({ success: 0.5 }),
+      earlyStop: { figure: "success", patience: 2 },
+    };
+    const result = await sft(tabularEngine(8), fresh(), { evaluation });
+    assert.ok(result.stoppedEarly);
+    assert.equal(result.steps, 15);
+  });
+
+  it("gives the same batch for the same step, and every example once per epoch", () => {
+    const examples = counting(40);
+    const a = fixedExamples(examples, 32, 9);
+    const b = fixedExamples(examples, 32, 9);
+    assert.deepEqual(b.batch(a.stepsPerEpoch + 2), a.batch(a.stepsPerEpoch + 2));
+    for (const epoch of [0, 1, 2]) {
+      const seen = Array.from({ length: a.stepsPerEpoch }, (_, at) => a.batch(epoch * a.stepsPerEpoch + at)).flat();
+      assert.equal((seen as Example[]).length, examples.length);
+      assert.equal(new Set(seen as Example[]).size, examples.length);
+    }
+  });
+});
+
+describe("normalisation", () => {
+  it("means the same on engines that sum and on engines that average per sequence", () => {
+    const examples = counting(6);
+    const losses = examples.map(({ targets }) => targets.map((target) => target + 1));
+    const expected = losses.flatMap((row) => [...row]).reduce((sum, value) => sum + value, 0) / totalWeight(examples);
+    const weighted = (scaled: Example[], at: number) =>
+      losses[at]!.reduce((sum, value, k) => sum + value * scaled[at]!.weights![k]!, 0);
+    const summed = tokenMean(examples, "weights", totalWeight(examples), "sum");
+    assert.ok(Math.abs(summed.reduce((sum, _, at) => sum + weighted(summed, at), 0) - expected) < 1e-5);
+    const means = tokenMean(examples, "weights", totalWeight(examples), "sequence-mean");
+    const reduced =
+      means.reduce((sum, { targets }, at) => sum + weighted(means, at) / targets.length, 0) / means.length;
+    assert.ok(Math.abs(reduced - expected) < 1e-5);
+  });
+
+  it("cuts batches by padded size and loses nothing", () => {
+    const parts = microBatches(counting(40), 24);
+    assert.equal(parts.flat().length, 40);
+    for (const part of parts)
+      assert.ok(part.length === 1 || part.length * Math.max(...part.map((item) => item.input.length)) <= 24);
+  });
+});
+
+describe("schedule", () => {
+  it("rises, holds and falls", () => {
+    const schedule = { warmupSteps: 4, decay: "linear" as const, decayShare: 0.5, floor: 0.1 };
+    assert.equal(scheduleFactor(schedule, 0, 100), 0.25);
+    assert.equal(scheduleFactor(schedule, 40, 100), 1);
+    assert.ok(Math.abs(scheduleFactor(schedule, 75, 100) - 0.55) < 1e-9);
+    assert.ok(Math.abs(scheduleFactor({ ...schedule, decay: "cosine" }, 100, 100) - 0.1) < 1e-9);
+  });
+});
+
+describe("DAPO", () => {
+  it("normalises within the group and drops groups without variance", () => {
+    const advantages = groupAdvantages([1, 0, 0, 0]);
+    assert.ok(Math.abs(advantages.reduce((sum, value) => sum + value, 0)) < 1e-9);
+    assert.ok(Math.abs(advantages[0]! - 1.5) < 1e-4);
+    assert.equal(hasVariance([1, 1, 1]), false);
+  });
+
+  it("clips high, low and dual, and its slope is the derivative of its value", () => {
+    const at = (ratio: number, advantage: number) =>
+      tokenLoss(dapoLoss, Math.log(ratio), { weight: 1, oldLogprob: 0, advantage });
+    assert.equal(at(1.3, 1).slope, 0);
+    assert.equal(at(1.27, 1).slope, -1.27);
+    assert.equal(at(0.79, -1).slope, 0);
+    assert.equal(at(0.81, -1).slope, 0.81);
+    assert.equal(at(11, -1).slope, 0);
+    assert.equal(at(11, -1).value, 10);
+    for (const [ratio, advantage] of [
+      [1.2, 2],
+      [0.9, -3],
+      [5, -1],
+      [0.5, 1],
+      [1.5, 1],
+    ] as const) {
+      const h = 1e-6;
+      const up = tokenLoss(dapoLoss, Math.log(ratio) + h, { weight: 1, oldLogprob: 0, advantage }).value;
+      const down = tokenLoss(dapoLoss, Math.log(ratio) - h, { weight: 1, oldLogprob: 0, advantage }).value;
+      assert.ok(Math.abs((up - down) / (2 * h) - at(ratio, advantage).slope) < 1e-4);
+    }
+  });
+
+  it("punishes length softly near the limit only", () => {
+    assert.equal(overlongPenalty(700, 800), 0);
+    assert.equal(overlongPenalty(800, 800), -1);
+    assert.equal(overlongPenalty(750, 800), -0.5);
+  });
+
+  it("does not count a judge that fails as a wrong answer", async () => {
+    let asked = 0;
+    const reward = outcomeReward(() => ({ correct: ++asked < 3 ? null : true, score: 1, reason: "" }));
+    const trajectory = { answer: "x", segments: [], usage: emptyUsage() } as unknown as Trajectory;
+    assert.equal((await reward(trajectory, defineTask({ id: "t", question: "?" }))).reward, 1);
+    const never = outcomeReward(() => ({ correct: null, score: 0, reason: "the judge is away" }));
+    assert.deepEqual(await never(trajectory, defineTask({ id: "t", question: "?" })), {
+      reward: null,
+      correct: null,
+      reason: "the judge is away",
+    });
+  });
+});
+
+/** A one-token game on the tabular engine: the prompt names a digit, the right move is the same digit. */
+function game(engine: Engine, path: string, extra: Partial<Parameters<typeof trainRl>[0]> = {}) {
+  const tasks: Task[] = [..."0123"].map((digit) => defineTask({ id: digit, question: digit, answers: [digit] }));
+  const digits = [..."0123"].map((digit) => digit.charCodeAt(0));
+  return trainRl({
+    engine,
+    tokenizer: byteTokenizer(),
+    folder: path,
+    seed: 3,
+    steps: 12,
+    groups: 4,
+    samples: 8,
+    tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % tasks.length]!),
+    rollout: async (task, { seed }) => {
+      const promptTokens = [task.question.charCodeAt(0)];
+      const sample = await engine.sample({ tokens: promptTokens, maxTokens: 1, seed, allowedTokens: () => digits });
+      const answer = String.fromCharCode(...sample.tokens);
+      return {
+        version: 1,
+        id: `${task.id}-${seed}`,
+        taskId: task.id,
+        profile: "none",
+        model: "tabular",
+        prompt: [],
+        promptTokens,
+        segments: [
+          { tag: "answer", text: answer, raw: answer, by: "model", tokens: sample.tokens, logprobs: sample.logprobs },
+        ],
+        answer,
+        ending: { reason: "answered" },
+        usage: { ...emptyUsage(), completionTokens: 1 },
+        violations: [],
+      } satisfies Trajectory;
+    },
+    reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
+    optimizer: { learningRate: 0.3 },
+    checkpointEvery: 3,
+    ...extra,
+  });
+}
+
+describe("trainRl", () => {
+  it("raises the reward from rollouts alone, in three seeds", async () => {
+    for (const seed of [1, 2, 3]) {
+      const result = await game(tabularEngine(256), fresh(), { seed, steps: 20 });
+      assert.ok(
+        result.lastReward > result.firstReward + 0.3,
+        `seed ${seed}: ${result.firstReward} -> ${result.lastReward}`,
+      );
+    }
+  });
+
+  it("loses no rollout and trains on none twice when it is interrupted", async () => {
+    const whole = tabularEngine(256);
+    await game(whole, fresh());
+    const path = fresh();
+    const stop = new AbortController();
+    let count = 0;
+    const reward = outcomeReward((task, answer) => {
+      if (++count === 150) stop.abort();
+      return { correct: task.answers[0] === answer, score: 0, reason: "" };
+    });
+    await assert.rejects(game(tabularEngine(256), path, { signal: stop.signal, reward }));
+    const before = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).length;
+    const resumed = tabularEngine(256);
+    await game(resumed, path, { resume: true });
+    const keys = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).map(rolloutKey);
+    assert.ok(before > 32 && before < keys.length);
+    assert.equal(new Set(keys).size, keys.length);
+    assert.deepEqual(resumed.logits, whole.logits);
+  });
+
+  it("keeps close to a reference when asked to", async () => {
+    const free = tabularEngine(256);
+    await game(free, fresh());
+    const held = tabularEngine(256);
+    await game(held, fresh(), { kl: { coefficient: 5, reference: tabularEngine(256) } });
+    const size = (engine: { logits: Float64Array }) => engine.logits.reduce((sum, value) => sum + value * value, 0);
+    assert.ok(size(held) < size(free) / 2, `${size(held)} vs ${size(free)}`);
+  });
+});
