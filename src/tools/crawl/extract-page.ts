@@ -1,0 +1,72 @@
+/** A fetched page as text a model can read: HTML and its kin to Markdown, PDF to text, JSON and plain text as they are. */
+import { hash } from "node:crypto";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { decodeText } from "./decode-text.ts";
+import { type ArticleOptions, extractArticle } from "./extract-article.ts";
+import type { FetchedPage } from "./fetch-page.ts";
+
+export interface ExtractedPage {
+  title: string;
+  text: string;
+}
+
+export type ExtractPage = (page: FetchedPage) => Promise<ExtractedPage>;
+
+/** Extracts the text of a page, whatever its type. */
+export async function extractPage(page: FetchedPage, options: ArticleOptions = {}): Promise<ExtractedPage> {
+  const kind = kindOf(page);
+  if (kind === "pdf") return extractPdf(page);
+  if (kind === "binary")
+    throw new CoaError("tool", `${page.url} is ${page.contentType || "not text"}, which can't be read as text`);
+  const text = decodeText(page.body, page.contentType);
+  if (kind === "text") return { title: "", text: text.trim() };
+  const { title, markdown } = await extractArticle(text, { url: page.url, ...options });
+  return { title, text: markdown };
+}
+
+/** An extractor that remembers what it extracted, by address and content; equal pages are converted once. */
+export function cachingExtractor(options: ArticleOptions & { maxEntries?: number } = {}): ExtractPage {
+  const { maxEntries = 2_000 } = options;
+  const cache = new Map<string, Promise<ExtractedPage>>();
+  return (page) => {
+    const key = `${page.url} ${page.contentType} ${hash("sha1", page.body)}`;
+    const known = cache.get(key);
+    if (known) return known;
+    const extracted = extractPage(page, options);
+    cache.set(key, extracted);
+    extracted.catch(() => cache.delete(key));
+    if (cache.size > maxEntries) cache.delete(cache.keys().next().value!);
+    return extracted;
+  };
+}
+
+type Kind = "html" | "text" | "pdf" | "binary";
+
+/** What a page is: by its first bytes where they are plain, then by its type. */
+function kindOf(page: FetchedPage): Kind {
+  const type = page.contentType.split(";")[0]!.trim().toLowerCase();
+  const start = Buffer.from(page.body.subarray(0, 1024)).toString("latin1");
+  if (start.startsWith("%PDF-") || type === "application/pdf") return "pdf";
+  if (/html|xml/.test(type)) return "html";
+  if (/^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype html|html|head|body)\b/i.test(start)) return "html";
+  if (/^text\/|json|javascript|yaml|csv|markdown|toml/.test(type)) return "text";
+  // NUL bytes don't occur in text, except in UTF-16, which starts with a mark.
+  if (start.includes("\0") && !/^(?:\xff\xfe|\xfe\xff)/.test(start)) return "binary";
+  return /^(?:image|audio|video|font)\//.test(type) ? "binary" : "text";
+}
+
+async function extractPdf(page: FetchedPage): Promise<ExtractedPage> {
+  if (page.truncated)
+    throw new CoaError("tool", `${page.url} is a PDF of more than ${page.body.length} bytes: too large`);
+  const { extractText, getDocumentProxy, getMeta } = await import("unpdf");
+  try {
+    const document = await getDocumentProxy(new Uint8Array(page.body));
+    const { text } = await extractText(document, { mergePages: false });
+    const { info } = await getMeta(document);
+    const title = typeof info["Title"] === "string" ? info["Title"] : "";
+    const pages = text.map((content, index) => `## Page ${index + 1}\n\n${content.trim()}`);
+    return { title, text: pages.join("\n\n") };
+  } catch (error) {
+    throw new CoaError("tool", `${page.url}: the PDF can't be read: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Fetches one page: guarded connections, redirects followed by hand and judged again at every hop, caps on size and
+ * time, and patience with servers that ask for it.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Dispatcher } from "undici";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { BlockedAddressError, type GuardedAgentOptions, guardedAgent } from "./guarded-agent.ts";
+import { checkUrl } from "./host-policy.ts";
+import { acceptedEncodings, readBody } from "./read-body.ts";
+
+/** A page as it came over the wire, decompressed. */
+export interface FetchedPage {
+  /** Where it was found in the end, after redirects. */
+  url: string;
+  status: number;
+  contentType: string;
+  body: Uint8Array;
+  /** The body was longer than the cap and was cut there. */
+  truncated: boolean;
+}
+
+/** Fetches one address. */
+export type FetchPage = (url: string, options: { signal: AbortSignal }) => Promise<FetchedPage>;
+
+export interface PageFetcherOptions extends GuardedAgentOptions {
+  /** Of the whole fetch, redirects included. */
+  timeoutMs?: number;
+  /** Of the decompressed body. */
+  maxBytes?: number;
+  maxRedirects?: number;
+  /** Tries after a 429, a 5xx or a broken connection. */
+  retries?: number;
+  userAgent?: string;
+  headers?: Record<string, string>;
+  /** Decides on each address, redirects included, before it is fetched; throws to refuse. */
+  beforeRequest?: (url: URL, signal: AbortSignal) => Promise<void> | void;
+}
+
+export interface PageFetcher {
+  fetchPage: FetchPage;
+  close(): Promise<void>;
+}
+
+/** How we introduce ourselves to web servers. */
+export const crawlerName = "chain-of-agents";
+
+/** A fetcher with its own guarded connections, kept alive between pages. */
+export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
+  const agent = guardedAgent(options);
+  const { timeoutMs = 30_000, retries = 1 } = options;
+
+  async function fetchPage(url: string, { signal }: { signal: AbortSignal }): Promise<FetchedPage> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    for (let attempt = 0; ; attempt++) {
+      const last = attempt >= retries;
+      try {
+        limited.throwIfAborted();
+        const { page, retryAfter } = await followRedirects(agent, url, options, limited);
+        if (last || (page.status !== 429 && page.status < 500)) return page;
+        await pause(waitMs(retryAfter, attempt), undefined, { signal: limited });
+      } catch (error) {
+        if (limited.aborted && !signal.aborted)
+          throw new CoaError("network", `${url} took longer than ${timeoutMs} ms`, { retryable: true, cause: error });
+        if (last || signal.aborted || error instanceof CoaError) throw labelled(url, error);
+        await pause(waitMs(undefined, attempt), undefined, { signal: limited }).catch(() => {});
+      }
+    }
+  }
+
+  return { fetchPage, close: () => agent.destroy() };
+}
+
+interface Followed {
+  page: FetchedPage;
+  retryAfter: string | undefined;
+}
+
+async function followRedirects(
+  agent: Dispatcher,
+  address: string,
+  options: PageFetcherOptions,
+  signal: AbortSignal,
+): Promise<Followed> {
+  const { maxBytes = 10_000_000, maxRedirects = 8 } = options;
+  let target = address;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const checked = checkUrl(options, target);
+    if ("refusal" in checked) throw new BlockedAddressError(checked.refusal);
+    const { url } = checked;
+    await options.beforeRequest?.(url, signal);
+    const response = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "GET",
+      headers: {
+        "user-agent": options.userAgent ?? `Mozilla/5.0 (compatible; ${crawlerName})`,
+        accept: "text/html,application/xhtml+xml,application/pdf,text/plain,application/json;q=0.9,*/*;q=0.5",
+        "accept-language": "en,*;q=0.5",
+        "accept-encoding": acceptedEncodings,
+        ...options.headers,
+      },
+      signal,
+    });
+    const location = headerOf(response.headers, "location");
+    if (response.statusCode >= 300 && response.statusCode < 400 && location !== undefined) {
+      // Read off, within a limit, so that the connection can be used again.
+      await response.body.dump({ limit: 16_384, signal });
+      const next = URL.parse(location, url.href);
+      if (!next) throw new CoaError("network", `${url.href} redirects to something that is no address: ${location}`);
+      target = next.href;
+      continue;
+    }
+    const { bytes, truncated } = await readBody(
+      response.body,
+      headerOf(response.headers, "content-encoding"),
+      maxBytes,
+    );
+    const page = {
+      url: url.href,
+      status: response.statusCode,
+      contentType: headerOf(response.headers, "content-type") ?? "",
+      body: bytes,
+      truncated,
+    };
+    return { page, retryAfter: headerOf(response.headers, "retry-after") };
+  }
+  throw new CoaError("network", `${address} redirected more than ${maxRedirects} times`);
+}
+
+function headerOf(headers: Record<string, string | string[] | undefined>, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** Milliseconds to wait: what the server asks for, within reason, or half a second doubling. */
+function waitMs(retryAfter: string | undefined, attempt: number): number {
+  const seconds = Number(retryAfter);
+  if (retryAfter !== undefined && Number.isFinite(seconds)) return Math.min(10_000, Math.max(0, seconds * 1000));
+  return 500 * 2 ** attempt;
+}
+
+function labelled(url: string, error: unknown): unknown {
+  if (error instanceof CoaError || (error instanceof Error && error.name === "AbortError")) return error;
+  return new CoaError("network", `could not fetch ${url}: ${messageOf(error)}`, { retryable: true, cause: error });
+}
