@@ -10,4 +10,21 @@ type Load = () => Promise<{ default: Command }>;
 export const commands: Record<string, { summary: string; load: Load }> = {
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
+  "dataset build": {
+    summary: "Turn trajectories into a dataset with an exact loss mask",
+    load: () => import("./dataset-build.ts"),
+  },
+  "dataset inspect": { summary: "Show one example, trained and masked", load: () => import("./dataset-inspect.ts") },
+  "dataset stats": {
+    summary: "Count a dataset: tokens, lengths, what was dropped",
+    load: () => import("./dataset-stats.ts"),
+  },
+  "dataset split": {
+    summary: "Split a file by task into train, validation, test",
+    load: () => import("./dataset-split.ts"),
+  },
+  "dataset export": {
+    summary: "Write files for LLaMA-Factory, verl, TRL, OpenAI",
+    load: () => import("./dataset-export.ts"),
+  },
 };

@@ -1,0 +1,102 @@
+import { UsageError } from "../../core/errors.ts";
+import { builtInProfiles } from "../../core/profiles.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
+import { buildDataset } from "../../dataset/dataset-folder.ts";
+import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
+import { tagTokens, trainTokenizer } from "../../dataset/train-tokenizer.ts";
+import { type BadLine, readJsonl } from "../../store/read-jsonl.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { existingFiles } from "./dataset-input.ts";
+
+const examples = [
+  "coa dataset build chains.jsonl --tokenizer ./Qwen2.5-3B --out .coa/datasets/web --max-tokens 32768",
+  "coa dataset build chains.jsonl --vocabulary 512 --out .coa/datasets/lab",
+];
+
+export default defineCommand({
+  name: "dataset build",
+  summary: "Turn trajectories into a dataset: token ids with an exact loss mask, the tokenizer, and a manifest.",
+  arguments: "<trajectories.jsonl…>",
+  examples,
+  options: {
+    out: { type: "string", valueName: "folder", describe: "Where to write the dataset" },
+    tokenizer: { type: "string", valueName: "folder", describe: "Folder with the model's tokenizer.json" },
+    vocabulary: { type: "string", valueName: "size", describe: "Train a tokenizer of this size on the chains instead" },
+    "max-tokens": { type: "string", valueName: "n", describe: "Longest example, prompt included" },
+    overlong: {
+      type: "string",
+      default: "drop",
+      describe: "What to do with longer ones: drop, or cut at a segment border",
+    },
+    weight: {
+      type: "string",
+      multiple: true,
+      valueName: "tag=w",
+      describe: "Weight of a tag's segments, e.g. think=0.5",
+    },
+    "skip-bad": { type: "boolean", default: false, describe: "Go on past lines that can't be read" },
+  },
+  async run({ values, positionals, out, signal }) {
+    if (positionals.length === 0) throw new UsageError(`coa dataset build needs trajectories. Example: ${examples[0]}`);
+    await existingFiles(positionals);
+    if (!values.out) throw new UsageError("say where to write the dataset with --out <folder>");
+    if (values.overlong !== "drop" && values.overlong !== "cut") {
+      throw new UsageError(`--overlong takes drop or cut, not "${values.overlong}"`);
+    }
+    const bad: BadLine[] = [];
+    const onBad = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : ("throw" as const);
+    async function* trajectories(): AsyncGenerator<Trajectory> {
+      for (const file of positionals) yield* readJsonl(file, trajectorySchema, { onBad, signal });
+    }
+    const tokenizer = await chooseTokenizer(values.tokenizer, numberOf(values.vocabulary, "vocabulary"), trajectories);
+    bad.length = 0;
+    const manifest = await buildDataset(trajectories(), {
+      folder: values.out,
+      tokenizer,
+      maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
+      overlong: values.overlong,
+      weights: readWeights(values.weight),
+      signal,
+      onProgress: out.progress,
+    });
+    out.endProgress();
+    if (values.json) out.json({ folder: values.out, ...manifest, badLines: bad });
+    else {
+      const share = Math.round((100 * manifest.tokens.trained) / manifest.tokens.all);
+      out.print(`${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`);
+      for (const [reason, count] of Object.entries(manifest.dropped)) out.print(`dropped ${count}: ${reason}`);
+      if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
+      for (const line of bad) out.note(`skipped ${line.file}:${line.line}: ${line.message}`);
+    }
+    return 0;
+  },
+});
+
+async function chooseTokenizer(
+  folder: string | undefined,
+  vocabularySize: number | undefined,
+  trajectories: () => AsyncIterable<Trajectory>,
+): Promise<Tokenizer> {
+  if (folder !== undefined) return loadTokenizer(folder);
+  if (vocabularySize === undefined) {
+    throw new UsageError("give the model's tokenizer with --tokenizer <folder>, or train one with --vocabulary <size>");
+  }
+  const texts: string[] = [];
+  for await (const trajectory of trajectories()) {
+    texts.push(trajectoryText(trajectory.segments), ...trajectory.prompt.map((message) => ` ${message.content}`));
+    if (texts.length > 20_000) break; // more text changes the merges no more
+  }
+  return trainTokenizer(texts, { vocabularySize, specialTokens: tagTokens(Object.values(builtInProfiles)) });
+}
+
+function readWeights(pairs: readonly string[] | undefined): Record<string, number> | undefined {
+  if (!pairs || pairs.length === 0) return undefined;
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [tag, weight] = pair.split("=");
+      if (!tag || weight === undefined) throw new UsageError(`--weight takes tag=number, not "${pair}"`);
+      return [tag, numberOf(weight, "weight", { min: 0 })!];
+    }),
+  );
+}

@@ -1,0 +1,72 @@
+import { rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { z } from "zod";
+import { UsageError } from "../../core/errors.ts";
+import { type Side, splitSide } from "../../dataset/split.ts";
+import { type JsonlWriter, openJsonl } from "../../store/open-jsonl.ts";
+import { readJsonl } from "../../store/read-jsonl.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { existingFiles } from "./dataset-input.ts";
+
+const command = {
+  name: "dataset split",
+  examples: [
+    "coa dataset split chains.jsonl --validation 0.05",
+    "coa dataset split tasks.jsonl --validation 0.1 --test 0.1 --seed 7",
+  ],
+};
+
+/** Trajectories and team runs name their task; a task is one. */
+const splittable = z.union([
+  z.looseObject({ taskId: z.string() }),
+  z.looseObject({ id: z.string(), question: z.string() }),
+]);
+
+export default defineCommand({
+  ...command,
+  summary: "Split trajectories, team runs or tasks by task into train, validation and test files.",
+  arguments: "<file.jsonl>",
+  options: {
+    validation: { type: "string", default: "0.05", valueName: "share", describe: "Share of tasks for validation" },
+    test: { type: "string", default: "0", valueName: "share", describe: "Share of tasks for testing" },
+    seed: { type: "string", default: "0", valueName: "n", describe: "Another seed gives another split" },
+    out: { type: "string", valueName: "folder", describe: "Where to write (default: beside the file)" },
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional(command, positionals, "a JSONL file");
+    await existingFiles([file]);
+    const validation = numberOf(values.validation, "validation", { min: 0, max: 1 })!;
+    const test = numberOf(values.test, "test", { min: 0, max: 1 })!;
+    if (validation + test > 1)
+      throw new UsageError(`--validation ${validation} and --test ${test} are more than everything`);
+    const seed = numberOf(values.seed, "seed", { integer: true })!;
+    const name = basename(file).replace(/\.jsonl$/, "");
+    const pathOf = (side: Side) => join(values.out ?? dirname(file), `${name}.${side}.jsonl`);
+    const sides: Side[] = [
+      "train",
+      ...(validation > 0 ? (["validation"] as const) : []),
+      ...(test > 0 ? (["test"] as const) : []),
+    ];
+    const writers = new Map<Side, JsonlWriter<unknown>>();
+    const counts: Record<string, number> = {};
+    try {
+      for (const side of sides) {
+        await rm(pathOf(side), { force: true }); // a split is made anew, never appended to
+        writers.set(side, await openJsonl(pathOf(side)));
+        counts[side] = 0;
+      }
+      for await (const record of readJsonl(file, splittable, { signal })) {
+        const taskId = "taskId" in record ? String(record.taskId) : record.id;
+        const side = splitSide(taskId, { validation, test, seed });
+        await writers.get(side)!.append(record);
+        counts[side]!++;
+      }
+    } finally {
+      for (const writer of writers.values()) await writer.close();
+    }
+    const files = sides.map((side) => ({ side, file: pathOf(side), records: counts[side]! }));
+    if (values.json) out.json(files);
+    else for (const one of files) out.print(`${one.side}: ${one.records} in ${one.file}`);
+    return 0;
+  },
+});

@@ -1,0 +1,184 @@
+/**
+ * A dataset is a folder that explains itself: `dataset.json` (what went in, what came out, why the rest did not),
+ * `examples.jsonl` (token ids and weights, one example per line), `dropped.jsonl` and the tokenizer. It is written all or
+ * nothing and carries a fingerprint of its examples, so that a training run can say exactly what it learned from.
+ */
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { CoaError, messageOf } from "../core/errors.ts";
+import type { OnProgress } from "../core/events.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { openJsonl } from "../store/open-jsonl.ts";
+import { readJsonl } from "../store/read-jsonl.ts";
+import { recoverFolder, writeFolder } from "../store/write-folder.ts";
+import { loadTokenizer } from "./load-tokenizer.ts";
+import { type ExampleOptions, type TrainingSequence, trajectoryToSequence } from "./trajectory-to-example.ts";
+
+const exampleRecordSchema = z.object({
+  id: z.string(),
+  taskId: z.string(),
+  profile: z.string(),
+  tokens: z.array(z.number().int().nonnegative()),
+  /** Stretches of equal weight that are not 0: first token, one past the last, weight. */
+  spans: z.array(z.tuple([z.number(), z.number(), z.number()])),
+  promptLength: z.number(),
+  cutSegments: z.number(),
+});
+type ExampleRecord = z.infer<typeof exampleRecordSchema>;
+
+export const datasetManifestSchema = z.object({
+  version: z.literal(1),
+  examples: z.number(),
+  /** Trajectories that came in; those that are no example are counted under their reason. */
+  trajectories: z.number(),
+  dropped: z.record(z.string(), z.number()),
+  cut: z.number(),
+  tokens: z.object({ all: z.number(), trained: z.number(), prompt: z.number(), longest: z.number() }),
+  profiles: z.record(z.string(), z.number()),
+  vocabularySize: z.number(),
+  options: z.object({
+    maxTokens: z.number().optional(),
+    overlong: z.enum(["drop", "cut"]),
+    endOfTurn: z.boolean(),
+    weights: z.record(z.string(), z.number()).optional(),
+  }),
+  /** SHA-256 of `examples.jsonl`. */
+  fingerprint: z.string(),
+});
+export type DatasetManifest = z.infer<typeof datasetManifestSchema>;
+
+export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
+  folder: string;
+  tokenizer: Tokenizer;
+  /** Weight of segments by tag; 1 where a tag is not named. */
+  weights?: Record<string, number>;
+  signal?: AbortSignal;
+  onProgress?: OnProgress;
+}
+
+/** Turns trajectories into a dataset folder, one at a time. */
+export async function buildDataset(
+  trajectories: AsyncIterable<Trajectory> | Iterable<Trajectory>,
+  options: BuildDatasetOptions,
+): Promise<DatasetManifest> {
+  const { folder, tokenizer, weights, maxTokens, overlong = "drop", endOfTurn = true } = options;
+  const weightOf = weights && ((segment: { tag: string }) => weights[segment.tag] ?? 1);
+  const manifest: DatasetManifest = {
+    version: 1,
+    examples: 0,
+    trajectories: 0,
+    dropped: {},
+    cut: 0,
+    tokens: { all: 0, trained: 0, prompt: 0, longest: 0 },
+    profiles: {},
+    vocabularySize: tokenizer.vocabularySize,
+    options: { overlong, endOfTurn, ...(maxTokens !== undefined && { maxTokens }), ...(weights && { weights }) },
+    fingerprint: "",
+  };
+  const hash = createHash("sha256");
+  await writeFolder(folder, async (temporary) => {
+    const examples = await openJsonl<ExampleRecord>(join(temporary, "examples.jsonl"), { lock: false });
+    const dropped = await openJsonl(join(temporary, "dropped.jsonl"), { lock: false });
+    try {
+      for await (const trajectory of trajectories) {
+        options.signal?.throwIfAborted();
+        manifest.trajectories++;
+        const result = trajectoryToSequence(trajectory, tokenizer, { maxTokens, overlong, endOfTurn, weightOf });
+        if (result.dropped) {
+          const { reason } = result.dropped;
+          manifest.dropped[reason] = (manifest.dropped[reason] ?? 0) + 1;
+          await dropped.append(result.dropped);
+          continue;
+        }
+        const record = toRecord(result.sequence, trajectory.profile);
+        countExample(manifest, record);
+        hash.update(`${JSON.stringify(record)}\n`);
+        await examples.append(record);
+        if (manifest.examples % 200 === 0) {
+          options.onProgress?.({
+            stage: "dataset",
+            done: manifest.trajectories,
+            figures: { examples: manifest.examples },
+          });
+        }
+      }
+    } finally {
+      await Promise.all([examples.close(), dropped.close()]);
+    }
+    if (manifest.examples === 0) {
+      const reasons = Object.entries(manifest.dropped).map(([reason, count]) => `${reason} ${count}`);
+      throw new CoaError(
+        "storage",
+        `no example came out of ${manifest.trajectories} trajectories${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}; nothing was written`,
+      );
+    }
+    manifest.fingerprint = hash.digest("hex");
+    await tokenizer.save(join(temporary, "tokenizer"));
+    await writeFile(join(temporary, "dataset.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  });
+  return manifest;
+}
+
+export interface Dataset {
+  manifest: DatasetManifest;
+  tokenizer(): Promise<Tokenizer>;
+  sequences(): AsyncIterable<TrainingSequence & { profile: string }>;
+}
+
+/** Opens a dataset folder; examples are streamed. */
+export async function openDataset(folder: string): Promise<Dataset> {
+  await recoverFolder(folder);
+  const path = join(folder, "dataset.json");
+  let manifest: DatasetManifest;
+  try {
+    manifest = datasetManifestSchema.parse(JSON.parse(await readFile(path, "utf8")));
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    throw new CoaError(
+      "storage",
+      missing
+        ? `${folder} is no dataset: it has no dataset.json. Make one with: coa dataset build`
+        : `can't read ${path}: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+  return {
+    manifest,
+    tokenizer: () => loadTokenizer(join(folder, "tokenizer")),
+    async *sequences() {
+      for await (const record of readJsonl(join(folder, "examples.jsonl"), exampleRecordSchema))
+        yield fromRecord(record);
+    },
+  };
+}
+
+function countExample(manifest: DatasetManifest, record: ExampleRecord): void {
+  manifest.examples++;
+  if (record.cutSegments > 0) manifest.cut++;
+  manifest.tokens.all += record.tokens.length;
+  manifest.tokens.prompt += record.promptLength;
+  for (const [start, end] of record.spans) manifest.tokens.trained += end - start;
+  manifest.tokens.longest = Math.max(manifest.tokens.longest, record.tokens.length);
+  manifest.profiles[record.profile] = (manifest.profiles[record.profile] ?? 0) + 1;
+}
+
+function toRecord(sequence: TrainingSequence, profile: string): ExampleRecord {
+  const spans: [number, number, number][] = [];
+  sequence.weights.forEach((weight, index) => {
+    if (weight === 0) return;
+    const last = spans.at(-1);
+    if (last && last[1] === index && last[2] === weight) last[1] = index + 1;
+    else spans.push([index, index + 1, weight]);
+  });
+  const { id, taskId, tokens, promptLength, cutSegments } = sequence;
+  return { id, taskId, profile, tokens, spans, promptLength, cutSegments };
+}
+
+function fromRecord({ spans, ...record }: ExampleRecord): TrainingSequence & { profile: string } {
+  const weights = new Array<number>(record.tokens.length).fill(0);
+  for (const [start, end, weight] of spans) weights.fill(weight, start, end);
+  return { ...record, weights };
+}

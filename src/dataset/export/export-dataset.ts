@@ -1,0 +1,139 @@
+/**
+ * Writes trajectories or tasks as files for other trainers. Each format is a table entry: what it reads, which files it
+ * writes. What a format can't hold is skipped and counted with its reason.
+ */
+import { createWriteStream } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { UsageError } from "../../core/errors.ts";
+import type { Profile } from "../../core/profile.ts";
+import type { Task } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { ExampleOptions } from "../trajectory-to-example.ts";
+import { chatRow, llamaFactoryInfo, openAiRow, type Row, shareGptRow, trlRow, verlTaskRow } from "./formats.ts";
+import { type ColumnType, writeParquet } from "./parquet.ts";
+
+/** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
+export const exportFormats = {
+  chat: { of: "trajectories", about: "chat messages as JSONL, observations as user (or tool) turns" },
+  "llama-factory": { of: "trajectories", about: "sharegpt JSONL with observation turns, and dataset_info.json" },
+  "verl-sft": { of: "trajectories", about: "Parquet with a messages column for verl's multi-turn SFT" },
+  trl: { of: "trajectories", about: "pre-tokenised input_ids and labels as JSONL for TRL" },
+  openai: { of: "trajectories", about: "OpenAI fine-tuning JSONL with message weights" },
+  "verl-rl": { of: "tasks", about: "prompts with ground truth as JSONL for verl's RL" },
+  "verl-rl-parquet": { of: "tasks", about: "the same as Parquet" },
+} as const;
+export type ExportFormat = keyof typeof exportFormats;
+
+export interface ExportOptions extends ExampleOptions {
+  format: ExportFormat;
+  folder: string;
+  /** Base name of the files. */
+  name?: string;
+  trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
+  tasks?: AsyncIterable<Task> | Iterable<Task>;
+  /** Needed by `trl`. */
+  tokenizer?: Tokenizer;
+  observationRole?: "user" | "tool";
+  /** Profile whose system prompt goes into RL prompts. */
+  profile?: Profile;
+  split?: string;
+  signal?: AbortSignal;
+}
+
+export interface ExportResult {
+  files: string[];
+  rows: number;
+  /** How many were left out, by reason. */
+  skipped: Record<string, number>;
+}
+
+const messages: ColumnType = { list: { struct: { role: "string", content: "string" } } };
+const verlTaskColumns: Record<string, ColumnType> = {
+  data_source: "string",
+  agent_name: "string",
+  prompt: messages,
+  ability: "string",
+  reward_model: { struct: { style: "string", ground_truth: "string" } },
+  extra_info: {
+    struct: {
+      split: "string",
+      index: "int64",
+      task_id: "string",
+      question: "string",
+      answer: "string",
+      need_tools_kwargs: "boolean",
+    },
+  },
+};
+
+/** Writes one format. */
+export async function exportDataset(options: ExportOptions): Promise<ExportResult> {
+  const { format, folder, name = "chains" } = options;
+  await mkdir(folder, { recursive: true });
+  const result: ExportResult = { files: [], rows: 0, skipped: {} };
+  const rows = countedRows(options, result);
+  const add = (file: string): string => {
+    result.files.push(join(folder, file));
+    return join(folder, file);
+  };
+  if (format === "verl-sft") await writeParquet(add(`${name}.parquet`), { messages }, rows);
+  else if (format === "verl-rl-parquet") await writeParquet(add(`${name}.parquet`), verlTaskColumns, rows);
+  else await writeLines(add(`${name}.jsonl`), rows);
+  if (format === "llama-factory") await addToDatasetInfo(add("dataset_info.json"), name);
+  return result;
+}
+
+async function* countedRows(options: ExportOptions, result: ExportResult): AsyncGenerator<Record<string, unknown>> {
+  for await (const made of formatRows(options)) {
+    options.signal?.throwIfAborted();
+    if (made.row === undefined) result.skipped[made.skipped] = (result.skipped[made.skipped] ?? 0) + 1;
+    else {
+      result.rows++;
+      yield made.row as Record<string, unknown>;
+    }
+  }
+}
+
+async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> {
+  const { format, tokenizer } = options;
+  if (exportFormats[format].of === "tasks") {
+    if (!options.tasks) throw new UsageError(`the ${format} format is made of tasks, and none were given`);
+    let index = 0;
+    for await (const task of options.tasks) yield verlTaskRow(task, index++, options);
+    return;
+  }
+  if (!options.trajectories) throw new UsageError(`the ${format} format is made of trajectories, and none were given`);
+  for await (const trajectory of options.trajectories) {
+    if (format === "llama-factory") yield shareGptRow(trajectory);
+    else if (format === "openai") yield openAiRow(trajectory, options);
+    else if (format === "trl") {
+      if (!tokenizer) throw new UsageError("the trl format holds token ids: give the model's tokenizer");
+      const row = trlRow(trajectory, tokenizer, options);
+      // Lengths differ from one to the next; the reason alone is what is counted.
+      yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
+    } else yield chatRow(trajectory, options);
+  }
+}
+
+async function writeLines(file: string, rows: AsyncIterable<object>): Promise<void> {
+  async function* lines() {
+    for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+  }
+  await pipeline(lines(), createWriteStream(file));
+}
+
+/** Keeps the other entries of a `dataset_info.json` that is already there. */
+async function addToDatasetInfo(file: string, name: string): Promise<void> {
+  const text = await readFile(file, "utf8").catch(() => "{}");
+  let info: Record<string, unknown>;
+  try {
+    info = JSON.parse(text);
+  } catch {
+    throw new UsageError(`${file} is there but is not JSON; mend or move it`);
+  }
+  info[name] = llamaFactoryInfo(`${name}.jsonl`);
+  await writeFile(file, `${JSON.stringify(info, null, 2)}\n`);
+}

@@ -1,0 +1,27 @@
+/**
+ * Splits by the task, not by the line: all trajectories of one task land on the same side, whatever file they come from
+ * and in whatever order, because the side is a hash of the task's id. A model is never validated on what it was taught.
+ */
+import { createHash } from "node:crypto";
+
+export type Side = "train" | "validation" | "test";
+
+export interface SplitOptions {
+  /** Share of tasks, 0 to 1. */
+  validation: number;
+  test?: number;
+  /** Another seed gives another split. */
+  seed?: number;
+}
+
+/** Which side a task belongs to. */
+export function splitSide(taskId: string, options: SplitOptions): Side {
+  const { validation, test = 0, seed = 0 } = options;
+  if (!(validation >= 0 && test >= 0 && validation + test <= 1)) {
+    throw new RangeError(`shares must lie between 0 and 1 together: validation ${validation}, test ${test}`);
+  }
+  const digest = createHash("sha256").update(`${seed}\n${taskId}`).digest();
+  const place = digest.readUInt32BE(0) / 4_294_967_296;
+  if (place < validation) return "validation";
+  return place < validation + test ? "test" : "train";
+}
