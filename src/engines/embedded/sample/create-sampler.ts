@@ -1,0 +1,244 @@
+/**
+ * The scheduler: continuous batching over a paged cache. Every step gathers, from each sequence that can move, the
+ * positions still to compute (one while decoding, a chunk while reading context), packs them into tiles, lets the
+ * threads compute them, and draws a token where a sequence's last position is done. When pages run out, paused sessions
+ * are forgotten first; then the youngest running sequence steps back into the queue and later recomputes, to the same
+ * bits, what it lost.
+ */
+import { CoaError, messageOf } from "../../../core/errors.ts";
+import type { ModelConfig } from "../model/config.ts";
+import type { ParameterSet } from "../model/parameters.ts";
+import {
+  type DecoderLayout,
+  decoderLayout,
+  memoryLimit,
+  tileAddresses,
+  tileRows,
+  wantBytes,
+} from "./decoder-layout.ts";
+import type { Drawn } from "./draw-token.ts";
+import { packWeights, writeRotaryTable } from "./pack-weights.ts";
+import { pagePool } from "./page-pool.ts";
+import { decoderModule } from "./run-tile.ts";
+import type { Sampler, SamplerEvent, SamplerOptions, SamplerRequest } from "./sampler.ts";
+import { acceptToken, drawMasked, drawPlain, isPlain, logitScale, newSequence, type Sequence } from "./sequence.ts";
+import { sessionCache } from "./session-cache.ts";
+import { startTileThreads } from "./tile-threads.ts";
+import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
+
+const wasmPageBytes = 65536;
+/** Context positions read per step beside the decoding ones, so that long contexts do not starve decoding. */
+const contextBudget = 512;
+
+/** Makes a sampler over these weights; it reads them now and again at every `weightsChanged`. */
+export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
+  const threads = Math.max(1, options.threads ?? 1);
+  const maxBatch = options.maxBatch ?? 256;
+  const maxContext = Math.min(options.maxContext ?? config.maxContext, config.maxContext);
+  const layout = decoderLayout(config, { threads, maxBatch, maxContext });
+  const { memory, pageCount, maximumPages } = decoderMemory(layout, options.cacheBytes ?? 2 ** 30);
+  const words = new Int32Array(memory.buffer);
+  const floats = new Float32Array(memory.buffer);
+  packWeights(memory.buffer, layout, config, parameters);
+  writeRotaryTable(memory.buffer, layout, config);
+  const tiles = startTileThreads(
+    { module: decoderModule(config, layout, maximumPages), memory, layout, vocabularySize: config.vocabularySize },
+    threads,
+  );
+  const pool = pagePool(memory, layout.pages, layout.pageBytes, pageCount);
+  const sessions = sessionCache(pool);
+  const waiting: Sequence[] = [];
+  const running: Sequence[] = []; // in order of admission
+  const slots = Array.from({ length: maxBatch }, (_, index) => maxBatch - 1 - index);
+
+  const release = (sequence: Sequence) => {
+    running.splice(running.indexOf(sequence), 1);
+    slots.push(sequence.slot);
+    sequence.slot = -1;
+  };
+  const freePages = (sequence: Sequence) => {
+    for (const page of sequence.pages.splice(0)) pool.give(page);
+    sequence.computed = 0;
+    sequence.heldLogits = undefined;
+  };
+  const retire = (sequence: Sequence) => {
+    const { sessionKey } = sequence.request;
+    release(sequence);
+    if (sessionKey === undefined) freePages(sequence);
+    else sessions.put(sessionKey, sequence.tokens.slice(0, sequence.computed), sequence.pages);
+  };
+  const admit = (sequence: Sequence) => {
+    const { sessionKey } = sequence.request;
+    sequence.slot = slots.pop()!;
+    if (sequence.tokens.length === sequence.request.tokens.length && sessionKey !== undefined) {
+      const cached = sessions.take(sessionKey, sequence.tokens);
+      sequence.computed = cached.length;
+      sequence.pages = cached.pages;
+      sequence.contextComputed = sequence.tokens.length - cached.length;
+      writePageTable(sequence, 0);
+    }
+    running.push(sequence);
+  };
+  const writePageTable = (sequence: Sequence, from: number) => {
+    const table = (layout.pageTables + sequence.slot * layout.pageTableBytes) / 4;
+    for (let index = from; index < sequence.pages.length; index++) words[table + index] = sequence.pages[index]!;
+  };
+  /** Pages for the first `positions` positions; false when the sequence itself had to step back. */
+  const reserve = (sequence: Sequence, positions: number): boolean => {
+    const had = sequence.pages.length;
+    while (sequence.pages.length * pagePositions < positions) {
+      const page = pool.take();
+      if (page !== undefined) sequence.pages.push(page);
+      else if (!sessions.evict()) {
+        const youngest = running.at(-1)!;
+        release(youngest);
+        freePages(youngest);
+        waiting.unshift(youngest);
+        if (youngest === sequence) return false;
+      }
+    }
+    writePageTable(sequence, had);
+    return true;
+  };
+
+  /** Packs the next positions of all sequences into tiles; returns the number of tiles and whose outputs to expect. */
+  const gather = (): { count: number; outputs: Sequence[] } => {
+    const work: { sequence: Sequence; rows: number }[] = [];
+    let budget = contextBudget;
+    for (const sequence of [...running]) {
+      if (sequence.slot < 0 || sequence.heldLogits) continue;
+      const pending = sequence.tokens.length - sequence.computed;
+      const rows = pending === 1 ? 1 : Math.min(pending, tileRows, budget);
+      if (rows === 0 || !reserve(sequence, sequence.computed + rows)) continue;
+      if (pending > 1) budget -= rows;
+      work.push({ sequence, rows });
+    }
+    // A later sequence may have pushed out one that was already gathered.
+    const ready = work.filter(({ sequence }) => sequence.slot >= 0);
+    const total = ready.reduce((sum, { rows }) => sum + rows, 0);
+    const target = Math.min(tileRows, Math.max(6, Math.ceil(total / threads / Math.ceil(total / threads / tileRows))));
+    const outputs: Sequence[] = [];
+    let count = 0;
+    let used = 0;
+    let wanted = 0;
+    for (const { sequence, rows } of ready) {
+      if (count === 0 || used + rows > Math.max(target, rows)) {
+        count++;
+        used = 0;
+        wanted = 0;
+      }
+      const place = tileAddresses(layout, count - 1);
+      for (let index = 0; index < rows; index++, used++) {
+        const at = (place.rows + used * rowBytes) / 4;
+        words[at] = sequence.computed + index;
+        words[at + 1] = layout.pageTables + sequence.slot * layout.pageTableBytes;
+        words[at + 2] = sequence.tokens[sequence.computed + index]!;
+      }
+      sequence.computed += rows;
+      if (wanted === 0) words[place.header / 4 + 2] = outputs.length;
+      if (sequence.computed === sequence.tokens.length) {
+        const at = (place.wants + wanted * wantBytes) / 4;
+        words[at] = used - 1;
+        floats[at + 1] = isPlain(sequence) ? logitScale(sequence) : 0;
+        outputs.push(sequence);
+        wanted++;
+      }
+      words[place.header / 4] = used;
+      words[place.header / 4 + 1] = wanted;
+    }
+    return { count, outputs };
+  };
+
+  const draw = (sequence: Sequence, choose: () => Drawn, events: SamplerEvent[]) => {
+    try {
+      const made = acceptToken(sequence, choose(), maxContext);
+      events.push(...made);
+      if (made.length > 1) retire(sequence);
+    } catch (error) {
+      events.push({ type: "failed", id: sequence.request.id, message: messageOf(error) });
+      release(sequence);
+      freePages(sequence);
+    }
+  };
+  const drawOutput = (sequence: Sequence, output: number, events: SamplerEvent[]) => {
+    const row = (layout.logits + output * layout.logitsBytes) / 4;
+    const values = floats.subarray(row, row + config.vocabularySize);
+    if (!sequence.mask.known) sequence.heldLogits = values.slice();
+    else if (!isPlain(sequence)) draw(sequence, () => drawMasked(sequence, values), events);
+    else draw(sequence, () => drawPlain(sequence, values, floats[row + layout.vocabularyWidth]!), events);
+  };
+
+  return {
+    submit(request) {
+      checkRequest(request, config, maxContext);
+      waiting.push(newSequence(request));
+    },
+    allow(id, tokens) {
+      const sequence = [...running, ...waiting].find((candidate) => candidate.request.id === id);
+      if (sequence) sequence.mask = { known: true, allowed: tokens };
+    },
+    step() {
+      const events: SamplerEvent[] = [];
+      for (const sequence of [...running]) {
+        const { heldLogits } = sequence;
+        if (!heldLogits || !sequence.mask.known) continue;
+        sequence.heldLogits = undefined;
+        draw(sequence, () => drawMasked(sequence, heldLogits), events);
+      }
+      while (waiting.length > 0 && slots.length > 0 && (running.length === 0 || pool.free > 0 || sessions.size > 0))
+        admit(waiting.shift()!);
+      const { count, outputs } = gather();
+      if (count > 0) tiles.run(count);
+      for (const [index, sequence] of outputs.entries()) drawOutput(sequence, index, events);
+      return events;
+    },
+    get idle() {
+      return waiting.length === 0 && running.every(({ heldLogits, mask }) => heldLogits !== undefined && !mask.known);
+    },
+    cancel(id) {
+      const queued = waiting.findIndex((sequence) => sequence.request.id === id);
+      if (queued >= 0) waiting.splice(queued, 1);
+      const sequence = running.find((candidate) => candidate.request.id === id);
+      if (!sequence) return;
+      release(sequence);
+      freePages(sequence);
+    },
+    weightsChanged() {
+      packWeights(memory.buffer, layout, config, parameters);
+      sessions.clear();
+      for (const sequence of running) {
+        sequence.computed = 0;
+        sequence.heldLogits = undefined;
+      }
+    },
+    endSession: (sessionKey) => sessions.end(sessionKey),
+    close: () => tiles.close(),
+  };
+}
+
+/** The shared memory, and how many cache pages the budget allows in it. */
+function decoderMemory(layout: DecoderLayout, cacheBytes: number) {
+  const perContext = Math.ceil(layout.maxContext / pagePositions);
+  const affordable = Math.floor(Math.min(cacheBytes, memoryLimit - layout.pages) / layout.pageBytes);
+  // One full context must always fit, or a sequence could never finish.
+  const pageCount = Math.max(affordable, perContext);
+  const maximumPages = Math.ceil((layout.pages + pageCount * layout.pageBytes) / wasmPageBytes);
+  const initial = Math.ceil(layout.pages / wasmPageBytes);
+  return { memory: new WebAssembly.Memory({ initial, maximum: maximumPages, shared: true }), pageCount, maximumPages };
+}
+
+function checkRequest(
+  { tokens, maxTokens, temperature = 1 }: SamplerRequest,
+  config: ModelConfig,
+  maxContext: number,
+): void {
+  const refuse = (message: string): never => {
+    throw new CoaError("engine", `can't sample: ${message}`);
+  };
+  if (tokens.length === 0) refuse("the context is empty; give at least one token");
+  if (tokens.length > maxContext) refuse(`the context has ${tokens.length} tokens and the model takes ${maxContext}`);
+  const strange = tokens.find((token) => !(Number.isInteger(token) && token >= 0 && token < config.vocabularySize));
+  if (strange !== undefined) refuse(`token ${strange} is not in the vocabulary of ${config.vocabularySize}`);
+  if (!(maxTokens >= 1)) refuse(`maxTokens is ${maxTokens}; it must be at least 1`);
+  if (!(temperature >= 0 && temperature < Number.POSITIVE_INFINITY)) refuse(`temperature is ${temperature}`);
+}

@@ -1,0 +1,95 @@
+/**
+ * Copies a model's weights into the decoder's memory in the order its kernels read them. Rows of query, key and value
+ * projections are joined in one matrix, gate and up in another. The factor 1 / sqrt(headSize) of attention is folded
+ * into the query weights. Head dimensions are spread so that each half starts on a whole vector; the gaps stay zero.
+ */
+import type { ModelConfig } from "../model/config.ts";
+import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
+import type { DecoderLayout } from "./decoder-layout.ts";
+import { panelColumns } from "./wasm/matmul.ts";
+
+/** Writes all weights; called again whenever training changed them. */
+export function packWeights(
+  buffer: ArrayBufferLike,
+  layout: DecoderLayout,
+  config: ModelConfig,
+  parameters: ParameterSet,
+): void {
+  const memory = new Float32Array(buffer);
+  const data = (name: string) => parameters.get(name)!.data;
+  const { headSize, heads, kvHeads, hiddenSize, intermediateSize } = config;
+  const half = headSize / 2;
+  const spread = (index: number) => {
+    const within = index % headSize;
+    const shift = within < half ? within : layout.headWidth / 2 + within - half;
+    return Math.floor(index / headSize) * layout.headWidth + shift;
+  };
+  const queryScale = 1 / Math.sqrt(headSize);
+
+  /** Puts W [out, in] into a packed matrix of `depth` rows, columns starting at `column`. */
+  const pack = (name: string, address: number, depth: number, options: PackOptions = {}) => {
+    const weights = data(name);
+    const inputs = options.inputs ?? hiddenSize;
+    const outputs = weights.length / inputs;
+    const scale = options.scale ?? 1;
+    const start = address / 4;
+    for (let out = 0; out < outputs; out++) {
+      const column = (options.column ?? 0) + (options.spreadOutputs ? spread(out) : out);
+      const panel = start + Math.floor(column / panelColumns) * depth * panelColumns + (column % panelColumns);
+      for (let input = 0; input < inputs; input++) {
+        const row = options.spreadInputs ? spread(input) : input;
+        memory[panel + row * panelColumns] = weights[out * inputs + input]! * scale;
+      }
+    }
+  };
+  const packBias = (name: string, address: number, column: number, scale: number) => {
+    const bias = data(name);
+    for (let index = 0; index < bias.length; index++)
+      memory[address / 4 + column + spread(index)] = bias[index]! * scale;
+  };
+
+  const keyColumn = heads * layout.headWidth;
+  const valueColumn = keyColumn + kvHeads * layout.headWidth;
+  for (const [index, place] of layout.layers.entries()) {
+    const names = layerNames(index);
+    memory.set(data(names.inputNorm), place.inputNorm / 4);
+    memory.set(data(names.postNorm), place.postNorm / 4);
+    pack(names.queryWeight, place.qkv, layout.width, { spreadOutputs: true, scale: queryScale });
+    pack(names.keyWeight, place.qkv, layout.width, { spreadOutputs: true, column: keyColumn });
+    pack(names.valueWeight, place.qkv, layout.width, { spreadOutputs: true, column: valueColumn });
+    if (config.qkvBias) {
+      packBias(names.queryBias, place.qkvBias, 0, queryScale);
+      packBias(names.keyBias, place.qkvBias, keyColumn, 1);
+      packBias(names.valueBias, place.qkvBias, valueColumn, 1);
+    }
+    pack(names.outputWeight, place.out, layout.queryWidth, { inputs: heads * headSize, spreadInputs: true });
+    pack(names.gateWeight, place.gateUp, layout.width);
+    pack(names.upWeight, place.gateUp, layout.width, { column: layout.innerWidth });
+    pack(names.downWeight, place.down, layout.innerWidth, { inputs: intermediateSize });
+  }
+  memory.set(data(finalNormName), layout.finalNorm / 4);
+  pack(embeddingName, layout.embedding, layout.width);
+  if (!config.tieEmbeddings) pack(headName, layout.head, layout.width);
+}
+
+interface PackOptions {
+  column?: number;
+  inputs?: number;
+  spreadOutputs?: boolean;
+  spreadInputs?: boolean;
+  scale?: number;
+}
+
+/** Fills the rotary table: for every position the cosines, then the sines, of its angles. */
+export function writeRotaryTable(buffer: ArrayBufferLike, layout: DecoderLayout, config: ModelConfig): void {
+  const memory = new Float32Array(buffer);
+  const half = config.headSize / 2;
+  for (let index = 0; index < half; index++) {
+    const frequency = config.ropeTheta ** (-index / half);
+    for (let position = 0; position < layout.maxContext; position++) {
+      const at = layout.rotary / 4 + position * layout.headWidth + index;
+      memory[at] = Math.cos(position * frequency);
+      memory[at + layout.headWidth / 2] = Math.sin(position * frequency);
+    }
+  }
+}

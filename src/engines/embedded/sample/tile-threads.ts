@@ -1,0 +1,68 @@
+/**
+ * Threads that share the tiles of a step. The calling thread works too: all of them count `remaining` down and compute
+ * the tile whose number they got, so a thread that is late, descheduled or not yet started costs nothing but its help.
+ */
+import { Worker } from "node:worker_threads";
+import { controlWords, type DecoderLayout } from "./decoder-layout.ts";
+import { tileRunner } from "./run-tile.ts";
+
+export interface TileThreadData {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  layout: DecoderLayout;
+  vocabularySize: number;
+  thread: number;
+}
+
+/** Computes tiles until none remain. */
+export function takeTiles(control: Int32Array, run: (tile: number) => void): void {
+  for (;;) {
+    const tile = Atomics.sub(control, controlWords.remaining, 1) - 1;
+    if (tile < 0) return;
+    run(tile);
+    Atomics.add(control, controlWords.done, 1);
+    Atomics.notify(control, controlWords.done);
+  }
+}
+
+export interface TileThreads {
+  /** Computes tiles 0 to count - 1 and returns when all are done. */
+  run(count: number): void;
+  close(): void;
+}
+
+/** Starts the helper threads, all but the calling one, which is thread 0. */
+export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number): TileThreads {
+  const control = new Int32Array(data.memory.buffer, 0, 16);
+  const runTile = tileRunner(data.module, data.memory, data.layout, data, 0);
+  const helpers = Array.from({ length: threads - 1 }, (_, index) => {
+    const worker = new Worker(new URL(`./tile-worker${import.meta.url.slice(-3)}`, import.meta.url), {
+      workerData: { ...data, thread: index + 1 } satisfies TileThreadData,
+    });
+    worker.unref();
+    return worker;
+  });
+  return {
+    run(count) {
+      Atomics.store(control, controlWords.done, 0);
+      Atomics.store(control, controlWords.remaining, count);
+      if (count > 1 && helpers.length > 0) {
+        Atomics.add(control, controlWords.generation, 1);
+        Atomics.notify(control, controlWords.generation);
+      }
+      takeTiles(control, runTile);
+      for (
+        let done = Atomics.load(control, controlWords.done);
+        done < count;
+        done = Atomics.load(control, controlWords.done)
+      )
+        Atomics.wait(control, controlWords.done, done);
+    },
+    close() {
+      Atomics.store(control, controlWords.stop, 1);
+      Atomics.add(control, controlWords.generation, 1);
+      Atomics.notify(control, controlWords.generation);
+      for (const helper of helpers) void helper.terminate();
+    },
+  };
+}
