@@ -1,0 +1,85 @@
+/**
+ * Which tasks are worth RL. A task that the model answers without tools teaches nothing about tools; one that it always
+ * or never solves has no variance. So pass rates are estimated, without tools and with the current model, and the
+ * informative band is kept. Tasks already used for SFT stay out. Every dropped task has its reason.
+ */
+import type { Grader } from "../core/grader.ts";
+import type { Task } from "../core/task.ts";
+
+export type AnswerTask = (task: Task, sample: number, signal?: AbortSignal) => Promise<string | null>;
+
+export interface SelectionOptions {
+  grade: Grader;
+  /** Answers from memory alone, and how often to ask; absent = this test is skipped. */
+  withoutTools?: { answer: AnswerTask; samples: number; maxPassRate: number };
+  /** Answers as RL will: the current model with its tools. */
+  withModel?: { answer: AnswerTask; samples: number; minPassRate: number; maxPassRate: number };
+  /** Ids of tasks used for SFT. */
+  exclude?: ReadonlySet<string>;
+  concurrency?: number;
+  signal?: AbortSignal;
+  onDecision?: (decision: Decision) => void;
+}
+
+export interface Decision {
+  task: Task;
+  kept: boolean;
+  reason: string;
+  passRates: { withoutTools?: number; withModel?: number };
+}
+
+/** Decides for each task; the decisions come in the order of the tasks. */
+export async function selectTasks(tasks: readonly Task[], options: SelectionOptions): Promise<Decision[]> {
+  const decisions = new Array<Decision>(tasks.length);
+  let next = 0;
+  const worker = async () => {
+    for (let at = next++; at < tasks.length; at = next++) {
+      options.signal?.throwIfAborted();
+      decisions[at] = await decide(tasks[at] as Task, options);
+      options.onDecision?.(decisions[at] as Decision);
+    }
+  };
+  await Promise.all(Array.from({ length: options.concurrency ?? 16 }, worker));
+  return decisions;
+}
+
+async function decide(task: Task, options: SelectionOptions): Promise<Decision> {
+  const { withoutTools, withModel, exclude } = options;
+  const passRates: Decision["passRates"] = {};
+  const drop = (reason: string): Decision => ({ task, kept: false, reason, passRates });
+  if (exclude?.has(task.id)) return drop("used for SFT");
+  if (withoutTools) {
+    const rate = await passRate(task, withoutTools, options);
+    passRates.withoutTools = rate;
+    if (rate > withoutTools.maxPassRate) return drop(`answered without tools in ${percent(rate)} of the tries`);
+  }
+  if (withModel) {
+    const rate = await passRate(task, withModel, options);
+    passRates.withModel = rate;
+    if (rate < withModel.minPassRate) return drop(`solved in only ${percent(rate)} of the tries: too hard for now`);
+    if (rate > withModel.maxPassRate) return drop(`solved in ${percent(rate)} of the tries: nothing left to learn`);
+  }
+  return { task, kept: true, reason: "informative", passRates };
+}
+
+/** Share of right answers; tries that could not be judged do not count. */
+async function passRate(
+  task: Task,
+  ask: { answer: AnswerTask; samples: number },
+  options: SelectionOptions,
+): Promise<number> {
+  let right = 0;
+  let judged = 0;
+  for (let sample = 0; sample < ask.samples; sample++) {
+    const answer = await ask.answer(task, sample, options.signal);
+    const grade = await options.grade(task, answer, { signal: options.signal });
+    if (grade.correct === null) continue;
+    judged++;
+    if (grade.correct) right++;
+  }
+  return judged === 0 ? 0 : right / judged;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}

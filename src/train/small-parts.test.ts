@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Example } from "../core/example.ts";
+import { defineTask } from "../core/task.ts";
+import { copyDrills, inSequence } from "./copy-drills.ts";
+import { plotMetrics } from "./plot-metrics.ts";
+import { selectTasks } from "./select-tasks.ts";
+
+describe("copyDrills", () => {
+  const options = {
+    tokens: Array.from({ length: 90 }, (_, at) => at + 10),
+    digits: [1, 2, 3],
+    tokensPerBatch: 1024,
+    seed: 4,
+  };
+
+  it("weighs only tokens that stood earlier after the same two tokens' start, at offsets that vary", () => {
+    const offsets = new Set<number>();
+    for (const example of copyDrills(options).batch(3) as Example[]) {
+      const sequence = [example.input[0]!, ...example.targets];
+      example.weights!.forEach((weight, at) => {
+        if (weight === 0) return;
+        const [previous, target] = [sequence[at], sequence[at + 1]];
+        const earlier = sequence.findIndex((token, k) => k < at && token === previous && sequence[k + 1] === target);
+        assert.ok(earlier >= 0, "a weighted token can't be copied from anywhere");
+        offsets.add(at - earlier);
+      });
+    }
+    assert.ok(offsets.size > 20, `only ${offsets.size} offsets`);
+  });
+
+  it("gives the same batch for the same step, and hands over to the next source", () => {
+    const first = copyDrills(options);
+    const second = copyDrills({ ...options, seed: 5 });
+    assert.deepEqual(first.batch(2), copyDrills(options).batch(2));
+    const both = inSequence([
+      { source: first, steps: 2 },
+      { source: second, steps: 9 },
+    ]);
+    assert.deepEqual(both.batch(1), first.batch(1));
+    assert.deepEqual(both.batch(2), second.batch(0));
+    assert.deepEqual(both.batch(40), second.batch(38));
+  });
+});
+
+describe("selectTasks", () => {
+  it("keeps the informative band and says why the others went", async () => {
+    const tasks = ["used", "known", "hard", "easy", "good"].map((id) =>
+      defineTask({ id, question: id, answers: ["yes"] }),
+    );
+    const decisions = await selectTasks(tasks, {
+      grade: (_task, answer) => ({ correct: answer === null ? null : answer === "yes", score: 0, reason: "" }),
+      exclude: new Set(["used"]),
+      withoutTools: { answer: async ({ id }) => (id === "known" ? "yes" : "no"), samples: 4, maxPassRate: 0.3 },
+      withModel: {
+        answer: async ({ id }, sample) => (id === "easy" || (id === "good" && sample % 2 === 0) ? "yes" : "no"),
+        samples: 8,
+        minPassRate: 0.1,
+        maxPassRate: 0.9,
+      },
+    });
+    assert.deepEqual(
+      decisions.map(({ kept }) => kept),
+      [false, false, false, false, true],
+    );
+    assert.match(decisions[0]!.reason, /used for SFT/);
+    assert.match(decisions[1]!.reason, /without tools in 100 %/);
+    assert.match(decisions[2]!.reason, /too hard/);
+    assert.match(decisions[3]!.reason, /nothing left/);
+    assert.equal(decisions[4]!.passRates.withModel, 0.5);
+  });
+});
+
+describe("plotMetrics", () => {
+  it("draws a falling curve from the top left to the bottom right", () => {
+    const metrics = Array.from({ length: 50 }, (_, at) => ({ step: at + 1, loss: 5 - at / 10 }));
+    const lines = plotMetrics(metrics, "loss", { width: 20, height: 5 }).split("\n");
+    assert.match(lines[1]!, /5\.000 ┤[^⠀]/);
+    assert.match(lines[5]!, /[^⠀]$/);
+    assert.match(plotMetrics(metrics, "reward"), /there are: loss/);
+  });
+});
