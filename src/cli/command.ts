@@ -5,6 +5,7 @@
  */
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
 import { CoaError, UsageError } from "../core/errors.ts";
+import { configuredArguments } from "./load-config.ts";
 import type { Output } from "./output.ts";
 
 /** A flag: Node's descriptor plus the sentence that help shows. */
@@ -61,8 +62,16 @@ export async function runCommand(
   };
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true, allowNegative: true });
+    const configured = await configuredArguments(command.name);
+    parsed = parseArgs({
+      args: [...configured, ...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+      allowNegative: true,
+    });
   } catch (error) {
+    if (error instanceof CoaError) throw error;
     throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
   }
   if (parsed.values["help"]) {

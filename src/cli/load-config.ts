@@ -1,0 +1,34 @@
+/**
+ * `coa.config.ts`: flags that a project always wants, by command. `export default defineConfig({ "train sft": { steps: 500 } })`
+ * is the same as typing `--steps 500` each time; what is typed wins.
+ */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { messageOf, UsageError } from "../core/errors.ts";
+
+export type Config = Record<string, Record<string, string | number | boolean | readonly string[]>>;
+
+/** Gives a configuration its type; nothing more. */
+export function defineConfig(config: Config): Config {
+  return config;
+}
+
+const names = ["coa.config.ts", "coa.config.js", "coa.config.json"];
+
+/** The flags that the current folder's configuration sets for a command, as arguments. */
+export async function configuredArguments(command: string, folder = "."): Promise<string[]> {
+  const file = names.map((name) => resolve(folder, name)).find((path) => existsSync(path));
+  if (!file) return [];
+  const options = file.endsWith(".json") ? { with: { type: "json" } } : undefined;
+  let config: Config;
+  try {
+    config = ((await import(pathToFileURL(file).href, options)) as { default: Config }).default;
+  } catch (error) {
+    throw new UsageError(`${file} can't be loaded: ${messageOf(error)}`, { cause: error });
+  }
+  return Object.entries(config?.[command] ?? {}).flatMap(([flag, value]) => {
+    if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`];
+    return [value].flat().map((item) => `--${flag}=${item}`);
+  });
+}
