@@ -1,0 +1,157 @@
+/**
+ * The scripted manager: reads the question, plans, sends the others to work and puts their reports together. It sees what
+ * an LLM manager would see, the question and the reports, and works out from them, afresh at every move, what is known
+ * and what to do next. It opens the first page with the right title; where that was the wrong thing of that name, it asks
+ * the reflector, plans anew and goes to the next page.
+ */
+import type { ChatRequest } from "../core/model.ts";
+import type { Played } from "./scripted-specialists.ts";
+import { pagesTitled, planAsked, printedNumber, wording } from "./scripted-workers.ts";
+import { type Happening, happenings, questionIn } from "./transcript.ts";
+import type { LookUp, Understood } from "./understand-question.ts";
+
+/** Where a walk over pages stands. */
+interface Walk {
+  lookUp: LookUp;
+  /** Values found so far, one per relation. */
+  values: string[];
+  /** Pages that turned out to be about something else. */
+  wrongPages: Set<string>;
+  /** Pages with the title of the present subject, in the order of the search; null before the search. */
+  pages: string[] | null;
+  /** The page the newest value came from. */
+  lastPage: string | null;
+}
+
+interface Situation {
+  walks: Walk[];
+  /** What the code agent reported. */
+  result: string | null;
+  /** The newest page was the wrong one and nobody has judged that yet. */
+  stuck: string | null;
+}
+
+/** Plays the manager, given how the question is read. */
+export function scriptedManager(request: ChatRequest, understand: (question: string) => Understood | null): Played {
+  const question = questionIn(request.messages);
+  const understood = question === null ? null : understand(question);
+  if (!understood) return { text: planAsked(request.messages) ? "1. none" : "unknown" };
+  const situation = readSituation(understood, happenings(request.messages));
+  if (planAsked(request.messages)) return plan(understood, situation);
+  if (situation.stuck)
+    return { toolCalls: [{ name: callName(request, "reflector"), input: { task: situation.stuck } }] };
+  return act(request, understood, situation);
+}
+
+/** The manager calls others by name, or transfers to them: whichever calls it was given. */
+function callName(request: ChatRequest, member: string): string {
+  return request.tools?.find((tool) => tool.name.endsWith(member))?.name ?? member;
+}
+
+function subjectOf(walk: Walk): string {
+  return walk.values.at(-1) ?? walk.lookUp.entity;
+}
+
+function readSituation(understood: Understood, happened: readonly Happening[]): Situation {
+  const lookUps =
+    understood.kind === "mixed" ? understood.parts : understood.kind === "look-up" ? [understood.lookUp] : [];
+  const walks = lookUps.map(
+    (lookUp): Walk => ({ lookUp, values: [], wrongPages: new Set(), pages: null, lastPage: null }),
+  );
+  const situation: Situation = { walks, result: null, stuck: null };
+  for (const event of happened) {
+    const walk = walks.find((one) => one.values.length < one.lookUp.relations.length) ?? walks.at(-1);
+    if (event.type === "rejection") {
+      if (walk?.lastPage) {
+        walk.wrongPages.add(walk.lastPage);
+        walk.values.pop();
+      }
+      situation.result = null;
+    } else if (event.member === "reflector") {
+      situation.stuck = null;
+    } else if (event.member === "code_agent") {
+      situation.result = printedNumber(/is (-?\d+)\.$/.exec(event.report)?.[1] ?? "");
+    } else if (walk) {
+      readReport(situation, walk, event.task, event.report);
+    }
+  }
+  return situation;
+}
+
+function readReport(situation: Situation, walk: Walk, task: string, report: string): void {
+  const page = /^Read (\S+) /.exec(task)?.[1];
+  if (!page) {
+    walk.pages = pagesTitled(report, subjectOf(walk));
+    return;
+  }
+  const value = /^The .+? of .+? is (.+)\.$/.exec(report)?.[1];
+  if (value === undefined) {
+    walk.wrongPages.add(page);
+    situation.stuck = report;
+    return;
+  }
+  walk.values.push(value);
+  walk.lastPage = page;
+  // The walk goes on from another thing, which has to be searched for. A rejected last value leads back to these pages.
+  if (walk.values.length < walk.lookUp.relations.length) walk.pages = null;
+}
+
+/** The plan: what remains to be done, one line each. */
+function plan(understood: Understood, situation: Situation): Played {
+  const lines: string[] = [];
+  let again = false;
+  if (understood.kind === "compute") lines.push(`compute ${understood.expression}`);
+  for (const walk of situation.walks) {
+    const { relations } = walk.lookUp;
+    for (let step = walk.values.length; step < relations.length; step++) {
+      const first = step === walk.values.length;
+      const subject = first ? subjectOf(walk) : String(lines.length);
+      const retry = first && walk.wrongPages.size > 0 && walk.pages !== null;
+      again ||= retry;
+      lines.push(`${relations[step]} of ${subject}${retry ? " on the next page" : ""}`);
+    }
+  }
+  if (understood.kind === "mixed") {
+    const operands = situation.walks.map((walk) => walk.values.at(-1));
+    let line = 0;
+    const [first, second] = operands.map((value) => value ?? String(++line));
+    lines.push(`compute ${first} ${understood.operator} ${second}`);
+  }
+  return {
+    reasoning: again ? "try the next page" : `${lines.length} step${lines.length === 1 ? "" : "s"}`,
+    text: lines.map((line, index) => `${index + 1}. ${line}`).join("\n"),
+  };
+}
+
+/** The next delegation, or the answer. */
+function act(request: ChatRequest, understood: Understood, situation: Situation): Played {
+  const call = (member: string, reasoning: string, task: string): Played => ({
+    reasoning,
+    toolCalls: [{ name: callName(request, member), input: { task } }],
+  });
+  const current = situation.walks.find((one) => one.values.length < one.lookUp.relations.length);
+  const known = newestFinding(situation, current);
+  if (current) {
+    const subject = subjectOf(current);
+    const relation = current.lookUp.relations[current.values.length]!;
+    if (current.pages === null) return call("search_agent", known ?? `find ${subject}`, wording.search(subject));
+    const page = current.pages.find((url) => !current.wrongPages.has(url));
+    if (page === undefined) return { reasoning: "no page is left", text: "unknown" };
+    return call("reader_agent", `read the ${relation}`, wording.read(page, relation, subject));
+  }
+  if (understood.kind !== "look-up" && situation.result === null) {
+    const values = situation.walks.map((walk) => walk.values.at(-1));
+    const expression = understood.kind === "compute" ? understood.expression : values.join(` ${understood.operator} `);
+    return call("code_agent", known ?? "compute it", wording.compute(expression));
+  }
+  if (situation.result !== null) return { reasoning: `the result is ${situation.result}`, text: situation.result };
+  return { reasoning: known ?? "", text: situation.walks.at(-1)!.values.at(-1)! };
+}
+
+/** What the last report brought, in words: the thought that leads to the next move. */
+function newestFinding(situation: Situation, current: Walk | undefined): string | null {
+  const walk =
+    current && current.values.length > 0 ? current : situation.walks.findLast((one) => one !== current && one.lastPage);
+  if (!walk) return null;
+  return `the ${walk.lookUp.relations[walk.values.length - 1]} is ${walk.values.at(-1)}`;
+}

@@ -1,0 +1,60 @@
+/**
+ * Scripted specialists: plain functions that play the team's roles in the lab, without any LLM. Each is given exactly
+ * what an LLM agent would be given, the messages and the tools, and nothing else: no gold answer, no look at the world.
+ * They keep nothing in mind between two calls, so everything they do follows from what they were shown.
+ *
+ * With `imperfect`, a share of the runs goes wrong in a natural way: the team misreads the question (another relation, a
+ * wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
+ */
+import type { ChatRequest } from "../core/model.ts";
+import { scriptedReflector, scriptedVerifier } from "./scripted-judges.ts";
+import { scriptedManager } from "./scripted-manager.ts";
+import { scriptedCodeAgent, scriptedReader, scriptedSearchAgent } from "./scripted-workers.ts";
+import { seededRandom } from "./seeded-random.ts";
+import { misread, type Understood, understandQuestion } from "./understand-question.ts";
+
+/** What a specialist says: text, thoughts beside it, and calls. */
+export interface Played {
+  text?: string;
+  reasoning?: string;
+  toolCalls?: { name: string; input: unknown }[];
+}
+
+/** Plays one role: a function from what a model would see to what a model would say. */
+export type Specialist = (request: ChatRequest) => Played;
+
+export interface SpecialistOptions {
+  /** Share of runs in which the question is misread; 0 by default. */
+  imperfect?: number;
+  /** Decides which runs, and how; 0 by default. */
+  seed?: number;
+}
+
+export type SpecialistRole = "manager" | "search" | "reader" | "code" | "reflector" | "verifier";
+
+/** The six roles of the team, played by scripts. */
+export function scriptedSpecialists(options: SpecialistOptions = {}): Record<SpecialistRole, Specialist> {
+  const { imperfect = 0, seed = 0 } = options;
+  const understandFor =
+    (request: ChatRequest) =>
+    (question: string): Understood | null => {
+      const understood = understandQuestion(question);
+      if (!understood || imperfect === 0) return understood;
+      // Another seed of the request is another try of the same question, which may go otherwise.
+      const random = seededRandom("imperfect", seed, request.seed ?? 0, question);
+      return random.next() < imperfect ? misread(understood, random) : understood;
+    };
+  return {
+    manager: named("scripted-manager", (request) => scriptedManager(request, understandFor(request))),
+    search: named("scripted-search", scriptedSearchAgent),
+    reader: named("scripted-reader", scriptedReader),
+    code: named("scripted-code", scriptedCodeAgent),
+    reflector: named("scripted-reflector", scriptedReflector),
+    verifier: named("scripted-verifier", (request) => scriptedVerifier(request, understandFor(request))),
+  };
+}
+
+/** Gives a function the name under which records list it, so that nobody takes it for a model. */
+function named(name: string, specialist: Specialist): Specialist {
+  return Object.defineProperty(specialist.bind(null), "name", { value: name });
+}

@@ -1,0 +1,70 @@
+/** The scripted search agent, reader and code agent: each does its sub-task with its tool and reports. No LLM anywhere. */
+import type { Message } from "../core/message.ts";
+import type { ChatRequest } from "../core/model.ts";
+import { relationNamed, statedKind, statedValue } from "./relations.ts";
+import type { Played } from "./scripted-specialists.ts";
+import { ownResults, ownTask } from "./transcript.ts";
+
+/** Sub-tasks as the scripted manager words them. */
+export const wording = {
+  search: (subject: string) => `Find pages about ${subject}.`,
+  read: (url: string, relation: string, subject: string) => `Read ${url} and report the ${relation} of ${subject}.`,
+  compute: (expression: string) => `Compute ${expression}.`,
+};
+
+/** Searches once for the subject it was given and reports all that was found. */
+export function scriptedSearchAgent({ messages }: ChatRequest): Played {
+  const result = ownResults(messages, "web_search").at(-1);
+  if (result === undefined) {
+    const subject = /^Find pages about (.+)\.$/.exec(ownTask(messages, "search_agent"))?.[1];
+    if (!subject) return { text: "I can only find pages about a subject." };
+    return { toolCalls: [{ name: "web_search", input: { query: subject } }] };
+  }
+  const links = linksIn(result).map(({ title, url }) => `- ${title}: ${url}`);
+  return { text: links.length > 0 ? `Pages found:\n${links.join("\n")}` : "No pages found." };
+}
+
+/** The links of a search result. */
+function linksIn(text: string): { title: string; url: string }[] {
+  return [...text.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].map((link) => ({ title: link[1]!, url: link[2]! }));
+}
+
+/** Reads the page and reports the value asked for. It does not ask what kind of thing the page is about, unless it fails. */
+export function scriptedReader({ messages }: ChatRequest): Played {
+  const task = /^Read (\S+) and report the (.+) of (.+)\.$/.exec(ownTask(messages, "reader_agent"));
+  const relation = relationNamed(task?.[2] ?? "");
+  if (!task || !relation) return { text: "I can only read a page for one fact." };
+  const page = ownResults(messages, "crawl_page").at(-1);
+  if (page === undefined) return { toolCalls: [{ name: "crawl_page", input: { urls: [task[1]!] } }] };
+  const value = statedValue(page, relation);
+  if (value !== null) return { text: `The ${relation.name} of ${task[3]} is ${value}.` };
+  const about = statedKind(page);
+  const instead = about ? `it is a ${about.word}` : "it says nothing of use";
+  return { text: `No ${relation.name} on this page: ${instead}.` };
+}
+
+/** Turns the expression into a line of Python, runs it and reports what it printed. */
+export function scriptedCodeAgent({ messages }: ChatRequest): Played {
+  const expression = /^Compute (.+)\.$/.exec(ownTask(messages, "code_agent"))?.[1];
+  if (!expression) return { text: "I can only compute an expression." };
+  const output = ownResults(messages, "code").at(-1);
+  if (output === undefined) return { toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
+  const printed = printedNumber(output);
+  return { text: printed === null ? `The program failed: ${output}` : `The result is ${printed}.` };
+}
+
+/** The number a program printed, whatever the code tool writes around it. */
+export function printedNumber(output: string): string | null {
+  return /^\s*(?:.*\n)*?\s*(-?\d+)\s*$/m.exec(output)?.[1] ?? null;
+}
+
+/** The pages that a search agent's report names under exactly this title. */
+export function pagesTitled(report: string, title: string): string[] {
+  return [...report.matchAll(/^- (.+): (\S+)$/gm)].filter((page) => page[1] === title).map((page) => page[2]!);
+}
+
+/** Whether the newest message asks for a plan. */
+export function planAsked(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  return last?.role === "user" && /Write (?:the|a new) plan|Bring the plan up to date/.test(last.content);
+}

@@ -1,0 +1,54 @@
+/** A world over real HTTP on the loopback interface: for the crawler, and for people with a browser. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { World } from "./create-world.ts";
+import { htmlAt } from "./world-pages.ts";
+
+export interface ServedWorld {
+  /** `http://127.0.0.1:PORT`. */
+  base: string;
+  /** `127.0.0.1:PORT`, for a crawler's list of hosts it may reach. */
+  host: string;
+  /** Requests answered so far. */
+  requests(): number;
+  close(): Promise<void>;
+}
+
+/** Serves a world's pages on 127.0.0.1; port 0 (the default) takes any free one. */
+export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
+  let requests = 0;
+  const pages = new Map<string, Buffer | null>();
+  const server: Server = createServer((request, response) => {
+    requests++;
+    const path = (request.url ?? "/").split("?")[0]!;
+    let body = pages.get(path);
+    if (body === undefined) {
+      const html = htmlAt(world, path);
+      body = html === null ? null : Buffer.from(html);
+      // Only pages that exist are kept: strangers could ask for endless other paths.
+      if (body) pages.set(path, body);
+    }
+    const content = body ?? Buffer.from("<!doctype html><title>Not found</title><p>No such page.</p>");
+    response.writeHead(body ? 200 : 404, {
+      "content-type": "text/html; charset=utf-8",
+      "content-length": content.byteLength,
+    });
+    response.end(request.method === "HEAD" ? undefined : content);
+  });
+  server.keepAliveTimeout = 30_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    base: `http://${host}`,
+    host,
+    requests: () => requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * The world as a web: one small HTML page per thing, and the documents a search index is built from. Inside a chain a
+ * page's address is short (`http://lab/p/483`), because a small model must copy it; whoever fetches maps the host `lab`
+ * to where the world is really served.
+ */
+import type { Entity, World } from "./create-world.ts";
+import { openings, relationNamed, taglines } from "./relations.ts";
+import { seededRandom } from "./seeded-random.ts";
+
+/** The base of page addresses as chains see them. */
+export const labBase = "http://lab";
+
+/** The address of a page as chains see it. */
+export function pageUrl(page: number): string {
+  return `${labBase}/p/${page}`;
+}
+
+/** What a page says, as sentences: a tagline, what the thing is, then its facts in random order and phrasing. */
+export function pageSentences(world: World, entity: Entity): string[] {
+  const random = seededRandom("page", world.seed, world.split, entity.page);
+  const sentences = entity.facts.map((fact) =>
+    random.pick(relationNamed(fact.relation)!.phrasings).replace("{}", fact.value),
+  );
+  const opening = random.pick(openings[entity.kind]).replace("{}", entity.name);
+  return [random.pick(taglines), opening, ...random.shuffle(sentences)];
+}
+
+/** A document of the search index. */
+export interface WorldDocument {
+  id: string;
+  title: string;
+  text: string;
+  url: string;
+}
+
+/** Every page as a document for a search index; addresses as chains see them. */
+export function worldDocuments(world: World): WorldDocument[] {
+  return world.entities.map((entity) => ({
+    id: String(entity.page),
+    title: entity.name,
+    text: pageSentences(world, entity).join(" "),
+    url: pageUrl(entity.page),
+  }));
+}
+
+/** A page as HTML: its sentences in the article, links to the things it mentions beside it. */
+export function pageHtml(world: World, entity: Entity): string {
+  const links = entity.facts.flatMap((fact) =>
+    fact.to ? [`<li><a href="/p/${fact.to.page}">${fact.value}</a></li>`] : [],
+  );
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${entity.name}</title></head>
+<body>
+<header><nav><a href="/">Home</a></nav></header>
+<main><article><p>${pageSentences(world, entity).join(" ")}</p></article></main>
+<footer><nav><ul>${links.join("")}</ul></nav></footer>
+</body>
+</html>
+`;
+}
+
+/** The front page: where a reader who comes by browser starts. */
+export function indexHtml(world: World): string {
+  const entries = world.entities.map((entity) => `<li><a href="/p/${entity.page}">${entity.name}</a></li>`);
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>A small world</title></head>
+<body><main><h1>A small world</h1><p>Seed ${world.seed}, ${world.split}: everything here is made up.</p><ul>
+${entries.join("\n")}
+</ul></main></body>
+</html>
+`;
+}
+
+/** The HTML at a path of the world's site, or null where there is none. */
+export function htmlAt(world: World, path: string): string | null {
+  if (path === "/") return indexHtml(world);
+  const entity = world.byPage.get(Number(/^\/p\/(\d+)$/.exec(path)?.[1]));
+  return entity ? pageHtml(world, entity) : null;
+}

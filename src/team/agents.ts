@@ -1,0 +1,130 @@
+/**
+ * The members of the team: for each its name, its job as the others are told it, its instructions and its tools. The
+ * standard team follows OAgents: a manager who plans and delegates, agents for searching, reading and programming, a
+ * reflector who judges the way and a verifier who judges the answer.
+ */
+import { UsageError } from "../core/errors.ts";
+import type { ChatTool } from "../core/model.ts";
+import { type Tool, toolJsonSchema } from "../core/tool.ts";
+import {
+  codeInstructions,
+  managerInstructions,
+  readerInstructions,
+  reflectorInstructions,
+  searchInstructions,
+  specialistInstructions,
+  verifierInstructions,
+} from "./instructions.ts";
+
+/** A member of the team. */
+export interface TeamMember {
+  /** Unique; the manager calls it by this name. */
+  name: string;
+  /** `manager`, `search`, `reader`, `code`, `reflector`, `verifier`, or a role of your own. */
+  role: string;
+  /** What it can do, in one sentence, as the manager is told. */
+  purpose: string;
+  instructions: string;
+  tools: readonly Tool[];
+}
+
+const owners: Readonly<Record<string, string>> = {
+  web_search: "search",
+  wiki_search: "search",
+  crawl_page: "reader",
+  visual_inspector: "reader",
+  code: "code",
+};
+
+/** The standard team over these tools: an agent per kind of work that the tools allow. */
+export function standardTeam(tools: readonly Tool[]): TeamMember[] {
+  const of = (role: string) => tools.filter((tool) => (owners[tool.name] ?? "specialist") === role);
+  const workers: TeamMember[] = [
+    {
+      name: "search_agent",
+      role: "search",
+      purpose: "Searches for pages about one subject and reports the most promising addresses.",
+      instructions: searchInstructions,
+      tools: of("search"),
+    },
+    {
+      name: "reader_agent",
+      role: "reader",
+      purpose: "Reads the page at an address and reports what it says about what you ask.",
+      instructions: readerInstructions,
+      tools: of("reader"),
+    },
+    {
+      name: "code_agent",
+      role: "code",
+      purpose: "Writes and runs a short program and reports its result.",
+      instructions: codeInstructions,
+      tools: of("code"),
+    },
+    {
+      name: "specialist_agent",
+      role: "specialist",
+      purpose: "Uses the other tools of the team and reports what they gave.",
+      instructions: specialistInstructions,
+      tools: of("specialist"),
+    },
+  ].filter((member) => member.tools.length > 0);
+  return [
+    {
+      name: "manager",
+      role: "manager",
+      purpose: "Plans, delegates and answers.",
+      instructions: managerInstructions,
+      tools: [],
+    },
+    ...workers,
+    {
+      name: "reflector",
+      role: "reflector",
+      purpose: "Judges the work so far. Call it when results conflict, a step failed, or the work goes in circles.",
+      instructions: reflectorInstructions,
+      tools: [],
+    },
+    {
+      name: "verifier",
+      role: "verifier",
+      purpose: "Checks a proposed answer.",
+      instructions: verifierInstructions,
+      tools: [],
+    },
+  ];
+}
+
+/** The one member with a role; a team can't work without it. */
+export function memberWithRole(team: readonly TeamMember[], role: string): TeamMember {
+  const member = team.find((candidate) => candidate.role === role);
+  if (!member) throw new UsageError(`the team has no member with the role "${role}"`);
+  return member;
+}
+
+/** Prefix of the call that moves control in the hand-off topology. */
+export const transferPrefix = "transfer_to_";
+
+/** The calls by which a manager activates the others; the verifier is called by the rules, not by the manager. */
+export function delegationTools(team: readonly TeamMember[], handoff: boolean): ChatTool[] {
+  return team
+    .filter((member) => member.role !== "manager" && member.role !== "verifier")
+    .map((member) => ({
+      name: handoff ? `${transferPrefix}${member.name}` : member.name,
+      description: member.purpose,
+      parameters: {
+        type: "object",
+        properties: { task: { type: "string", description: "What it shall do, with all it needs to know." } },
+        required: ["task"],
+      },
+    }));
+}
+
+/** A member's own tools as a model is told of them. */
+export function chatTools(tools: readonly Tool[]): ChatTool[] {
+  return tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    parameters: toolJsonSchema(tool),
+  }));
+}

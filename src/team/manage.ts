@@ -1,0 +1,287 @@
+/**
+ * The manager's loop. Each turn the manager writes a plan, delegates, or proposes an answer; the rules of the team decide
+ * what it is asked for next. In the hand-off topology the manager's conversation is the shared history itself.
+ */
+import { CoaError, messageOf } from "../core/errors.ts";
+import type { Message } from "../core/message.ts";
+import type { TeamAgent, TeamStep } from "../core/team-run.ts";
+import { delegationTools, memberWithRole } from "./agents.ts";
+import { BudgetSpent } from "./budget.ts";
+import { type Delegated, delegate, readDelegation, startAgent } from "./delegate.ts";
+import { memoryInstructions } from "./instructions.ts";
+import { judge } from "./judge.ts";
+import { readReview, readVerdict } from "./protocol.ts";
+import * as requests from "./requests.ts";
+import type { TeamOptions } from "./run-team.ts";
+import { askMember, type WorkSession } from "./work-session.ts";
+import { describeWork } from "./working-memory.ts";
+
+/** How a run ended. */
+export interface Outcome {
+  answer: string | null;
+  /**
+   * `verified`: the verifier accepted it. `unverified`: no verifier, or re-planning was used up. `limit`: a limit or the
+   * budget ended it (the last proposal is the answer, where there was one). `error`: the manager's model failed.
+   */
+  ending: "verified" | "unverified" | "limit" | "error";
+  replans: number;
+  /** The verifier's scores, in order; null where it gave none. */
+  scores: (number | null)[];
+  error?: string;
+}
+
+/** What the loop knows. */
+interface Desk {
+  session: WorkSession;
+  options: TeamOptions;
+  agent: TeamAgent;
+  conversation: Message[];
+  plan: string;
+  planning: boolean;
+  delegations: number;
+  delegationsAtPlan: number;
+  notes: string;
+  outcome: Outcome;
+}
+
+/** Runs the manager until an answer is accepted or a limit is reached. */
+export async function manage(session: WorkSession, options: TeamOptions): Promise<Outcome> {
+  const manager = memberWithRole(session.team, "manager");
+  const tools = managerTools(session);
+  const past = options.memory?.recall(session.task.question, 3).map(({ step }) => step) ?? [];
+  const desk: Desk = {
+    session,
+    options,
+    agent: startAgent(session, manager, {}, tools),
+    conversation: [],
+    plan: "",
+    planning: true,
+    delegations: 0,
+    delegationsAtPlan: 0,
+    notes: "",
+    outcome: { answer: null, ending: "limit", replans: 0, scores: [] },
+  };
+  const question = requests.questionRequest(session.task.question, past);
+  try {
+    if (options.planning?.survey) {
+      desk.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
+      const { message, step } = await askManager(desk, tools);
+      step.move = "summarise";
+      desk.conversation.push(message, requests.user(requests.planRequest));
+    } else {
+      desk.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
+    }
+    for (let turn = 0; turn < session.limits.managerSteps; turn++) {
+      if (await managerTurn(desk, tools)) return desk.outcome;
+    }
+    desk.outcome.error = `the manager gave no accepted answer within ${session.limits.managerSteps} steps`;
+  } catch (error) {
+    if (!(error instanceof CoaError)) throw error;
+    if (!(error instanceof BudgetSpent)) desk.outcome.ending = "error";
+    desk.outcome.error = messageOf(error);
+  } finally {
+    rememberSteps(desk);
+  }
+  return desk.outcome;
+}
+
+const toolLists = new WeakMap<object, ReturnType<typeof delegationTools>>();
+
+function managerTools(session: WorkSession): ReturnType<typeof delegationTools> {
+  const handoff = session.topology === "handoff";
+  if (handoff) return delegationTools(session.team, true);
+  let tools = toolLists.get(session.team);
+  if (!tools) toolLists.set(session.team, (tools = delegationTools(session.team, false)));
+  return tools;
+}
+
+function askManager(desk: Desk, tools: ReturnType<typeof delegationTools>) {
+  const { session, agent, conversation } = desk;
+  const messages = [requests.system(agent.instructions!), ...conversation];
+  return askMember(session, { agent, role: "manager", messages, tools });
+}
+
+/** One turn; true when the run is over. */
+async function managerTurn(desk: Desk, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
+  const { reply, message, step } = await askManager(desk, tools);
+  desk.conversation.push(message);
+  if (reply.toolCalls.length > 0) {
+    step.move = "act";
+    await carryOut(desk, step);
+    return false;
+  }
+  if (reply.text.trim() === "") {
+    desk.conversation.push(requests.emptyReply);
+    return false;
+  }
+  if (desk.planning) {
+    step.move = "plan";
+    desk.plan = reply.text;
+    desk.planning = false;
+    desk.delegationsAtPlan = desk.delegations;
+    desk.conversation.push(requests.goOn);
+    return false;
+  }
+  step.move = "answer";
+  return propose(desk, reply.text.trim());
+}
+
+/** Carries out the delegations of one reply, in parallel where contexts are isolated, and decides what comes next. */
+async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
+  const { session, agent, conversation } = desk;
+  const shared = session.topology === "handoff" ? conversation : null;
+  const given = step.toolCalls.map((call) => readDelegation(session, call));
+  const answerCall = (index: number, content: string) => {
+    const call = step.toolCalls[index]!;
+    conversation.push({ role: "tool", content, toolCallId: call.id, name: call.name });
+  };
+  const run = async (index: number): Promise<Delegated | null> => {
+    const one = given[index]!;
+    const call = step.toolCalls[index]!;
+    if ("problem" in one) {
+      call.error = one.problem;
+      return null;
+    }
+    return delegate(session, agent, call, { ...one, plan: desk.plan, shared });
+  };
+  const outcomes: (Delegated | null)[] = []; // [call]
+  if (shared) {
+    // Every call must be answered before anybody else speaks; then control moves from one to the next.
+    given.forEach((one, index) => {
+      answerCall(index, "problem" in one ? `error: ${one.problem}` : `${one.member.name} takes over.`);
+    });
+    for (let index = 0; index < given.length; index++) outcomes.push(await run(index));
+  } else {
+    outcomes.push(...(await Promise.all(given.map((_, index) => run(index)))));
+    given.forEach((one, index) => {
+      answerCall(index, outcomes[index]?.report ?? `error: ${"problem" in one ? one.problem : ""}`);
+    });
+  }
+  const carriedOut = given.filter((one) => !("problem" in one) && one.member.role !== "reflector").length;
+  desk.delegations += carriedOut;
+  if (carriedOut > 0) await takeNotes(desk);
+  await decideNext(desk, outcomes, carriedOut > 0);
+}
+
+/** After delegations: a new plan where something went wrong or one is due, otherwise on with this one. */
+async function decideNext(desk: Desk, outcomes: readonly (Delegated | null)[], progressed: boolean): Promise<void> {
+  const { session, options, conversation } = desk;
+  const { reviewInterval = 0, planning } = options;
+  const poor = outcomes.find((outcome) => outcome?.poor);
+  const failed = outcomes.find((outcome) => outcome?.failed);
+  if (poor) return replan(desk, "The reflector rated something Poor.");
+  if (failed) return replan(desk, `A step failed: ${failed.report}`);
+  if (progressed && reviewInterval > 0 && desk.delegations % reviewInterval === 0 && (await review(desk))) return;
+  const interval = planning?.interval ?? 0;
+  if (interval > 0 && desk.delegations - desk.delegationsAtPlan >= interval) {
+    desk.planning = true;
+    conversation.push(requests.refreshPlan);
+  } else if (session.topology === "handoff" && progressed) {
+    conversation.push(requests.handBack(session.work.at(-1)!.member));
+  }
+}
+
+/** Asks for another plan, while there are any left. */
+function replan(desk: Desk, reason: string): void {
+  if (desk.outcome.replans >= desk.session.limits.replans) {
+    desk.conversation.push(requests.user(`${reason} Go on as well as you can.`));
+    return;
+  }
+  desk.outcome.replans++;
+  desk.planning = true;
+  desk.conversation.push(requests.replanRequest(reason));
+}
+
+/** A review that the rules ask for; true when it led to a new plan. */
+async function review(desk: Desk): Promise<boolean> {
+  const { session, conversation, plan } = desk;
+  const shared = session.topology === "handoff" ? conversation : null;
+  const member = memberWithRole(session.team, "reflector");
+  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
+  const request = requests.reviewRequest(session.task.question, plan, shared ? null : session.work, "");
+  const text = await judge(session, agent, member, request, shared, {
+    move: "review",
+    complete: (reply) => readReview(reply) !== null,
+    reminder: requests.reviewReminder,
+  });
+  if (readReview(text)?.poor) {
+    replan(desk, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
+    return true;
+  }
+  conversation.push(requests.user(shared ? "Go on." : `The reflector judged:\n${text}\n\nGo on.`));
+  return false;
+}
+
+/** A proposed answer: accepted, or the reason for a new plan. */
+async function propose(desk: Desk, proposal: string): Promise<boolean> {
+  const { session, conversation, outcome } = desk;
+  outcome.answer = proposal;
+  if (desk.options.verify === false) {
+    outcome.ending = "unverified";
+    return true;
+  }
+  const shared = session.topology === "handoff" ? conversation : null;
+  const member = memberWithRole(session.team, "verifier");
+  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
+  const request = requests.verifyRequest(session.task.question, shared ? null : session.work, proposal);
+  const text = await judge(session, agent, member, request, shared, {
+    move: "verify",
+    complete: (reply) => readVerdict(reply) !== null,
+    reminder: requests.verifyReminder,
+  });
+  const score = readVerdict(text);
+  outcome.scores.push(score);
+  if (score !== null && score >= 3) {
+    outcome.ending = "verified";
+    return true;
+  }
+  if (outcome.replans >= session.limits.replans) {
+    outcome.ending = "unverified";
+    return true;
+  }
+  replan(
+    desk,
+    shared ? "The verifier did not accept the answer." : `The verifier did not accept "${proposal}":\n${text}`,
+  );
+  return false;
+}
+
+/** Where somebody plays `memory`: rewrites the notes after each step and shows them to the manager. */
+async function takeNotes(desk: Desk): Promise<void> {
+  const { session, options, conversation } = desk;
+  if (!options.roles["memory"]) return;
+  const member = {
+    name: "memory",
+    role: "memory",
+    purpose: "Keeps notes.",
+    instructions: memoryInstructions,
+    tools: [],
+  };
+  const agent = startAgent(session, member, {});
+  const newest = describeWork(session.work.slice(-1));
+  const request = requests.user(
+    `Question: ${session.task.question}\n\nNotes so far:\n${desk.notes || "none"}\n\nNewest step:\n${newest}`,
+  );
+  const { reply, step } = await askMember(session, {
+    agent,
+    role: "memory",
+    messages: [requests.system(memoryInstructions), request],
+    tools: [],
+  });
+  step.move = "summarise";
+  desk.notes = reply.text;
+  conversation.push(requests.user(`Notes:\n${reply.text}`));
+}
+
+function rememberSteps(desk: Desk): void {
+  const { session, options, outcome } = desk;
+  for (const entry of session.work) {
+    if (entry.failed || entry.report === "") continue;
+    options.memory?.remember({
+      question: session.task.question,
+      task: entry.task,
+      report: entry.report,
+      accepted: outcome.ending === "verified",
+    });
+  }
+}

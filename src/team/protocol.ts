@@ -1,0 +1,26 @@
+/** How the team's messages are read: plans, ratings and scores inside what a model wrote. Lenient in form, strict in sense. */
+import { readRatings } from "../core/profile.ts";
+import { reflectionCriteria } from "../core/profiles.ts";
+
+export interface Review {
+  ratings: Record<string, string>;
+  /** Something was rated Poor: the plan must change. */
+  poor: boolean;
+}
+
+/** The reflector's three ratings, or null where one is missing. */
+export function readReview(text: string): Review | null {
+  const ratings = readRatings(text, reflectionCriteria);
+  if (ratings.some((rating) => rating === null)) return null;
+  return {
+    ratings: Object.fromEntries(reflectionCriteria.map((criterion, index) => [criterion, ratings[index]!])),
+    poor: ratings.some((rating) => rating?.toLowerCase() === "poor"),
+  };
+}
+
+/** The verifier's score from 1 to 4, or null where there is none: the last one it names counts. */
+export function readVerdict(text: string): number | null {
+  const named = [...text.matchAll(/score[^\d\n]{0,30}(\d+(?:\.\d+)?)/gi)].at(-1)?.[1];
+  const score = Number(named ?? /^\D*(\d+)\D*$/.exec(text)?.[1] ?? Number.NaN);
+  return score >= 1 && score <= 4 ? score : null;
+}

@@ -1,0 +1,104 @@
+/**
+ * Who plays a role: a chat model, or a function that is given exactly what a model would be given (the messages and the
+ * tools) and returns what a model would return. Scripted specialists are such functions, so one code path runs them all.
+ */
+import { randomUUID } from "node:crypto";
+import { messageOf } from "../core/errors.ts";
+import type { Message } from "../core/message.ts";
+import type { ChatModel, ChatReply, ChatRequest, ChatTool } from "../core/model.ts";
+
+/** What a function that plays a role may return: the text alone, or text with thoughts and calls. */
+export type RoleReply =
+  | string
+  | {
+      text?: string;
+      /** Thoughts: kept in the record, never sent on. */
+      reasoning?: string;
+      toolCalls?: readonly { name: string; input: unknown }[];
+    };
+
+export type RoleFunction = (request: ChatRequest) => RoleReply | Promise<RoleReply>;
+
+/** Anything that can play a role. */
+export type RolePlayer = ChatModel | RoleFunction;
+
+/** Counts tokens of a text. */
+export type CountTokens = (text: string) => number;
+
+/** About four characters to a token: for texts whose tokenizer is not here. */
+export const estimateTokens: CountTokens = (text) => Math.ceil(text.length / 4);
+
+/** Role markers around one message, as chat templates write them. */
+const messageOverhead = 4;
+
+/** Tokens of one message as a chat template would write it; each message object is counted once per counter. */
+export function messageTokens(message: Message, countTokens: CountTokens): number {
+  let counts = counted.get(countTokens);
+  if (!counts) counted.set(countTokens, (counts = new WeakMap()));
+  let tokens = counts.get(message);
+  if (tokens === undefined) {
+    tokens = messageOverhead + countTokens(message.content);
+    for (const call of message.toolCalls ?? []) tokens += countTokens(call.name) + countTokens(call.arguments);
+    counts.set(message, tokens);
+  }
+  return tokens;
+}
+
+const counted = new WeakMap<CountTokens, WeakMap<object, number>>();
+
+/** Tokens of tool definitions, which servers put in front of the messages. */
+export function toolTokens(tools: readonly ChatTool[] | undefined, countTokens: CountTokens): number {
+  if (!tools || tools.length === 0) return 0;
+  let counts = counted.get(countTokens);
+  if (!counts) counted.set(countTokens, (counts = new WeakMap()));
+  let tokens = counts.get(tools);
+  if (tokens === undefined) counts.set(tools, (tokens = countTokens(JSON.stringify(tools))));
+  return tokens;
+}
+
+/** Tokens of a whole request. */
+export function requestTokens(request: Pick<ChatRequest, "messages" | "tools">, countTokens: CountTokens): number {
+  let tokens = toolTokens(request.tools, countTokens);
+  for (const message of request.messages) tokens += messageTokens(message, countTokens);
+  return tokens;
+}
+
+/** A player as a chat model: functions get a name, call ids, and their tokens counted. */
+export function asChatModel(player: RolePlayer, countTokens: CountTokens): ChatModel {
+  if (typeof player !== "function") return player;
+  return {
+    name: player.name || "function",
+    countTokens,
+    async chat(request): Promise<ChatReply> {
+      const reply = await player(request);
+      const { text = "", reasoning, toolCalls = [] } = typeof reply === "string" ? { text: reply } : reply;
+      const calls = toolCalls.map((call) => ({
+        id: `call-${randomUUID().slice(0, 12)}`,
+        name: call.name,
+        arguments: typeof call.input === "string" ? call.input : JSON.stringify(call.input),
+      }));
+      let completionTokens = countTokens(text) + (reasoning ? countTokens(reasoning) : 0);
+      for (const call of calls) completionTokens += countTokens(call.name) + countTokens(call.arguments);
+      return {
+        text,
+        reasoning,
+        toolCalls: calls,
+        finish: calls.length > 0 ? "tool_calls" : "stop",
+        usage: { promptTokens: requestTokens(request, countTokens), completionTokens },
+      };
+    },
+  };
+}
+
+/** The JSON object in a call's arguments, or why there is none. */
+export function callInput(text: string): { input: Record<string, unknown> } | { problem: string } {
+  try {
+    const input: unknown = JSON.parse(text.trim() === "" ? "{}" : text);
+    if (input !== null && typeof input === "object" && !Array.isArray(input)) {
+      return { input: input as Record<string, unknown> };
+    }
+    return { problem: `the arguments must be one JSON object, not ${text.slice(0, 80)}` };
+  } catch (error) {
+    return { problem: `the arguments are not JSON (${messageOf(error)}): ${text.slice(0, 80)}` };
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * One task, one team, one record. The manager plans, delegates and proposes an answer; a verifier must accept it. What
+ * goes wrong (a Poor rating, a failed member, a low score) leads to a new plan, as often as the limits allow. Whatever
+ * happens, the run ends with a record: a failed run is data.
+ */
+import { randomUUID } from "node:crypto";
+import { isAbort, messageOf, UsageError } from "../core/errors.ts";
+import type { ChatModel, Price } from "../core/model.ts";
+import type { Task } from "../core/task.ts";
+import type { TeamRun } from "../core/team-run.ts";
+import type { Tool } from "../core/tool.ts";
+import { standardTeam, type TeamMember } from "./agents.ts";
+import { createMeter, type TeamBudget } from "./budget.ts";
+import { manage, type Outcome } from "./manage.ts";
+import { recordRun } from "./record-run.ts";
+import { asChatModel, type CountTokens, estimateTokens, type RolePlayer } from "./role.ts";
+import type { TeamEvent, WorkSession } from "./work-session.ts";
+import type { LongTermMemory } from "./working-memory.ts";
+
+export interface TeamOptions {
+  /** Who plays which role; `default` plays the rest. `memory`, where given, keeps notes during the run. */
+  roles: Readonly<Record<string, RolePlayer>>;
+  tools: readonly Tool[];
+  /** `agents-as-tools` (isolated contexts, the default) or `handoff` (one shared history). */
+  topology?: "agents-as-tools" | "handoff";
+  /** The members; the standard team over the tools by default. */
+  team?: readonly TeamMember[];
+  planning?: {
+    /** Survey the facts in a call of its own before the plan. */
+    survey?: boolean;
+    /** Ask for an up-to-date plan after so many delegations; 0 (the default) means only when something went wrong. */
+    interval?: number;
+  };
+  /** Have the reflector judge after so many delegations; 0 (the default) leaves it to the manager. */
+  reviewInterval?: number;
+  /** Whether a verifier must accept the answer; true by default. */
+  verify?: boolean;
+  /** Steps of earlier runs, recalled when similar; this run adds its own. */
+  memory?: LongTermMemory;
+  budget?: TeamBudget;
+  limits?: Partial<WorkSession["limits"]>;
+  /** Of models without a tokenizer of their own and of functions; four characters per token by default. */
+  countTokens?: CountTokens;
+  /** Dollars per million tokens, by model name. */
+  prices?: Readonly<Record<string, Price>>;
+  temperature?: number;
+  seed?: number;
+  signal?: AbortSignal;
+  onEvent?: (event: TeamEvent) => void;
+  /** Milliseconds; the wall clock by default. */
+  now?: () => number;
+  id?: string;
+}
+
+const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
+
+/** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
+export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun> {
+  const now = options.now ?? Date.now;
+  const startedAt = now();
+  const session = openSession(task, options, now, startedAt);
+  let outcome: Outcome;
+  try {
+    outcome = await manage(session, options);
+  } catch (error) {
+    if (session.signal.aborted && isAbort(error)) throw error;
+    outcome = { answer: null, ending: "error", replans: 0, scores: [], error: messageOf(error) };
+  }
+  const { answer, error, ...meta } = outcome;
+  return session.record.finish({ answer, error, wallMs: now() - startedAt, meta });
+}
+
+function openSession(task: Task, options: TeamOptions, now: () => number, startedAt: number): WorkSession {
+  const topology = options.topology ?? "agents-as-tools";
+  const runId = options.id ?? `run-${randomUUID()}`;
+  const countTokens = options.countTokens ?? estimateTokens;
+  const team = options.team ?? cachedStandardTeam(options.tools);
+  const players = new Map<string, ChatModel>();
+  for (const [role, player] of Object.entries(options.roles)) players.set(role, asChatModel(player, countTokens));
+  for (const { role } of team) {
+    if (!players.has(role) && !players.has("default")) {
+      throw new UsageError(`nobody plays the role "${role}": name a player for it, or a "default" one`);
+    }
+  }
+  return {
+    task,
+    runId,
+    topology,
+    team,
+    playerOf: (role) => players.get(role) ?? players.get("default")!,
+    record: recordRun({ id: runId, taskId: task.id, question: task.question, topology }),
+    meter: createMeter(options.budget ?? {}, now, startedAt),
+    countTokens,
+    work: [],
+    limits: {
+      managerSteps: 30,
+      agentSteps: 8,
+      replans: 4,
+      maxTokens: 4_096,
+      outputCharacters: 20_000,
+      ...options.limits,
+    },
+    priceOf: (model) => options.prices?.[model.name],
+    temperature: options.temperature,
+    seed: options.seed,
+    signal: options.signal ?? new AbortController().signal,
+    now,
+    emit: options.onEvent ?? (() => {}),
+  };
+}
+
+/** Members are made once per list of tools, so that their prompts and schemas are hashed and counted once. */
+function cachedStandardTeam(tools: readonly Tool[]): readonly TeamMember[] {
+  let team = standardTeams.get(tools);
+  if (!team) standardTeams.set(tools, (team = standardTeam(tools)));
+  return team;
+}

@@ -1,0 +1,158 @@
+/**
+ * A run at work: what every part of it shares, and the two things a member can do, asking its model and calling a tool.
+ * Both are budgeted, recorded and labelled here and nowhere else.
+ */
+import { atBoundary, CoaError, isAbort, messageOf } from "../core/errors.ts";
+import type { Message } from "../core/message.ts";
+import type { ChatModel, ChatReply, ChatTool, Price } from "../core/model.ts";
+import type { Task } from "../core/task.ts";
+import type { TeamAgent, TeamStep, TeamToolCall, Topology } from "../core/team-run.ts";
+import type { StandardSchema, Tool } from "../core/tool.ts";
+import type { TeamMember } from "./agents.ts";
+import { BudgetSpent, type Meter } from "./budget.ts";
+import { callCost, type RunRecord } from "./record-run.ts";
+import { type CountTokens, callInput, requestTokens } from "./role.ts";
+import type { MemoryEntry } from "./working-memory.ts";
+
+/** What a run tells its listeners. */
+export type TeamEvent =
+  | { type: "agent-start"; agent: TeamAgent }
+  | { type: "step-end"; agent: TeamAgent; step: TeamStep }
+  | { type: "tool-call"; agent: TeamAgent; call: TeamToolCall }
+  | { type: "tool-result"; agent: TeamAgent; call: TeamToolCall; ms: number };
+
+export interface WorkSession {
+  task: Task;
+  runId: string;
+  topology: Extract<Topology, "agents-as-tools" | "handoff">;
+  team: readonly TeamMember[];
+  playerOf(role: string): ChatModel;
+  record: RunRecord;
+  meter: Meter;
+  countTokens: CountTokens;
+  work: MemoryEntry[];
+  limits: { managerSteps: number; agentSteps: number; replans: number; maxTokens: number; outputCharacters: number };
+  priceOf(model: ChatModel): Price | undefined;
+  temperature?: number;
+  seed?: number;
+  signal: AbortSignal;
+  now(): number;
+  emit(event: TeamEvent): void;
+}
+
+/** Asks a member's model for its next move. The reply comes back with the message that repeats it in the history. */
+export async function askMember(
+  session: WorkSession,
+  asked: { agent: TeamAgent; role: string; messages: readonly Message[]; tools: readonly ChatTool[] },
+): Promise<{ reply: ChatReply; message: Message; step: TeamStep }> {
+  const { agent, messages, tools } = asked;
+  const model = session.playerOf(asked.role);
+  const countTokens = model.countTokens ?? session.countTokens;
+  const promptTokens = requestTokens({ messages, tools }, countTokens);
+  const maxTokens = session.meter.startModelCall(promptTokens, session.limits.maxTokens);
+  const startedAt = session.now();
+  let reply: ChatReply;
+  try {
+    session.signal.throwIfAborted();
+    reply = await atBoundary("model", `${model.name} as ${agent.name}`, () =>
+      model.chat({
+        messages,
+        tools: tools.length > 0 ? tools : undefined,
+        maxTokens,
+        temperature: session.temperature,
+        seed: session.seed,
+        signal: session.signal,
+      }),
+    );
+  } catch (error) {
+    session.meter.endModelCall(promptTokens + maxTokens, { tokens: 0, costUsd: 0 });
+    if (!isAbort(error)) {
+      const failure = { agent, model: model.name, messages, error: messageOf(error) };
+      session.record.addFailure({ ...failure, startedAt, endedAt: session.now() });
+    }
+    throw error;
+  }
+  const costUsd = callCost(reply.usage, session.priceOf(model));
+  const spent = { tokens: reply.usage.promptTokens + reply.usage.completionTokens, costUsd };
+  session.meter.endModelCall(promptTokens + maxTokens, spent);
+  const message: Message = {
+    role: "assistant",
+    content: reply.text,
+    name: agent.name,
+    ...(reply.toolCalls.length > 0 ? { toolCalls: reply.toolCalls } : {}),
+  };
+  const step = session.record.addStep({
+    agent,
+    model: model.name,
+    messages,
+    tools,
+    reply,
+    written: message,
+    countTokens,
+    startedAt,
+    endedAt: session.now(),
+    costUsd,
+  });
+  session.emit({ type: "step-end", agent, step });
+  return { reply, message, step };
+}
+
+/** Runs one tool call of a member and writes the outcome into the call. A failing tool is an outcome, not an error. */
+export async function runToolCall(
+  session: WorkSession,
+  agent: TeamAgent,
+  tools: readonly Tool[],
+  call: TeamToolCall,
+): Promise<string> {
+  session.meter.startToolCall();
+  session.emit({ type: "tool-call", agent, call });
+  const startedAt = session.now();
+  call.startedAt = startedAt;
+  try {
+    call.result = await callTool(session, tools, call);
+  } catch (error) {
+    if (isAbort(error) && session.signal.aborted) throw error;
+    call.error = messageOf(error);
+  }
+  call.endedAt = session.now();
+  session.record.addToolTime(call.endedAt - startedAt);
+  session.emit({ type: "tool-result", agent, call, ms: call.endedAt - startedAt });
+  return call.result ?? `error: ${call.error}`;
+}
+
+async function callTool(session: WorkSession, tools: readonly Tool[], call: TeamToolCall): Promise<string> {
+  const tool = tools.find((candidate) => candidate.name === call.name);
+  if (!tool) {
+    const names = tools.map((candidate) => candidate.name).join(", ");
+    throw new CoaError("tool", `there is no tool "${call.name}"; the tools are: ${names}`);
+  }
+  const parsed = callInput(call.arguments);
+  if ("problem" in parsed) throw new CoaError("tool", parsed.problem);
+  const input = await checkedInput(tool, parsed.input);
+  const signals = tool.timeoutMs === undefined ? [] : [AbortSignal.timeout(tool.timeoutMs)];
+  const signal = signals.length > 0 ? AbortSignal.any([session.signal, ...signals]) : session.signal;
+  const output = await atBoundary("tool", call.name, () =>
+    tool.execute(input, {
+      signal,
+      trajectoryId: session.runId,
+      taskId: session.task.id,
+      question: session.task.question,
+    }),
+  );
+  return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
+}
+
+/** The input as the tool's own schema reads it. */
+async function checkedInput(tool: Tool, input: unknown): Promise<unknown> {
+  const standard = (tool.inputSchema as Partial<StandardSchema>)["~standard"];
+  if (!standard) return input;
+  const checked = await standard.validate(input);
+  if (!checked.issues) return checked.value;
+  const issues = checked.issues.map((issue) => issue.message).join("; ");
+  throw new CoaError("tool", `${tool.name} can't take ${JSON.stringify(input).slice(0, 200)}: ${issues}`);
+}
+
+/** Whether an error must end the run rather than the step: the budget is spent, or the caller gave up. */
+export function endsRun(session: WorkSession, error: unknown): boolean {
+  return error instanceof BudgetSpent || session.signal.aborted;
+}
