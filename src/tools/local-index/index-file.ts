@@ -1,0 +1,252 @@
+/**
+ * A saved index is a folder: `index.json` says what is inside, `index.bin` holds the arrays one after another exactly as
+ * they stand in memory, `documents.jsonl` the documents, read one by one when they are found. The folder appears whole
+ * or not at all. Numbers are little-endian, as on every machine Node runs on.
+ */
+import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { CoaError } from "../../core/errors.ts";
+import { type Hit, type IndexDocument, type IndexOptions, type MemoryIndex, queryTerms } from "./build-index.ts";
+import { type Postings, postingsSearcher } from "./postings.ts";
+import { postingsBuilder } from "./postings-builder.ts";
+import { findTerm, packTerms, type TermTable } from "./term-table.ts";
+import { englishStopWords } from "./tokenize.ts";
+
+const formatVersion = 1;
+
+const sections = {
+  offsets: Uint32Array,
+  documents: Uint32Array,
+  frequencies: Uint16Array,
+  lengths: Uint32Array,
+  bounds: Float32Array,
+  termBytes: Uint8Array,
+  termStarts: Uint32Array,
+  termSlots: Uint32Array,
+  documentStarts: Float64Array,
+} as const;
+type SectionName = keyof typeof sections;
+type Section = Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
+
+interface Header {
+  version: number;
+  documentCount: number;
+  termCount: number;
+  postingCount: number;
+  options: Omit<IndexOptions, "stopWords"> & { k1: number; b: number; stopWords?: string[] };
+  /** Byte offset and number of elements of each array in `index.bin`. */
+  sections: Record<SectionName, { at: number; length: number }>;
+  bytes: number;
+}
+
+export interface IndexWriter {
+  /** Adds the next document. */
+  add(document: IndexDocument): void;
+  /** Writes the index and puts the folder in its place. */
+  finish(): Promise<{ documentCount: number; termCount: number; postingCount: number; bytes: number }>;
+  /** Gives up and leaves nothing behind. */
+  discard(): Promise<void>;
+}
+
+/** Builds an index into a folder, document by document; texts go to disk at once, so a corpus may be larger than memory. */
+export async function indexWriter(folder: string, options: IndexOptions = {}): Promise<IndexWriter> {
+  const temporary = `${folder}.writing-${process.pid}-${Date.now().toString(36)}`;
+  await mkdir(temporary, { recursive: true });
+  const file = openSync(join(temporary, "documents.jsonl"), "w");
+  const builder = postingsBuilder(options);
+  const starts: number[] = [0]; // [document + 1]
+  let pending: string[] = [];
+  let pendingLength = 0;
+  let position = 0;
+  const flush = () => {
+    if (pendingLength === 0) return;
+    const bytes = Buffer.from(pending.join(""), "utf8");
+    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+    pending = [];
+    pendingLength = 0;
+  };
+  return {
+    add(document) {
+      builder.add(document);
+      const { id, title, text, url } = document;
+      const line = `${JSON.stringify({ id, title, text, url })}\n`;
+      position += Buffer.byteLength(line);
+      starts.push(position);
+      pending.push(line);
+      pendingLength += line.length;
+      if (pendingLength > 1 << 20) flush();
+    },
+    async finish() {
+      flush();
+      fsyncSync(file);
+      closeSync(file);
+      const { postings, terms } = builder.finish();
+      const table = packTerms(terms);
+      const header = writeSections(join(temporary, "index.bin"), postings, table, Float64Array.from(starts), options);
+      await writeFile(join(temporary, "index.json"), JSON.stringify(header, null, 2), { flush: true });
+      await putInPlace(temporary, folder);
+      const { documentCount, termCount, postingCount, bytes } = header;
+      return { documentCount, termCount, postingCount, bytes: bytes + position };
+    },
+    async discard() {
+      closeSync(file);
+      await rm(temporary, { recursive: true, force: true });
+    },
+  };
+}
+
+function writeSections(
+  path: string,
+  postings: Postings,
+  terms: TermTable,
+  documentStarts: Float64Array,
+  options: IndexOptions,
+): Header {
+  const arrays: Record<SectionName, Section> = {
+    offsets: postings.offsets,
+    documents: postings.documents,
+    frequencies: postings.frequencies,
+    lengths: postings.lengths,
+    bounds: postings.bounds,
+    termBytes: terms.bytes,
+    termStarts: terms.starts,
+    termSlots: terms.slots,
+    documentStarts,
+  };
+  const file = openSync(path, "w");
+  const places = {} as Header["sections"];
+  let at = 0;
+  for (const name of Object.keys(sections) as SectionName[]) {
+    const array = arrays[name];
+    places[name] = { at, length: array.length };
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    // One write may take 2 GB at most.
+    for (let done = 0; done < bytes.length; )
+      done += writeSync(file, bytes, done, Math.min(1 << 28, bytes.length - done), at + done);
+    at = Math.ceil((at + bytes.length) / 8) * 8;
+  }
+  fsyncSync(file);
+  closeSync(file);
+  const { documentCount, termCount, k1, b } = postings;
+  const stopWords = options.stopWords === undefined ? undefined : [...options.stopWords];
+  const { titleBoost, stemming } = options;
+  return {
+    version: formatVersion,
+    documentCount,
+    termCount,
+    postingCount: postings.documents.length,
+    options: { k1, b, titleBoost, stemming, stopWords },
+    sections: places,
+    bytes: at,
+  };
+}
+
+async function putInPlace(temporary: string, folder: string): Promise<void> {
+  await mkdir(dirname(folder), { recursive: true });
+  const old = `${temporary}.old`;
+  const existed = await rename(folder, old).then(
+    () => true,
+    () => false,
+  );
+  await rename(temporary, folder);
+  if (existed) await rm(old, { recursive: true, force: true });
+}
+
+/** An index read from its folder; it holds the arrays in memory and an open file with the documents. */
+export interface LoadedIndex extends MemoryIndex {
+  close(): void;
+}
+
+/** Loads a saved index into this thread. `openIndex` does it in a worker. */
+export async function loadIndex(folder: string): Promise<LoadedIndex> {
+  const header = await readHeader(folder);
+  const path = join(folder, "index.bin");
+  const { size } = await stat(path);
+  const needed = Math.max(
+    ...Object.entries(header.sections).map(([name, place]) => {
+      return place.at + place.length * sections[name as SectionName].BYTES_PER_ELEMENT;
+    }),
+  );
+  if (size < needed) throw new CoaError("storage", `${path} has ${size} bytes of ${needed}: build the index again`);
+  const buffer = new ArrayBuffer(Math.max(needed, 8));
+  readInto(path, new Uint8Array(buffer, 0, needed));
+  const view = <Name extends SectionName>(name: Name) => {
+    const { at, length } = header.sections[name];
+    return new sections[name](buffer, at, length) as InstanceType<(typeof sections)[Name]>;
+  };
+  const { documentCount, termCount, options } = header;
+  const postings: Postings = {
+    documentCount,
+    termCount,
+    offsets: view("offsets"),
+    documents: view("documents"),
+    frequencies: view("frequencies"),
+    lengths: view("lengths"),
+    bounds: view("bounds"),
+    k1: options.k1,
+    b: options.b,
+  };
+  const table = { bytes: view("termBytes"), starts: view("termStarts"), slots: view("termSlots") };
+  const starts = view("documentStarts");
+  const search = postingsSearcher(postings);
+  const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
+  const file = openSync(join(folder, "documents.jsonl"), "r");
+
+  function readDocument(number: number): IndexDocument {
+    const start = starts[number]!;
+    const bytes = Buffer.allocUnsafe(starts[number + 1]! - start);
+    const read = readSync(file, bytes, 0, bytes.length, start);
+    if (read < bytes.length)
+      throw new CoaError("storage", `${folder}/documents.jsonl ends too early: build the index again`);
+    return JSON.parse(bytes.toString("utf8")) as IndexDocument;
+  }
+
+  return {
+    size: documentCount,
+    search(query, k = 10): Hit[] {
+      const found = search(
+        queryTerms(query, options, stopWords, (term) => findTerm(table, term)),
+        k,
+      );
+      return found.map(({ document, score }) => ({ document: readDocument(document), score }));
+    },
+    close: () => closeSync(file),
+  };
+}
+
+/** What a saved index says of itself. */
+export async function readHeader(folder: string): Promise<Header> {
+  const path = join(folder, "index.json");
+  let header: Header;
+  try {
+    header = JSON.parse(await readFile(path, "utf8")) as Header;
+  } catch (error) {
+    throw new CoaError(
+      "storage",
+      `${folder} is not an index (no readable index.json): build one with: coa index build`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (header.version !== formatVersion)
+    throw new CoaError(
+      "storage",
+      `${path} has format ${header.version}, this version reads ${formatVersion}: build it again`,
+    );
+  return header;
+}
+
+function readInto(path: string, target: Uint8Array): void {
+  const file = openSync(path, "r");
+  try {
+    for (let done = 0; done < target.length; ) {
+      const read = readSync(file, target, done, Math.min(1 << 28, target.length - done), done);
+      if (read === 0) throw new CoaError("storage", `${path} ends too early: build the index again`);
+      done += read;
+    }
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Documents to index, from what people have: a JSONL file of passages, or a folder of HTML, Markdown, text and PDF files,
+ * whose texts are cut into passages at paragraph ends.
+ */
+import { createReadStream } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { extname, join, relative } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { extractPage } from "../crawl/extract-page.ts";
+import type { IndexDocument } from "./build-index.ts";
+
+export interface CorpusOptions {
+  /** Files of a folder are cut into passages of about this many words. */
+  passageWords?: number;
+  /** Address of the folder's root, so that passages can be cited and crawled; file addresses otherwise. */
+  baseUrl?: string;
+  /** Told of each file or line that can't be read; without it such a thing stops the work. */
+  onProblem?: (message: string) => void;
+}
+
+const types: Record<string, string> = {
+  ".html": "text/html",
+  ".htm": "text/html",
+  ".xhtml": "application/xhtml+xml",
+  ".md": "text/markdown",
+  ".markdown": "text/markdown",
+  ".txt": "text/plain",
+  ".rst": "text/plain",
+  ".pdf": "application/pdf",
+};
+
+/** Reads documents from a JSONL file or a folder. */
+export async function* readCorpus(path: string, options: CorpusOptions = {}): AsyncIterable<IndexDocument> {
+  const about = await stat(path).catch((error) => {
+    throw new CoaError("storage", `no corpus at ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  if (about.isDirectory()) yield* readFolder(path, options);
+  else yield* readLines(path, options);
+}
+
+async function* readLines(path: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
+  let number = 0;
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    number++;
+    if (line.trim() === "") continue;
+    const document = parseLine(line, number);
+    if (typeof document === "string") report(options, `${path} line ${number}: ${document}`);
+    else yield document;
+  }
+}
+
+/** A document, or what is wrong with the line. `contents` (title, newline, text) is accepted as retrieval corpora have it. */
+function parseLine(line: string, number: number): IndexDocument | string {
+  let record: Record<string, unknown>;
+  try {
+    record = JSON.parse(line) as Record<string, unknown>;
+  } catch (error) {
+    return `not JSON: ${messageOf(error)}`;
+  }
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  const id = String(record["id"] ?? record["_id"] ?? record["doc_id"] ?? number);
+  const url = text(record["url"]) ?? text(record["link"]);
+  const contents = text(record["contents"]);
+  const body = text(record["text"]) ?? text(record["content"]);
+  if (body !== undefined) return { id, title: text(record["title"]), text: body, url };
+  if (contents === undefined) return "neither text nor contents in it";
+  const newline = contents.indexOf("\n");
+  if (newline < 0) return { id, title: text(record["title"]), text: contents, url };
+  return { id, title: contents.slice(0, newline).replace(/^"|"$/g, ""), text: contents.slice(newline + 1), url };
+}
+
+async function* readFolder(folder: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
+  const { passageWords = 150, baseUrl } = options;
+  const names = await readdir(folder, { recursive: true });
+  for (const name of names.sort()) {
+    const contentType = types[extname(name).toLowerCase()];
+    const path = join(folder, name);
+    if (contentType === undefined || !(await stat(path).catch(() => undefined))?.isFile()) continue;
+    const inside = relative(folder, path).split(/[\\/]/).map(encodeURIComponent).join("/");
+    const url = baseUrl
+      ? new URL(inside, baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`).href
+      : pathToFileURL(path).href;
+    try {
+      const body = await readFile(path);
+      const page = await extractPage({ url, status: 200, contentType, body, truncated: false });
+      const title = page.title || /^#+ (.+)$/m.exec(page.text)?.[1] || name;
+      const passages = splitPassages(page.text, passageWords);
+      for (const [index, text] of passages.entries()) yield { id: `${name}#${index}`, title, text, url };
+    } catch (error) {
+      report(options, `${path}: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** Cuts a text into passages of about `words` words, at paragraph ends where paragraphs are not longer than that. */
+export function splitPassages(text: string, words: number): string[] {
+  const passages: string[] = [];
+  let current: string[] = [];
+  let count = 0;
+  const close = () => {
+    if (current.length > 0) passages.push(current.join("\n\n"));
+    current = [];
+    count = 0;
+  };
+  for (const paragraph of text.split(/\n{2,}/)) {
+    const pieces = paragraph.split(/\s+/).filter(Boolean);
+    if (pieces.length === 0) continue;
+    if (count > 0 && count + pieces.length > words) close();
+    if (pieces.length <= words) {
+      current.push(paragraph.trim());
+      count += pieces.length;
+      continue;
+    }
+    for (let start = 0; start < pieces.length; start += words)
+      passages.push(pieces.slice(start, start + words).join(" "));
+  }
+  close();
+  return passages;
+}
+
+function report(options: CorpusOptions, message: string): void {
+  if (!options.onProblem) throw new CoaError("storage", message);
+  options.onProblem(message);
+}
