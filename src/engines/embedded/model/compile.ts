@@ -1,0 +1,103 @@
+/**
+ * Compiles the decoder into the two graphs the trainer runs: `training` (forward, loss slope, backward) and `scoring`
+ * (forward only). The number of rows and their length stay open.
+ */
+import { linear } from "../autodiff/rules.ts";
+import { createTape, gradients, type Tape } from "../autodiff/tape.ts";
+import { headGradients, type LossInputs, lossSlope, scoreTargets } from "../loss/loss-head.ts";
+import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
+import { gatherRows } from "../onnx/operators.ts";
+import type { ModelConfig } from "./config.ts";
+import { type DecoderWeights, decoder, rowLayout } from "./decoder.ts";
+import { embeddingName, headName, parameterShapes } from "./parameters.ts";
+
+/** What a graph is compiled for. */
+export interface CompileOptions {
+  kind: "training" | "scoring";
+  /** Into how many blocks attention cuts a row (see causal-attention.ts). */
+  blocks: number;
+  /** Names of the parameters whose gradients are wanted; all of the model's when absent. */
+  trainable?: ReadonlySet<string>;
+  /** Low-rank additions: target tensor name to factor, and the shapes of their tensors. */
+  adapter?: AdapterShapes;
+}
+
+/** The tensors of a low-rank adapter: `scale * up down` is added to the target. */
+export interface AdapterShapes {
+  scale: number;
+  rank: number;
+  targets: ReadonlyMap<string, { down: string; up: string; inputs: number; outputs: number }>;
+}
+
+/** A compiled graph and the names of its results. */
+export interface CompiledGraph {
+  graph: Graph;
+  /** Parameters whose gradient the graph returns under `gradient:<name>`. */
+  gradientNames: string[];
+  /** The embedding is trained: `embeddingRows` and `headRows` are returned as well. */
+  tableRows: { embedding: boolean; head: boolean };
+}
+
+/** Builds one graph. Inputs: `tokens`, `targets` [tokens], the loss numbers, and every parameter by name. */
+export function compile(config: ModelConfig, options: CompileOptions): CompiledGraph {
+  const graph = createGraph();
+  const tape = createTape(graph);
+  const weights = new Map<string, Value>();
+  for (const [name, shape] of parameterShapes(config)) weights.set(name, graph.input(name, "float32", shape));
+  const tokens = graph.input("tokens", "int64", ["tokens"]);
+  const targets = graph.input("targets", "int64", ["tokens"]);
+  const head = weights.get(config.tieEmbeddings ? embeddingName : headName)!;
+
+  const embedded = gatherRows(graph, weights.get(embeddingName)!, tokens);
+  const states = decoder(
+    tape,
+    config,
+    readWeights(tape, weights, options.adapter),
+    embedded,
+    rowLayout(tape, config, options.blocks),
+  );
+  const scored = scoreTargets(graph, states, head, targets);
+  graph.output("logprobs", scored.logprobs);
+  if (options.kind === "scoring") return { graph, gradientNames: [], tableRows: { embedding: false, head: false } };
+
+  const wants = (name: string) => options.trainable?.has(name) ?? true;
+  const tables = { embedding: wants(embeddingName), head: wants(config.tieEmbeddings ? embeddingName : headName) };
+  const slope = lossSlope(graph, scored.logprobs, lossInputs(graph));
+  const back = headGradients(graph, scored, { states, head, targets, slope, needHead: tables.head });
+  const inner = [...weights].filter(([name]) => name !== embeddingName && name !== headName && wants(name));
+  const wanted = [...inner.map(([, value]) => value), ...(tables.embedding ? [embedded] : [])];
+  const found = gradients(tape, [[states, back.states]], wanted);
+  const gradientNames: string[] = [];
+  const give = (name: string, value: Value) => {
+    graph.output(`gradient:${name}`, value);
+    gradientNames.push(name);
+  };
+  inner.forEach(([name], index) => give(name, found[index]!));
+  if (tables.head) {
+    give(config.tieEmbeddings ? embeddingName : headName, back.head!);
+    graph.output("headRows", back.headRows!);
+  }
+  if (tables.embedding) graph.output("embeddingRows", found.at(-1)!);
+  return { graph, gradientNames, tableRows: tables };
+}
+
+function lossInputs(graph: Graph): LossInputs {
+  const scalar = (name: string) => graph.input(name, "float32", []);
+  return {
+    factor: graph.input("factor", "float32", ["tokens", 1]),
+    old: graph.input("old", "float32", ["tokens", 1]),
+    floor: scalar("floor"),
+    ceiling: scalar("ceiling"),
+    low: scalar("low"),
+    high: scalar("high"),
+    dual: scalar("dual"),
+  };
+}
+
+function readWeights(tape: Tape, weights: Map<string, Value>, adapter: AdapterShapes | undefined): DecoderWeights {
+  return { get: (name) => weights.get(name)!, ...(adapter ? { project: adapted(tape, weights, adapter) } : {}) };
+}
+
+function adapted(_tape: Tape, weights: Map<string, Value>, _adapter: AdapterShapes): DecoderWeights["project"] {
+  return (tape, x, name, bias) => linear(tape, x, weights.get(name)!, bias);
+}
