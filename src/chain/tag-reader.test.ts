@@ -11,7 +11,7 @@ function read(chunks: readonly string[]): { segments: ReadSegment[]; problems: R
   const problems: ReadProblem[] = [];
   const reader = tagReader(
     { tags, verbatim },
-    { close: (segment) => segments.push(segment), problem: (problem) => problems.push(problem) },
+    { close: (segment) => void segments.push(segment), problem: (problem) => problems.push(problem) },
   );
   for (const chunk of chunks) reader.write(chunk);
   return { segments, problems, rest: reader.end() };

@@ -26,20 +26,26 @@ export interface ReadProblem {
   message: string;
 }
 
+/** Who listens. Returning true from `open` stops the reader before that tag, from `close` right after it. */
 export interface TagReaderSink {
-  open?(tag: string): void;
+  // biome-ignore lint/suspicious/noConfusingVoidType: most listeners return nothing
+  open?(tag: string): boolean | void;
   text?(text: string): void;
-  close(segment: ReadSegment): void;
+  // biome-ignore lint/suspicious/noConfusingVoidType: most listeners return nothing
+  close(segment: ReadSegment): boolean | void;
   problem?(problem: ReadProblem): void;
 }
 
 export interface TagReader {
+  /** Reads on. After a stop the rest is dropped, and `position` says where it stopped. */
   write(chunk: string): void;
   /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can go on. */
   end(): string;
   /** Whether a segment is open right now. */
   readonly openTag: string | undefined;
+  /** How much of the stream was read, in UTF-16 units. */
   readonly position: number;
+  readonly stopped: boolean;
 }
 
 export interface TagReaderOptions {
@@ -67,6 +73,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
   let start = 0; // where the segment being read begins, or where the last one ended
   let held = ""; // the end of the last chunk that may be the beginning of a tag
   let base = 0; // stream position of the first character not yet consumed
+  let stopped = false;
 
   function addText(text: string): void {
     if (text === "") return;
@@ -103,7 +110,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
     body = "";
     lead = "";
     start = end;
-    sink.close(segment);
+    if (sink.close(segment) === true) stopped = true;
   }
 
   function begin(tag: string, at: number): void {
@@ -111,10 +118,10 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
       sink.problem?.({ kind: "nested", tag: open!, at, message: `<${tag}> began while <${open}> was still open` });
       finish(at, false);
     } else if (open !== undefined) finish(at, true);
+    if (stopped || (stopped = sink.open?.(tag) === true)) return;
     open = tag;
     inside = true;
     body = "";
-    sink.open?.(tag);
   }
 
   /** Consumes `text` up to a possible partial tag at its end; returns where that begins (the length, where there is none). */
@@ -159,8 +166,9 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
         finish(base, true);
       } else {
         begin(name, base);
-        base += length;
+        if (!stopped) base += length;
       }
+      if (stopped) return text.length;
       from = cursor + 1;
     }
     addText(text.slice(from));
@@ -170,7 +178,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
 
   return {
     write(chunk) {
-      if (chunk === "") return;
+      if (chunk === "" || stopped) return;
       const text = held === "" ? chunk : held + chunk;
       const kept = consume(text, false);
       held = kept === text.length ? "" : text.slice(kept);
@@ -194,6 +202,9 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
     },
     get openTag() {
       return inside ? open : undefined;
+    },
+    get stopped() {
+      return stopped;
     },
     get position() {
       return base + held.length;

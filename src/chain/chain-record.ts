@@ -1,0 +1,116 @@
+/**
+ * What a running chain writes down so that a killed run can go on: each finished model turn and each finished tool call,
+ * as they happen. Resuming feeds these records through the same loop instead of asking the model or the tool again, so
+ * a resumed chain and an uninterrupted one can't differ.
+ */
+import { z } from "zod";
+import type { Journal } from "../core/journal.ts";
+import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
+
+const callUsage = z.object({
+  promptTokens: z.number(),
+  completionTokens: z.number(),
+  cachedTokens: z.number().optional(),
+});
+
+const base = { version: z.literal(1), trajectoryId: z.string(), elapsedMs: z.number() };
+
+export const turnRecordSchema = z.object({
+  ...base,
+  type: z.literal("turn"),
+  /** Number of the model call, from 0. */
+  call: z.number(),
+  /** Set when this call asked for the answer because of that limit. */
+  final: z.string().optional(),
+  /** What was heard from the model, up to where its turn ended. */
+  text: z.string(),
+  tokens: z.array(z.number()).optional(),
+  logprobs: z.array(z.number()).optional(),
+  /** Where in the text each token begins. */
+  starts: z.array(z.number()).optional(),
+  finish: z.enum(["stop", "length", "end", "deadline"]),
+  usage: callUsage,
+  keptTokens: z.number(),
+});
+export type TurnRecord = z.infer<typeof turnRecordSchema>;
+
+export const toolRecordSchema = z.object({
+  ...base,
+  type: z.literal("tool"),
+  call: z.number(),
+  /** Which input of the turn, from 0. */
+  index: z.number(),
+  tool: z.string(),
+  input: z.unknown(),
+  ok: z.boolean(),
+  /** Neutralised, not yet capped. */
+  output: z.string(),
+  ms: z.number(),
+});
+export type ToolRecord = z.infer<typeof toolRecordSchema>;
+
+export const compactionRecordSchema = z.object({
+  ...base,
+  type: z.literal("compaction"),
+  call: z.number(),
+  replaced: z.array(z.object({ segment: z.number(), text: z.string() })),
+  usage: callUsage.optional(),
+});
+export type CompactionRecord = z.infer<typeof compactionRecordSchema>;
+
+export const chainRecordSchema = z.discriminatedUnion("type", [
+  z.object({ ...base, type: z.literal("start"), taskId: z.string(), profile: z.string(), model: z.string() }),
+  turnRecordSchema,
+  toolRecordSchema,
+  compactionRecordSchema,
+  z.object({ ...base, type: z.literal("end"), trajectory: trajectorySchema }),
+]);
+export type ChainRecord = z.infer<typeof chainRecordSchema>;
+
+/** What is known of a chain from before. */
+export interface Replay {
+  started: boolean;
+  turns: Map<number, TurnRecord>;
+  tools: Map<string, ToolRecord>; // `call:index`
+  compactions: Map<number, CompactionRecord>;
+  elapsedMs: number;
+  trajectory?: Trajectory;
+}
+
+export function emptyReplay(): Replay {
+  return { started: false, turns: new Map(), tools: new Map(), compactions: new Map(), elapsedMs: 0 };
+}
+
+function addRecord(replay: Replay, record: ChainRecord): void {
+  replay.elapsedMs = Math.max(replay.elapsedMs, record.elapsedMs);
+  switch (record.type) {
+    case "start":
+      replay.started = true;
+      break;
+    case "turn":
+      replay.turns.set(record.call, record);
+      break;
+    case "tool":
+      replay.tools.set(`${record.call}:${record.index}`, record);
+      break;
+    case "compaction":
+      replay.compactions.set(record.call, record);
+      break;
+    case "end":
+      replay.trajectory = record.trajectory;
+      break;
+    default:
+      record satisfies never;
+  }
+}
+
+/** Reads a journal once and sorts its records by chain. */
+export async function readReplays(journal: Journal<ChainRecord>): Promise<Map<string, Replay>> {
+  const replays = new Map<string, Replay>();
+  for await (const record of journal.read()) {
+    let replay = replays.get(record.trajectoryId);
+    if (!replay) replays.set(record.trajectoryId, (replay = emptyReplay()));
+    addRecord(replay, record);
+  }
+  return replays;
+}

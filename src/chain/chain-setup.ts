@@ -1,0 +1,59 @@
+/** The options of a chain with their defaults filled in: made once, used by all chains of a batch. */
+import type { Message } from "../core/message.ts";
+import type { Price } from "../core/model.ts";
+import { stopStrings, tagNames } from "../core/profile.ts";
+import { systemPrompt } from "../core/system-prompt.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import type { ChainOptions, Enforcement } from "./chain-options.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { neutraliser } from "./neutralise.ts";
+import { type Layout, tokenCounter } from "./observation.ts";
+import { toolsByName } from "./tool-set.ts";
+
+export interface ChainSetup {
+  options: ChainOptions;
+  tools: ReadonlyMap<string, Tool>;
+  limits: Limits;
+  enforcement: Enforcement;
+  layout: Layout;
+  stop: readonly string[];
+  contextWindow: number;
+  price: Price | undefined;
+  count: (text: string) => number;
+  neutralise: (text: string) => string;
+  clock: () => number;
+  prompt(task: Task): Message[];
+}
+
+/** Checks and completes the options. */
+export function chainSetup(options: ChainOptions): ChainSetup {
+  const { model, profile } = options;
+  const tools = toolsByName(options.tools);
+  const onTokens = model.tokenizer !== undefined;
+  const system = options.systemPrompt ?? systemPrompt(profile, [...tools.values()]);
+  return {
+    options,
+    tools,
+    // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
+    limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
+    enforcement: options.enforcement ?? "repair",
+    layout: options.layout ?? (onTokens ? "compact" : "paper"),
+    // With several calls to a step, a closed call is no reason to stop: the observation's opening tag is.
+    stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(profile),
+    contextWindow: model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
+    price: priceOf(options),
+    count: tokenCounter(model),
+    neutralise: neutraliser(tagNames(profile), model.tokenizer?.specialTokens.keys()),
+    clock: options.clock ?? (() => performance.now()),
+    prompt: (task) => [
+      ...(system === false ? [] : [{ role: "system" as const, content: system }]),
+      { role: "user" as const, content: task.question },
+    ],
+  };
+}
+
+function priceOf({ prices, model }: ChainOptions): Price | undefined {
+  if (!prices) return undefined;
+  return typeof prices.input === "number" ? (prices as Price) : (prices as Record<string, Price>)[model.name];
+}

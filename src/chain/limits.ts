@@ -1,0 +1,129 @@
+/**
+ * Limits are exact and asked before a call, never noticed after it. A part of the budget, the reserve, is kept back so
+ * that a chain which runs out can still be asked for its answer.
+ */
+import type { CallUsage, Price } from "../core/model.ts";
+import type { Usage } from "../core/usage.ts";
+
+export interface Limits {
+  /** Model calls, the one that asks for the answer included. */
+  maxSteps: number;
+  maxToolCalls: number;
+  /** Tokens one model call may write. */
+  maxTokensPerCall: number;
+  /** Tokens the model may write in all. */
+  maxCompletionTokens: number;
+  /** Prompt and completion tokens of all calls together, as billed. */
+  maxTotalTokens: number;
+  maxWallMs: number;
+  maxCostUsd: number;
+  /** Tokens kept back for the final answer; 0 means: never ask. */
+  answerReserve: number;
+  /** Tokens one observation may have. */
+  maxObservationTokens: number;
+  toolTimeoutMs: number;
+  /** Refused moves in a row before the runtime lets the model have its way. */
+  maxRepairs: number;
+}
+
+export const defaultLimits: Limits = {
+  maxSteps: 24,
+  maxToolCalls: 64,
+  maxTokensPerCall: 4096,
+  maxCompletionTokens: 32_768,
+  maxTotalTokens: Number.POSITIVE_INFINITY,
+  maxWallMs: Number.POSITIVE_INFINITY,
+  maxCostUsd: Number.POSITIVE_INFINITY,
+  answerReserve: 512,
+  maxObservationTokens: 2048,
+  toolTimeoutMs: 60_000,
+  maxRepairs: 3,
+};
+
+export type LimitName =
+  | "steps"
+  | "completion-tokens"
+  | "total-tokens"
+  | "context"
+  | "wall-time"
+  | "money"
+  | "tool-calls";
+
+/** What the next model call may be: an ordinary one, the request for the answer, or none. */
+export type CallPlan =
+  | { kind: "ordinary"; maxTokens: number; limit: LimitName | null }
+  | { kind: "final"; maxTokens: number; limit: LimitName }
+  | { kind: "none"; limit: LimitName };
+
+export interface CallBudget {
+  limits: Limits;
+  usage: Usage;
+  /** Tokens of the context that the next call would send. */
+  contextTokens: number;
+  contextWindow: number;
+  elapsedMs: number;
+  price: Price | undefined;
+}
+
+/** Decides, before anything is sent, how many tokens the next call may write, or that it may not be made. */
+export function planCall(budget: CallBudget): CallPlan {
+  const { limits, usage, contextTokens, contextWindow, elapsedMs, price } = budget;
+  if (usage.modelCalls >= limits.maxSteps) return { kind: "none", limit: "steps" };
+  if (elapsedMs >= limits.maxWallMs) return { kind: "none", limit: "wall-time" };
+  const reserve = limits.answerReserve;
+  const smallestCall = reserve > 0 ? 8 : 1; // no answer fits into fewer tokens
+  const later = contextTokens + (reserve > 0 ? limits.maxObservationTokens + 64 : 0); // context of the call for the answer
+  const input = (price?.input ?? 0) / 1e6;
+  const output = (price?.output ?? 0) / 1e6;
+  const rooms: [LimitName, final: number, ordinary: number][] = [];
+  const completion = limits.maxCompletionTokens - usage.completionTokens;
+  rooms.push(["completion-tokens", completion, completion - reserve]);
+  const window = contextWindow - contextTokens;
+  rooms.push(["context", window, window - (reserve > 0 ? reserve + 64 : 0)]);
+  const total = limits.maxTotalTokens - usage.billedTokens;
+  rooms.push([
+    "total-tokens",
+    total - contextTokens,
+    reserve > 0 ? (total - contextTokens - later - reserve) / 2 : total - contextTokens,
+  ]);
+  if (Number.isFinite(limits.maxCostUsd)) {
+    const money = limits.maxCostUsd - usage.costUsd - contextTokens * input;
+    const kept = reserve > 0 ? later * input + reserve * output : 0;
+    const perToken = output + (reserve > 0 ? input : 0);
+    rooms.push(["money", share(money, output), share(money - kept, perToken)]);
+  }
+  const final = smallest(rooms.map(([name, room]) => [name, room]));
+  const ordinary = smallest(rooms.map(([name, , room]) => [name, room]));
+  const lastStep = reserve > 0 && usage.modelCalls === limits.maxSteps - 1;
+  const lateHour = reserve > 0 && elapsedMs >= limits.maxWallMs * 0.9;
+  if (!lastStep && !lateHour && ordinary.room >= smallestCall) {
+    const maxTokens = Math.floor(Math.min(limits.maxTokensPerCall, ordinary.room));
+    return { kind: "ordinary", maxTokens, limit: ordinary.room <= limits.maxTokensPerCall ? ordinary.name : null };
+  }
+  const limit = lastStep ? "steps" : lateHour ? "wall-time" : ordinary.name;
+  if (reserve > 0 && final.room >= smallestCall) {
+    return { kind: "final", maxTokens: Math.floor(Math.min(reserve, final.room)), limit };
+  }
+  return { kind: "none", limit: final.room < smallestCall ? final.name : limit };
+}
+
+function share(money: number, perToken: number): number {
+  if (money < 0) return -1;
+  return perToken === 0 ? Number.POSITIVE_INFINITY : money / perToken;
+}
+
+function smallest(rooms: [LimitName, number][]): { name: LimitName; room: number } {
+  let [name, room] = rooms[0]!;
+  for (const [otherName, otherRoom] of rooms) if (otherRoom < room) [name, room] = [otherName, otherRoom];
+  return { name, room };
+}
+
+/** US dollars of one call. */
+export function callCost(usage: CallUsage, price: Price | undefined): number {
+  if (!price) return 0;
+  const cached = usage.cachedTokens ?? 0;
+  const fresh = usage.promptTokens - cached;
+  return (
+    (fresh * price.input + cached * (price.cachedInput ?? price.input) + usage.completionTokens * price.output) / 1e6
+  );
+}

@@ -1,0 +1,129 @@
+/**
+ * JSON as models really write it: single quotes, trailing commas, bare keys, Python's True, False and None, comments,
+ * line breaks inside strings. Strict JSON goes through the built-in parser; this reads what that one refuses.
+ */
+
+/** Parses relaxed JSON; throws a `SyntaxError` that says where and why. */
+export function parseRelaxedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return relaxedParser(text).parse();
+  }
+}
+
+const words: Record<string, unknown> = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  null: null,
+  None: null,
+  undefined: null,
+  NaN: null,
+};
+const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
+const closingQuote: Record<string, string> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’" };
+const maxDepth = 200;
+
+function relaxedParser(text: string) {
+  let at = 0;
+  const fail = (what: string): never => {
+    throw new SyntaxError(`${what} at character ${at}: ${text.slice(at, at + 20) || "end of text"}`);
+  };
+
+  function skip(): void {
+    const space = /(?:\s+|\/\/[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+    space.lastIndex = at;
+    at += space.exec(text)?.[0].length ?? 0;
+  }
+
+  function value(depth: number): unknown {
+    if (depth > maxDepth) fail("nested too deeply");
+    skip();
+    const first = text.charAt(at);
+    if (first === "{") return object(depth);
+    if (first === "[") return array(depth);
+    if (first in closingQuote) return string();
+    const number = /[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])/y;
+    number.lastIndex = at;
+    const digits = number.exec(text);
+    if (digits) {
+      at += digits[0].length;
+      return Number(digits[0]);
+    }
+    const word = bareWord();
+    return word in words ? words[word] : fail(`"${word}" is not a value`);
+  }
+
+  function bareWord(): string {
+    const word = /[A-Za-z_$][\w$-]*/y;
+    word.lastIndex = at;
+    const found = word.exec(text);
+    if (!found) return fail("expected a value");
+    at += found[0].length;
+    return found[0];
+  }
+
+  function string(): string {
+    const quote = closingQuote[text.charAt(at++)];
+    let result = "";
+    while (at < text.length) {
+      const character = text.charAt(at++);
+      if (character === quote) return result;
+      if (character !== "\\") {
+        result += character;
+        continue;
+      }
+      const escaped = text.charAt(at++);
+      if (escaped === "u" && /^[0-9a-fA-F]{4}/.test(text.slice(at, at + 4))) {
+        result += String.fromCharCode(Number.parseInt(text.slice(at, at + 4), 16));
+        at += 4;
+      } else result += escapes[escaped] ?? escaped;
+    }
+    return fail("a string is never closed");
+  }
+
+  function array(depth: number): unknown[] {
+    at++;
+    const items: unknown[] = [];
+    for (;;) {
+      skip();
+      if (text.charAt(at) === "]") break;
+      items.push(value(depth + 1));
+      skip();
+      if (text.charAt(at) === ",") at++;
+      else if (text.charAt(at) !== "]") fail('expected "," or "]"');
+    }
+    at++;
+    return items;
+  }
+
+  function object(depth: number): Record<string, unknown> {
+    at++;
+    const entries: [string, unknown][] = [];
+    for (;;) {
+      skip();
+      if (text.charAt(at) === "}") break;
+      const key = text.charAt(at) in closingQuote ? string() : bareWord();
+      skip();
+      if (text.charAt(at) !== ":" && text.charAt(at) !== "=") fail('expected ":"');
+      at++;
+      entries.push([key, value(depth + 1)]);
+      skip();
+      if (text.charAt(at) === ",") at++;
+      else if (text.charAt(at) !== "}") fail('expected "," or "}"');
+    }
+    at++;
+    return Object.fromEntries(entries);
+  }
+
+  return {
+    parse(): unknown {
+      const result = value(0);
+      skip();
+      if (at < text.length) fail("more text after the value");
+      return result;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** The chain as a stream of events, for whoever wants to show it while it happens. */
+import type { ChainEvent } from "../core/events.ts";
+import type { Task } from "../core/task.ts";
+import type { ChainOptions } from "./chain-options.ts";
+import { runChain } from "./run-chain.ts";
+
+/** Yields every event of the chain; the last is `chain-end` with the trajectory. Leaving the loop early stops the chain. */
+export async function* streamChain(task: Task, options: ChainOptions): AsyncGenerator<ChainEvent> {
+  const events: ChainEvent[] = [];
+  let wake: () => void = () => {};
+  let finished = false;
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(options.signal?.reason);
+  if (options.signal?.aborted) onAbort();
+  else options.signal?.addEventListener("abort", onAbort, { once: true });
+  const running = runChain(task, {
+    ...options,
+    signal: controller.signal,
+    onEvent(event) {
+      options.onEvent?.(event);
+      events.push(event);
+      wake();
+    },
+  }).finally(() => {
+    finished = true;
+    wake();
+  });
+  running.catch(() => {});
+  try {
+    for (;;) {
+      while (events.length > 0) yield events.shift()!;
+      if (finished) break;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    await running;
+  } finally {
+    options.signal?.removeEventListener("abort", onAbort);
+    controller.abort();
+  }
+}

@@ -1,0 +1,38 @@
+/** The tools of a chain by name. A list of ours, or an object of AI SDK tools, which are accepted as they are. */
+import { CoaError } from "../core/errors.ts";
+import type { Tool } from "../core/tool.ts";
+
+/** A tool as the AI SDK writes it: the name is the key under which it stands. */
+export type NamelessTool = Pick<Tool, "inputSchema"> & {
+  description?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the input type is the tool's own, checked by its schema
+  execute?: (input: any, context: any) => unknown;
+  timeoutMs?: number;
+  stateful?: boolean;
+};
+
+export type ToolSet = readonly Tool[] | Readonly<Record<string, NamelessTool>>;
+
+/** The tools by name; a tool that cannot be executed or a name used twice is refused before any work is done. */
+export function toolsByName(tools: ToolSet): ReadonlyMap<string, Tool> {
+  const byName = new Map<string, Tool>();
+  const list = Array.isArray(tools) ? (tools as readonly Tool[]) : Object.entries(tools).map(named);
+  for (const tool of list) {
+    if (typeof tool.execute !== "function") throw new CoaError("usage", `tool ${tool.name} has no execute function`);
+    if (byName.has(tool.name)) throw new CoaError("usage", `two tools are named ${tool.name}`);
+    byName.set(tool.name, tool);
+  }
+  return byName;
+}
+
+function named([name, tool]: [string, NamelessTool]): Tool {
+  const schema = tool.inputSchema as { jsonSchema?: Tool["inputSchema"] };
+  return {
+    ...tool,
+    name,
+    description: tool.description ?? name,
+    // The AI SDK's `jsonSchema()` wraps the schema.
+    inputSchema: schema.jsonSchema && !("~standard" in schema) ? schema.jsonSchema : tool.inputSchema,
+    execute: tool.execute as Tool["execute"],
+  };
+}
