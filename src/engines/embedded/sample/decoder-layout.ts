@@ -5,6 +5,7 @@
  */
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
+import { attentionScratchBytes } from "./wasm/attention.ts";
 import { panelColumns } from "./wasm/matmul.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 
@@ -103,8 +104,7 @@ export function decoderLayout(
   const logits = floats((options.maxBatch * logitsBytes) / 4);
   const scratchFloats = tileRows * (2 * width + qkvWidth + queryWidth + 3 * innerWidth);
   const scratch = Array.from({ length: options.threads }, () => floats(scratchFloats));
-  const group = config.heads / config.kvHeads;
-  const scores = Array.from({ length: options.threads }, () => floats(group * maxPages * pagePositions));
+  const scores = Array.from({ length: options.threads }, () => floats(attentionScratchBytes(config.heads) / 4));
   const pageLayerBytes = 2 * config.kvHeads * headWidth * pagePositions * 4;
   const layout: DecoderLayout = {
     ...{ width, headWidth, queryWidth, qkvWidth, innerWidth, vocabularyWidth },

@@ -12,7 +12,6 @@ import { matmulFunction, panelColumns } from "./wasm/matmul.ts";
 import {
   embedFunction,
   gateFunction,
-  pagePositions,
   rmsNormFunction,
   rotateAndFileFunction,
   softmaxFunction,
@@ -23,10 +22,9 @@ type Kernel = (...parameters: number[]) => number;
 /** The decoder's machine code for one model: everything that depends on sizes is a constant in it. */
 export function decoderModule(config: ModelConfig, layout: DecoderLayout, maximumPages: number): WebAssembly.Module {
   const shape = { heads: config.heads, kvHeads: config.kvHeads, headWidth: layout.headWidth };
-  const scoreStride = Math.ceil(layout.maxContext / pagePositions) * pagePositions * 4;
   const functions: WasmFunction[] = [
     softmaxFunction(),
-    attentionFunction(shape, scoreStride, 0),
+    attentionFunction(shape),
     matmulFunction("project", layout.width, "set"),
     matmulFunction("addAttention", layout.queryWidth, "add"),
     matmulFunction("addInner", layout.innerWidth, "add"),
