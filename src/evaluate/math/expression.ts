@@ -1,0 +1,256 @@
+/**
+ * One formula without structure (no sets, relations, lists): parsed by the Compute Engine, then compared by value. Two
+ * closed formulas are equal when their values are, exactly where both are exact. Two formulas with variables are equal
+ * when they agree at fixed sample points, which decides identities that rewriting rules miss. Variables are replaced by
+ * numbers before the engine sees the formula as its own, so nothing is ever declared in it and grading one answer can't
+ * change the next; work that hostile answers could make endless (towers of powers, giant factorials) is refused first.
+ */
+import type { ComputeEngine } from "@cortex-js/compute-engine";
+
+/** A formula in MathJSON, as far as we look into it. */
+export type Json = string | number | { num: string } | { str: string } | { sym: string } | { fn: Json[] } | Json[];
+
+let loading: Promise<ComputeEngine> | undefined;
+
+/** The engine, loaded once and only when a formula is compared: it takes a quarter of a second. */
+export function loadEngine(): Promise<ComputeEngine> {
+  loading ??= import("@cortex-js/compute-engine").then((module) => new module.ComputeEngine());
+  return loading;
+}
+
+/** A parsed formula, or undefined where the text is no formula. */
+export function parseExpression(engine: ComputeEngine, latex: string): Json | undefined {
+  // The parser tries every pairing of bars, which doubles with each one.
+  if (latex.trim() === "" || latex.length > 1000 || (latex.match(/\|/g)?.length ?? 0) > 12) return undefined;
+  try {
+    const json = engine.parse(latex, { canonical: false } as never).json as Json;
+    const text = JSON.stringify(json);
+    if (text.includes('"Error"')) return undefined;
+    return text.includes('["D",') ? plain(derived(engine, json)) : plain(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A derivative has to be taken before numbers stand for its variable. */
+function derived(engine: ComputeEngine, json: Json): Json {
+  engine.pushScope();
+  try {
+    return engine.box(json as never).evaluate().json as Json;
+  } finally {
+    engine.popScope();
+  }
+}
+
+const constants = new Set([
+  "Pi",
+  "ExponentialE",
+  "ImaginaryUnit",
+  "PositiveInfinity",
+  "NegativeInfinity",
+  "ComplexInfinity",
+]);
+const binders = new Set(["Sum", "Product", "Integrate", "Limit", "D"]);
+
+/** Rewrites what parsing leaves open: invisible products, mixed numbers, brackets, and readings that graders don't mean. */
+function plain(json: Json): Json {
+  if (json === "e") return "ExponentialE";
+  if (json === "i") return "ImaginaryUnit";
+  if (json === "GoldenRatio") return "phi";
+  if (!Array.isArray(json)) return json;
+  const [head, ...rest] = json as [string, ...Json[]];
+  const items = rest.map(plain);
+  if (head === "Delimiter") return items[0] ?? "Nothing";
+  if (head === "InvisibleOperator" || head === "Multiply") return product(items, rest);
+  if (head === "Inverse") return ["Power", items[0]!, -1];
+  if (head === "Transpose") return ["Power", items[0]!, "T"];
+  if (head === "Mean") return ["Conjugate", items[0]!];
+  if (head === "Prime") return `${JSON.stringify(items[0])}'`;
+  if (head === "BaseForm" || head === "Angle") return JSON.stringify(json);
+  if (head === "Apply" && Array.isArray(rest[0]) && rest[0][0] === "InverseFunction")
+    return [`Arc${String(rest[0][1]).toLowerCase()}`, items[1]!];
+  return [head, ...items];
+}
+
+/** Factors side by side: `5\frac12` is a mixed number, `f(x)` a call, anything else a product. */
+function product(items: Json[], raw: Json[]): Json {
+  const factors: Json[] = [];
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!;
+    const next = items[i + 1];
+    if (isWhole(item) && next !== undefined && isPositiveFraction(next)) {
+      const sign = Array.isArray(item) && item[0] === "Negate" ? "Subtract" : "Add";
+      factors.push([sign, item, next]);
+      i++;
+    } else if (
+      typeof item === "string" &&
+      /^[fghFGPp]$/.test(item) &&
+      Array.isArray(raw[i + 1]) &&
+      (raw[i + 1] as Json[])[0] === "Delimiter"
+    ) {
+      factors.push([`call_${item}`, next!]);
+      i++;
+    } else if (item === "Gamma" && next !== undefined) {
+      factors.push(["Gamma", next]);
+      i++;
+    } else factors.push(item);
+  }
+  return factors.length === 1 ? factors[0]! : ["Multiply", ...factors];
+}
+
+function isWhole(json: Json): boolean {
+  if (Array.isArray(json)) return json[0] === "Negate" && typeof json[1] === "number" && Number.isInteger(json[1]);
+  return typeof json === "number" && Number.isInteger(json) && json !== 0;
+}
+
+function isPositiveFraction(json: Json): boolean {
+  return (
+    Array.isArray(json) &&
+    (json[0] === "Divide" || json[0] === "Rational") &&
+    json.slice(1).every((part) => typeof part === "number" && part > 0 && Number.isInteger(part))
+  );
+}
+
+/** Names of the variables that a formula depends on. */
+export function freeSymbols(json: Json, bound: readonly string[] = []): Set<string> {
+  const names = new Set<string>();
+  if (typeof json === "string") {
+    if (!constants.has(json) && !bound.includes(json) && !json.startsWith("'")) names.add(json);
+  } else if (Array.isArray(json)) {
+    const inner = [...bound, ...boundNames(json)];
+    for (const part of json.slice(1)) for (const name of freeSymbols(part, inner)) names.add(name);
+  }
+  return names;
+}
+
+function boundNames(json: Json[]): string[] {
+  const [head, ...rest] = json;
+  if (head === "Function") return rest.slice(1).filter((name) => typeof name === "string");
+  if (!binders.has(head as string)) return [];
+  const names = rest.flatMap((part) =>
+    Array.isArray(part) && (part[0] === "Tuple" || part[0] === "Limits") ? [part[1]] : [],
+  );
+  if (head === "D" || head === "Integrate") names.push(...rest.slice(1));
+  return names.filter((name): name is string => typeof name === "string");
+}
+
+/** A complex value; `exact` where no decimal point took part and the value is a whole number or fraction. */
+export interface Value {
+  re: number;
+  im: number;
+}
+
+/** The formula's value with its variables replaced, or undefined where it has none or would take too long. */
+export function valueAt(engine: ComputeEngine, json: Json, point: ReadonlyMap<string, number>): Value | undefined {
+  const closed = substitute(engine, json, point, []);
+  if (closed === undefined) return undefined;
+  try {
+    engine.pushScope();
+    const value = engine.withTimeLimit(timeLimitMs, () => engine.box(closed as never).N());
+    const { re, im } = value as { re: number; im: number };
+    if (Number.isNaN(re) || Number.isNaN(im)) return undefined;
+    return { re, im };
+  } catch {
+    return undefined;
+  } finally {
+    engine.popScope();
+  }
+}
+
+/** Last resort behind the guards below; no honest answer comes near it. */
+const timeLimitMs = 1000;
+
+const refused = Symbol("refused");
+
+/** Replaces variables by numbers; undefined when the work asked for is out of proportion. */
+function substitute(
+  engine: ComputeEngine,
+  json: Json,
+  point: ReadonlyMap<string, number>,
+  bound: string[],
+): Json | undefined {
+  const walk = (part: Json, names: string[]): Json => {
+    if (typeof part === "string") {
+      if (constants.has(part) || names.includes(part)) return part;
+      return point.get(part) ?? 0.5 + fraction(part);
+    }
+    if (!Array.isArray(part)) return part;
+    const head = part[0] as string;
+    const inner = [...names, ...boundNames(part)];
+    const items = part.slice(1).map((item) => walk(item, inner));
+    if (inner.length === 0) guard(engine, head, items);
+    else if (binders.has(head)) guardRange(head, items);
+    if (head.startsWith("call_"))
+      return 1 + fraction(`${head}(${JSON.stringify(items.map((item) => round(engine, item)))})`);
+    return [head, ...items];
+  };
+  try {
+    return walk(json, bound);
+  } catch (reason) {
+    if (reason === refused) return undefined;
+    throw reason;
+  }
+}
+
+/** Refuses single operations whose result would not fit in reasonable time or space. */
+function guard(engine: ComputeEngine, head: string, items: Json[]): void {
+  const limit =
+    head === "Power"
+      ? 1e6
+      : head === "Factorial" || head === "Factorial2" || head === "Gamma"
+        ? 2000
+        : head === "Binomial"
+          ? 5000
+          : 0;
+  if (limit === 0) return;
+  for (const item of head === "Power" ? items.slice(1) : items) {
+    const size = Math.abs(number(engine, item));
+    if (!(size <= limit) && size !== Number.POSITIVE_INFINITY) throw refused;
+    if (size === Number.POSITIVE_INFINITY && Array.isArray(item)) throw refused;
+  }
+}
+
+/** Sums are run term by term, so their length is bounded, and sums or integrals inside one another are not run. */
+function guardRange(head: string, items: Json[]): void {
+  if (/"(?:Sum|Product|Integrate|Limit)"/.test(JSON.stringify(items))) throw refused;
+  if (head !== "Sum" && head !== "Product") return;
+  for (const item of items) {
+    if (Array.isArray(item) && item[0] === "Tuple" && typeof item[3] === "number" && item[3] > 5_000) throw refused;
+  }
+}
+
+function number(engine: ComputeEngine, json: Json): number {
+  if (typeof json === "number") return json;
+  const { re, im } = engine.box(json as never).N() as { re: number; im: number };
+  return Math.hypot(re, im || 0);
+}
+
+function round(engine: ComputeEngine, json: Json): string {
+  return number(engine, json).toPrecision(9);
+}
+
+/** A fixed number in (0, 1) for a name, so that equal names get equal values. */
+function fraction(name: string): number {
+  let hash = 2166136261;
+  for (const character of name) hash = Math.imul(hash ^ character.codePointAt(0)!, 16777619);
+  return ((hash >>> 0) % 1_000_003) / 1_000_003;
+}
+
+/** Sample points: three with positive values, one with negative ones, one mixed. Whole numbers where sums or factorials ask for them. */
+export function samplePoints(names: Iterable<string>, whole: boolean): Map<string, number>[] {
+  const sorted = [...names].sort();
+  return [0, 1, 2, 3, 4].map((round) => {
+    const point = new Map<string, number>();
+    for (const name of sorted) {
+      const share = fraction(`${name}#${round}`);
+      if (whole) point.set(name, 2 + round + Math.floor(share * 4));
+      else point.set(name, (0.3 + share * 2.1) * (round === 3 || (round === 4 && share < 0.5) ? -1 : 1));
+    }
+    return point;
+  });
+}
+
+/** Whether a formula makes sense only for whole numbers. */
+export function wantsWholeNumbers(json: Json): boolean {
+  return /"(?:Sum|Product|Mod|GCD|LCM)"/.test(JSON.stringify(json));
+}

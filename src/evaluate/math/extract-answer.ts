@@ -1,0 +1,139 @@
+/**
+ * Finds the answer inside what a model wrote. Priority: the last `\boxed{…}` (several boxes joined by "and" or commas
+ * count as one answer), then what follows "answer is", then the last formula between dollar signs, then the last number.
+ * One reading only: a grader that tries many candidates rewards listing guesses.
+ */
+
+/** What was found, and by which rule. */
+export interface Extracted {
+  text: string;
+  by: "boxed" | "phrase" | "formula" | "number" | "whole";
+}
+
+/** The one answer that a text states. */
+export function extractAnswer(text: string): Extracted {
+  const trimmed = text.trim();
+  const boxed = lastJoined(boxes(trimmed), trimmed);
+  if (boxed !== undefined) return { text: boxed, by: "boxed" };
+  const phrase = afterPhrase(trimmed);
+  if (phrase !== undefined) {
+    const inner = lastJoined(formulas(phrase), phrase, "first");
+    return { text: inner ?? phrase, by: "phrase" };
+  }
+  if (looksLikeFormula(trimmed)) return { text: trimmed, by: "whole" };
+  const formula = lastJoined(formulas(trimmed), trimmed);
+  if (formula !== undefined) return { text: formula, by: "formula" };
+  const number = lastNumber(trimmed);
+  if (number !== undefined && /\s/.test(trimmed)) return { text: number, by: "number" };
+  return { text: trimmed, by: "whole" };
+}
+
+/** A stretch of the text: where it stands with its delimiters, and what is inside them. */
+interface Span {
+  start: number;
+  end: number;
+  inner: string;
+}
+
+/** All `\boxed{…}` and `\fbox{…}`, with nested braces. */
+function boxes(text: string): Span[] {
+  const spans: Span[] = [];
+  for (const match of text.matchAll(/\\f?boxed?\s*/g)) {
+    const open = match.index + match[0].length;
+    if (text[open] !== "{") {
+      const bare = /^[^\s$]+/.exec(text.slice(open));
+      if (bare) spans.push({ start: match.index, end: open + bare[0].length, inner: bare[0] });
+      continue;
+    }
+    const end = closingBrace(text, open);
+    if (end > 0) spans.push({ start: match.index, end: end + 1, inner: text.slice(open + 1, end) });
+  }
+  return spans;
+}
+
+/** Index of the brace that closes the one at `open`, or -1. */
+export function closingBrace(text: string, open: number): number {
+  let depth = 0;
+  for (let i = open; i < text.length; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === "{") depth++;
+    else if (text[i] === "}" && --depth === 0) return i;
+  }
+  return -1;
+}
+
+/** Formulas between `$$`, `\[ \]`, `\( \)` and `$`, in order. Escaped dollars are money, not delimiters. */
+export function formulas(text: string): Span[] {
+  const pattern =
+    /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|(?<!\\)\$((?:\\.|[^$\\])+?)\$|(\\begin\{(align|equation|gather)\*?\}[\s\S]+?\\end\{\6\*?\})/g;
+  const spans: Span[] = [];
+  for (const match of text.matchAll(pattern)) {
+    const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? match[5] ?? "";
+    spans.push({ start: match.index, end: match.index + match[0].length, inner });
+  }
+  return spans;
+}
+
+/** The last span (or first), together with its neighbours when only "," "and" "or" stand between them. */
+function lastJoined(spans: Span[], text: string, end: "first" | "last" = "last"): string | undefined {
+  if (spans.length === 0) return undefined;
+  const joins = (a: Span, b: Span) => /^[\s$]*(?:,|;|and|or|,\s*and|,\s*or)?[\s$]*$/i.test(text.slice(a.end, b.start));
+  let first = end === "last" ? spans.length - 1 : 0;
+  let last = first;
+  while (end === "last" && first > 0 && joins(spans[first - 1]!, spans[first]!)) first--;
+  while (end === "first" && last + 1 < spans.length && joins(spans[last]!, spans[last + 1]!)) last++;
+  return spans
+    .slice(first, last + 1)
+    .map((span) => span.inner.trim())
+    .join(" , ");
+}
+
+const phrases =
+  /(?:final\s+answer(?:\s+is|\s*:)|answer\s+is|answer\s*:|答案(?:是|为|:|：)|(?:therefore|thus|hence|so)[^.\n]{0,40}?\s(?:is|are|equals)(?=\s*[-+$\\\d(]))\s*:?\s*(?:\*\*)?/gi;
+
+/** What follows the last "the answer is", up to the end of its sentence. */
+function afterPhrase(text: string): string | undefined {
+  const last = [...text.matchAll(phrases)].at(-1);
+  if (!last) return undefined;
+  let rest = text.slice(last.index + last[0].length).replace(/\.?\s*I hope it is correct\.?\s*$/i, "");
+  const first = formulas(rest)[0];
+  // A formula right after the phrase is the answer even where its sentence goes on over lines.
+  if (first && /^[\s*]*$/.test(rest.slice(0, first.start))) return rest;
+  rest = rest.split(/\n|(?<=[^\d\s.])\.(?:\s|$)|(?<=\d)\.(?:\s|$)/)[0]!;
+  rest = rest.replace(/\*\*/g, "").trim();
+  return rest === "" ? undefined : rest;
+}
+
+/** Whether a text is one formula or a short value, rather than prose around one. */
+function looksLikeFormula(text: string): boolean {
+  if (/(?<!\\)\$|\\\[|\\\(/.test(text)) return wholeFormula(text);
+  if (/\n/.test(text) && !/\\begin/.test(text)) return false;
+  const prose = text
+    .replace(/\\(?:text|mbox|mathrm|operatorname|textbf|begin|end)\s*\{[^}]*\}/g, "")
+    .replace(/\\[a-zA-Z]+/g, "");
+  const words = prose.match(/[A-Za-z]{3,}/g) ?? [];
+  if (words.length === 0) return true;
+  if (/[=^_\\]/.test(text) && words.every((word) => plainWords.has(word.toLowerCase()))) return true;
+  return words.every((word) => plainWords.has(word.toLowerCase()));
+}
+
+/** Words that occur inside plain-text formulas, so they are not prose. */
+const plainWords = new Set(
+  "sqrt cbrt sin cos tan cot sec csc log exp abs arcsin arccos arctan asin acos atan sinh cosh tanh infinity inf and max min gcd lcm mod".split(
+    " ",
+  ),
+);
+
+/** Whether the whole text is exactly one or more formulas, nothing but punctuation and units around them. */
+function wholeFormula(text: string): boolean {
+  return formulas(text).length === 1 && /^\s*(\$\$?|\\\[|\\\()/.test(text) && /(\$\$?|\\\]|\\\))\s*\.?\s*$/.test(text)
+    ? true
+    : /^\\?\$\s*-?[\d.,\s]+$/.test(text);
+}
+
+/** The last number of a prose text: fractions, decimals, thousands, percent, money. */
+function lastNumber(text: string): string | undefined {
+  const pattern =
+    /(?<![\w.])[-+−]?\s?(?:\\?[$€£])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*\/\s*\d+(?:\.\d+)?)?(?:\s?\\?%)?|(?<![\w.])[-+−]?\.\d+/g;
+  return [...text.matchAll(pattern)].at(-1)?.[0].trim();
+}

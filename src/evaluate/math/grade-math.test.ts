@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+import { extractAnswer } from "./extract-answer.ts";
+import { gradeMath } from "./grade-math.ts";
+
+interface Pair {
+  about: string;
+  gold: string;
+  answer: string;
+  correct: boolean;
+}
+
+async function pairs(): Promise<Pair[]> {
+  const text = await readFile(new URL("../../../test/fixtures/math-pairs.jsonl", import.meta.url), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Pair);
+}
+
+describe("gradeMath", () => {
+  it("agrees with at least 95 % of the hand-labelled pairs, right and wrong ones alike", async (t) => {
+    const all = await pairs();
+    assert.ok(all.length >= 200);
+    const disagreements: string[] = [];
+    for (const pair of all) {
+      const grade = await gradeMath([pair.gold], pair.answer);
+      if (grade.correct !== pair.correct) disagreements.push(`${pair.about}: ${pair.gold} / ${pair.answer}`);
+    }
+    const agreement = 1 - disagreements.length / all.length;
+    t.diagnostic(`agreement ${(agreement * 100).toFixed(1)} % of ${all.length} pairs`);
+    for (const line of disagreements) t.diagnostic(line);
+    assert.ok(agreement >= 0.95, disagreements.join("\n"));
+    const wrong = all.filter((pair) => !pair.correct).length;
+    assert.ok(wrong >= 60, "the set must hold enough wrong answers to notice a grader that accepts everything");
+  });
+
+  it("gives the same grade whatever was graded before", async () => {
+    const all = (await pairs()).filter((_, i) => i % 5 === 0);
+    const forward = new Map<Pair, boolean | null>();
+    for (const pair of all) forward.set(pair, (await gradeMath([pair.gold], pair.answer)).correct);
+    for (const pair of all.toReversed()) {
+      assert.equal((await gradeMath([pair.gold], pair.answer)).correct, forward.get(pair), pair.gold);
+    }
+  });
+
+  it("finds every gold again inside a box and inside a sentence", async () => {
+    for (const { gold } of await pairs()) {
+      if (/\$|\\boxed|[A-Za-z]{4,} /.test(gold)) continue;
+      assert.equal((await gradeMath([gold], `We find that\n\\[ \\boxed{${gold}} \\]\nas wanted.`)).correct, true, gold);
+      assert.equal((await gradeMath([gold], `Therefore the answer is $${gold}$.`)).correct, true, gold);
+    }
+  });
+
+  it("accepts any of several golds", async () => {
+    assert.equal((await gradeMath(["3", "\\frac{1}{2}"], "0.5")).correct, true);
+    assert.equal((await gradeMath(["3", "\\frac{1}{2}"], "0.4")).correct, false);
+  });
+
+  it("returns wrong, quickly, for answers made to hang or to overflow", async () => {
+    const hostile = [
+      "(".repeat(5000),
+      "9^{9^{9^{9}}}",
+      "1000000!",
+      "\\sum_{k=1}^{19999} \\sum_{j=1}^{19999} k",
+      "|".repeat(501),
+      "1,".repeat(900),
+      "\\boxed{".repeat(2000),
+      "x^{".repeat(100) + "}".repeat(100),
+    ];
+    for (const answer of hostile) assert.equal((await gradeMath(["e"], answer)).correct, false, answer.slice(0, 40));
+  });
+
+  it("says no answer for an empty one", async () => {
+    assert.deepEqual(await gradeMath(["1"], null), { correct: false, score: 0, reason: "no answer" });
+  });
+});
+
+describe("extractAnswer", () => {
+  it("prefers the last box, then the phrase, then the last formula, then the last number", () => {
+    assert.deepEqual(extractAnswer("$1$ \\boxed{2} the answer is 3"), { text: "2", by: "boxed" });
+    assert.deepEqual(extractAnswer("$1$ so the answer is 3."), { text: "3", by: "phrase" });
+    assert.deepEqual(extractAnswer("first $1$, then we get $2$ of them"), { text: "2", by: "formula" });
+    assert.deepEqual(extractAnswer("there are 12 cats and 7 dogs"), { text: "7", by: "number" });
+  });
+
+  it("keeps nested braces together", () => {
+    assert.equal(extractAnswer("\\boxed{\\frac{1}{\\sqrt{2}}}").text, "\\frac{1}{\\sqrt{2}}");
+  });
+});
