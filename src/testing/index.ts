@@ -1,5 +1,6 @@
 /** What other people's tests need: a scripted model, a byte tokenizer, a scripted engine, tools in memory. */
 export { byteTokenizer } from "./byte-tokenizer.ts";
+export { type FakeEngineOptions, fakeEngine } from "./fake-engine.ts";
 export { failingTool, tableTool } from "./memory-tools.ts";
 export { type Script, type ScriptedModelOptions, scriptedModel } from "./scripted-model.ts";
 export { tabularEngine, tokenLoss } from "./tabular-engine.ts";
