@@ -22,6 +22,8 @@ export interface World {
   split: Split;
   entities: readonly Entity[];
   byPage: ReadonlyMap<number, Entity>;
+  /** Names that several things bear. */
+  homonyms: ReadonlySet<string>;
 }
 
 export interface WorldOptions {
@@ -31,7 +33,7 @@ export interface WorldOptions {
   pages?: number;
   /** `train` by default; `test` worlds share neither names nor numbers with it. */
   split?: Split;
-  /** Share of names of cities, companies and rivers that several of them bear; 0.3 by default. */
+  /** Share of names of cities, companies and rivers that several of them bear; 0.25 by default. */
   homonyms?: number;
 }
 
@@ -39,7 +41,7 @@ const shares: Readonly<Record<Kind, number>> = { person: 0.4, city: 0.24, compan
 
 /** Makes a world; the same options give the same world, byte for byte. */
 export function createWorld(options: WorldOptions): World {
-  const { seed, pages = 600, split = "train", homonyms = 0.3 } = options;
+  const { seed, pages = 600, split = "train", homonyms = 0.25 } = options;
   if (!Number.isInteger(pages) || pages < 20 || pages > 90_000) {
     throw new UsageError(`a world has 20 to 90000 pages, not ${pages}`);
   }
@@ -55,7 +57,14 @@ export function createWorld(options: WorldOptions): World {
     .shuffle(named)
     .map((entity, index) => ({ page: numbers[index]!, ...entity, facts: [] }));
   addFacts(random, split, entities);
-  return { seed, split, entities, byPage: new Map(entities.map((entity) => [entity.page, entity])) };
+  const byName = Map.groupBy(entities, (entity) => entity.name);
+  return {
+    seed,
+    split,
+    entities,
+    byPage: new Map(entities.map((entity) => [entity.page, entity])),
+    homonyms: new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name)),
+  };
 }
 
 type Named = Pick<Entity, "kind" | "name">;

@@ -129,7 +129,7 @@ export const openings: Readonly<Record<Kind, readonly string[]>> = {
 };
 
 /** What a page begins with, and all that search results show of it: it tells nothing, so pages must be read. */
-export const taglines: readonly string[] = ["Much visited.", "Little known.", "Well loved.", "Rarely seen."];
+export const taglines: readonly string[] = ["Famous.", "Quiet.", "Old.", "Green."];
 
 /** The value that a page's text states for a relation, in any of its phrasings; null where it states none. */
 export function statedValue(text: string, relation: Relation): string | null {

@@ -105,7 +105,7 @@ function plan(understood: Understood, situation: Situation): Played {
     const { relations } = walk.lookUp;
     for (let step = walk.values.length; step < relations.length; step++) {
       const first = step === walk.values.length;
-      const subject = first ? subjectOf(walk) : String(lines.length);
+      const subject = first ? subjectOf(walk) : `#${lines.length}`;
       const retry = first && walk.wrongPages.size > 0 && walk.pages !== null;
       again ||= retry;
       lines.push(`${relations[step]} of ${subject}${retry ? " on the next page" : ""}`);
@@ -114,7 +114,7 @@ function plan(understood: Understood, situation: Situation): Played {
   if (understood.kind === "mixed") {
     const operands = situation.walks.map((walk) => walk.values.at(-1));
     let line = 0;
-    const [first, second] = operands.map((value) => value ?? String(++line));
+    const [first, second] = operands.map((value) => value ?? `#${++line}`);
     lines.push(`compute ${first} ${understood.operator} ${second}`);
   }
   return {

@@ -24,9 +24,10 @@ export function scriptedSearchAgent({ messages }: ChatRequest): Played {
   return { text: links.length > 0 ? `Pages found:\n${links.join("\n")}` : "No pages found." };
 }
 
-/** The links of a search result. */
+/** The links of a search result: `1. [title](address)`, or `1. title address` where it is written short. */
 function linksIn(text: string): { title: string; url: string }[] {
-  return [...text.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].map((link) => ({ title: link[1]!, url: link[2]! }));
+  const links = text.matchAll(/^\s*\d+\. (?:\[([^\]]+)\]\(([^)\s]+)\)|(.+?) (https?:\S+))/gm);
+  return [...links].map((link) => ({ title: (link[1] ?? link[3])!, url: (link[2] ?? link[4])! }));
 }
 
 /** Reads the page and reports the value asked for. It does not ask what kind of thing the page is about, unless it fails. */

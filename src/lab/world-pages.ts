@@ -1,6 +1,6 @@
 /**
  * The world as a web: one small HTML page per thing, and the documents a search index is built from. Inside a chain a
- * page's address is short (`http://lab/p/483`), because a small model must copy it; whoever fetches maps the host `lab`
+ * page's address is short (`http://lab/483`), because a small model must copy it; whoever fetches maps the host `lab`
  * to where the world is really served.
  */
 import type { Entity, World } from "./create-world.ts";
@@ -12,7 +12,7 @@ export const labBase = "http://lab";
 
 /** The address of a page as chains see it. */
 export function pageUrl(page: number): string {
-  return `${labBase}/p/${page}`;
+  return `${labBase}/${page}`;
 }
 
 /** What a page says, as sentences: a tagline, what the thing is, then its facts in random order and phrasing. */
@@ -33,6 +33,9 @@ export interface WorldDocument {
   url: string;
 }
 
+/** How a search index over a world should rank: titles count most, and things of one name come in no telling order. */
+export const worldIndexOptions = { titleBoost: 8, b: 0 } as const;
+
 /** Every page as a document for a search index; addresses as chains see them. */
 export function worldDocuments(world: World): WorldDocument[] {
   return world.entities.map((entity) => ({
@@ -46,7 +49,7 @@ export function worldDocuments(world: World): WorldDocument[] {
 /** A page as HTML: its sentences in the article, links to the things it mentions beside it. */
 export function pageHtml(world: World, entity: Entity): string {
   const links = entity.facts.flatMap((fact) =>
-    fact.to ? [`<li><a href="/p/${fact.to.page}">${fact.value}</a></li>`] : [],
+    fact.to ? [`<li><a href="/${fact.to.page}">${fact.value}</a></li>`] : [],
   );
   return `<!doctype html>
 <html lang="en">
@@ -62,7 +65,7 @@ export function pageHtml(world: World, entity: Entity): string {
 
 /** The front page: where a reader who comes by browser starts. */
 export function indexHtml(world: World): string {
-  const entries = world.entities.map((entity) => `<li><a href="/p/${entity.page}">${entity.name}</a></li>`);
+  const entries = world.entities.map((entity) => `<li><a href="/${entity.page}">${entity.name}</a></li>`);
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>A small world</title></head>
@@ -76,6 +79,6 @@ ${entries.join("\n")}
 /** The HTML at a path of the world's site, or null where there is none. */
 export function htmlAt(world: World, path: string): string | null {
   if (path === "/") return indexHtml(world);
-  const entity = world.byPage.get(Number(/^\/p\/(\d+)$/.exec(path)?.[1]));
+  const entity = world.byPage.get(Number(/^\/(\d+)$/.exec(path)?.[1]));
   return entity ? pageHtml(world, entity) : null;
 }

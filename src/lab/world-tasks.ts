@@ -72,6 +72,11 @@ const makers: Readonly<Record<Family, (world: World, random: SeededRandom) => Ma
   mixed: (world, random) => lookUpAndCompute(world, random),
 };
 
+/** At most one page of a task may have to be told apart from others of its title, so that runs stay short. */
+function tooAmbiguous(world: World, names: Iterable<string>): boolean {
+  return [...names].filter((name) => world.homonyms.has(name)).length > 1;
+}
+
 /** A walk of some steps along the facts: the last may end in a number, the others lead to another page. */
 function lookUp(world: World, random: SeededRandom, hops: number): Made | null {
   const start = random.pick(world.entities);
@@ -81,16 +86,19 @@ function lookUp(world: World, random: SeededRandom, hops: number): Made | null {
   let at = start;
   for (let hop = 1; hop <= hops; hop++) {
     const usable = at.facts.filter((fact) => hop === hops || fact.to);
-    const fact = random.pick(usable);
+    // The founding year is asked for more often: it is the one fact that a wrong page of the right title has too.
+    const year = usable.find((one) => one.relation === "founding year");
+    const fact = random.pick(year ? [...usable, year, year] : usable);
     // Cities and companies both have a founding year, so the question says which it means.
     const which = hop === 1 && fact.relation === "founding year" ? `the ${at.kind} ` : "";
     phrase = `the ${fact.relation} of ${which}${phrase}`;
-    if (!fact.to) return { question: phrase, answer: fact.value };
+    if (hop === hops) return tooAmbiguous(world, visited) ? null : { question: phrase, answer: fact.value };
+    if (!fact.to) return null;
     if (visited.has(fact.to.name)) return null;
     visited.add(fact.to.name);
     at = fact.to;
   }
-  return { question: phrase, answer: at.name };
+  return null;
 }
 
 type Operator = "+" | "-" | "*";
@@ -127,7 +135,9 @@ function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
   };
   const first = part();
   const second = part();
-  if (first.entity.name === second.entity.name) return null;
+  if (first.entity.name === second.entity.name || tooAmbiguous(world, [first.entity.name, second.entity.name])) {
+    return null;
+  }
   const operator: Operator = random.next() < 0.5 ? "+" : "-";
   if (operator === "-" && first.value <= second.value) return null;
   const answer = operator === "+" ? first.value + second.value : first.value - second.value;
