@@ -1,0 +1,96 @@
+/**
+ * A search provider that remembers. Answers are appended to a journal, so they outlive the process; a later run can use
+ * them, or run from them alone (`replay`), which makes a benchmark repeatable and free. Equal queries under way at the same
+ * time are asked once.
+ */
+import { CoaError, isAbort } from "../../core/errors.ts";
+import type { Journal } from "../../core/journal.ts";
+import type { SearchProvider, SearchResult } from "./search-provider.ts";
+
+export interface SearchRecord {
+  version: 1;
+  provider: string;
+  query: string;
+  count: number;
+  results: SearchResult[];
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+export interface CachedSearchOptions {
+  journal: Journal<SearchRecord>;
+  /** `use`: ask only for what is not there. `replay`: never ask; a missing answer is an error. `refresh`: always ask. */
+  mode?: "use" | "replay" | "refresh";
+  /** Older answers are asked for again (in mode `use`). */
+  maxAgeMs?: number;
+  now?: () => number;
+}
+
+export interface CachedSearch extends SearchProvider {
+  readonly hits: number;
+  readonly misses: number;
+}
+
+/** Wraps a provider with a persistent cache. In replay mode the provider's name is all that is used of it. */
+export function cachedSearch(provider: SearchProvider, options: CachedSearchOptions): CachedSearch {
+  const { journal, mode = "use", maxAgeMs = Number.POSITIVE_INFINITY, now = Date.now } = options;
+  const records = new Map<string, SearchRecord>();
+  const underWay = new Map<string, Promise<SearchResult[]>>();
+  let loading: Promise<void> | undefined;
+  let hits = 0;
+  let misses = 0;
+  const keyOf = (name: string, query: string, count: number) => JSON.stringify([name, normalised(query), count]);
+
+  async function load(): Promise<void> {
+    for await (const record of journal.read()) records.set(keyOf(record.provider, record.query, record.count), record);
+  }
+
+  async function ask(key: string, query: string, count: number, signal: AbortSignal): Promise<SearchResult[]> {
+    const results = await provider.search(query, { count, signal });
+    const record: SearchRecord = { version: 1, provider: provider.name, query, count, results, at: now() };
+    records.set(key, record);
+    await journal.append(record);
+    return results;
+  }
+
+  return {
+    name: provider.name,
+    get hits() {
+      return hits;
+    },
+    get misses() {
+      return misses;
+    },
+    async search(query, { count, signal }) {
+      await (loading ??= load());
+      const key = keyOf(provider.name, query, count);
+      const record = records.get(key);
+      if (record && mode !== "refresh" && (mode === "replay" || now() - record.at <= maxAgeMs)) {
+        hits++;
+        return record.results;
+      }
+      if (mode === "replay")
+        throw new CoaError(
+          "tool",
+          `no recorded ${provider.name} answer for "${query}" (${count} results); record it first`,
+        );
+      const running = underWay.get(key);
+      if (running) {
+        return running.catch((error) => {
+          // The one who asked first gave up; that is no answer for anybody else.
+          if (isAbort(error) && !signal.aborted) return ask(key, query, count, signal);
+          throw error;
+        });
+      }
+      misses++;
+      const asked = ask(key, query, count, signal).finally(() => underWay.delete(key));
+      underWay.set(key, asked);
+      return asked;
+    },
+  };
+}
+
+/** Spaces and letter case don't make another query. */
+function normalised(query: string): string {
+  return query.normalize("NFC").replace(/\s+/g, " ").trim().toLowerCase();
+}

@@ -1,0 +1,36 @@
+/**
+ * Several API keys used in turn. A key that was told to slow down rests; one that was refused is put aside for good, so a
+ * long run survives a spent or revoked key.
+ */
+export interface KeyPool {
+  readonly size: number;
+  /** The next usable key; undefined when all are refused. A resting key is given when all are resting. */
+  next(): string | undefined;
+  rest(key: string, forMs: number): void;
+  refuse(key: string): void;
+}
+
+/** A pool of keys; one text may hold several, separated by `|`, `,` or spaces. */
+export function keyPool(keys: string | readonly string[], now: () => number = Date.now): KeyPool {
+  const list = [...new Set((typeof keys === "string" ? keys.split(/[|,\s]+/) : keys).filter((key) => key !== ""))];
+  const restingUntil = new Map<string, number>();
+  const refused = new Set<string>();
+  let turn = 0;
+  return {
+    size: list.length,
+    next() {
+      const usable = list.filter((key) => !refused.has(key));
+      if (usable.length === 0) return undefined;
+      const time = now();
+      for (let i = 0; i < usable.length; i++) {
+        const key = usable[(turn + i) % usable.length]!;
+        if ((restingUntil.get(key) ?? 0) > time) continue;
+        turn = (turn + i + 1) % usable.length;
+        return key;
+      }
+      return usable.reduce((a, b) => ((restingUntil.get(a) ?? 0) <= (restingUntil.get(b) ?? 0) ? a : b));
+    },
+    rest: (key, forMs) => void restingUntil.set(key, now() + forMs),
+    refuse: (key) => void refused.add(key),
+  };
+}

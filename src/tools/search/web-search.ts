@@ -1,0 +1,39 @@
+/** The web_search tool: one query, results as the paper shows them, blocked pages left out. */
+import { z } from "zod";
+import { defineTool, type Tool } from "../../core/tool.ts";
+import type { Blocklist } from "./blocklist.ts";
+import { formatResults } from "./format-results.ts";
+import type { SearchProvider } from "./search-provider.ts";
+
+const input = z.object({ query: z.string().trim().min(1) });
+
+export interface WebSearchOptions {
+  provider: SearchProvider;
+  /** Results per query; the paper's runs show 10, its samples 5. */
+  count?: number;
+  blocklist?: Blocklist;
+  name?: string;
+}
+
+/** Searches the web with any provider. */
+export function webSearch(options: WebSearchOptions): Tool<z.infer<typeof input>> {
+  const { provider, count = 10, blocklist, name = "web_search" } = options;
+  return defineTool({
+    name,
+    description: "Search the web; gives titles, addresses and snippets.",
+    input,
+    timeoutMs: 120_000,
+    async run({ query }, { signal }) {
+      const results = await provider.search(query, { count, signal });
+      // Two addresses that differ in nothing a reader sees are one result.
+      const seen = new Set<string>();
+      const kept = results.filter(({ url }) => {
+        const plain = url.replace(/[#].*$/, "").replace(/\/$/, "");
+        if (seen.has(plain) || blocklist?.refusal(url)) return false;
+        seen.add(plain);
+        return true;
+      });
+      return formatResults(query, kept);
+    },
+  });
+}

@@ -1,0 +1,132 @@
+/** The wiki_search tool: passages from a corpus, by a retrieval server or the local index. */
+import { z } from "zod";
+import { CoaError } from "../../core/errors.ts";
+import { defineTool, type Tool } from "../../core/tool.ts";
+import type { Searchable } from "../local-index/retrieve-handler.ts";
+import { requestJson } from "./request-json.ts";
+
+const input = z.object({ query: z.string().trim().min(1) });
+
+export interface Passage {
+  title: string;
+  text: string;
+  score?: number;
+}
+
+/** Finds the passages nearest to a query. */
+export type Retrieve = (query: string, options: { topk: number; signal: AbortSignal }) => Promise<Passage[]>;
+
+/** Searches a corpus of passages. */
+export function wikiSearch(options: { retrieve: Retrieve; topk?: number; name?: string }): Tool<z.infer<typeof input>> {
+  const { retrieve, topk = 3, name = "wiki_search" } = options;
+  return defineTool({
+    name,
+    description: "Search an encyclopedia; gives the passages that fit best.",
+    input,
+    timeoutMs: 120_000,
+    async run({ query }, { signal }) {
+      const passages = await retrieve(query, { topk, signal });
+      if (passages.length === 0) return `No results found for query: '${query}'. Use a less specific query.`;
+      return passages.map(({ title, text }, index) => `Doc ${index + 1} (Title: ${title})\n${text}`).join("\n\n");
+    },
+  });
+}
+
+/** Retrieval from an index in this process. */
+export function indexRetriever(index: Searchable): Retrieve {
+  return async (query, { topk }) => {
+    const hits = await index.search(query, topk);
+    return hits.map(({ document, score }) => ({ title: document.title ?? "", text: document.text, score }));
+  };
+}
+
+const answerSchema = z.object({
+  result: z.array(
+    z.array(z.object({ document: z.looseObject({ contents: z.string() }), score: z.number().optional() })),
+  ),
+});
+
+export interface RetrievalClientOptions {
+  /** The server's address, with or without `/retrieve`. */
+  url: string;
+  /** Queries that arrive within this time travel in one request. */
+  batchMs?: number;
+  maxBatch?: number;
+  timeoutMs?: number;
+  retries?: number;
+  backOffMs?: number;
+}
+
+interface Waiting {
+  query: string;
+  resolve(passages: Passage[]): void;
+  reject(error: unknown): void;
+}
+
+/** A client of a retrieval server (`POST /retrieve`); queries of many chains are sent in batches. */
+export function retrievalClient(options: RetrievalClientOptions): Retrieve {
+  const { batchMs = 5, maxBatch = 128, timeoutMs = 30_000, retries = 9, backOffMs = 250 } = options;
+  const url = options.url.replace(/\/(?:retrieve\/?)?$/, "").concat("/retrieve");
+  const queues = new Map<number, Waiting[]>(); // by topk
+
+  async function send(topk: number, batch: Waiting[]): Promise<void> {
+    try {
+      const body = { queries: batch.map(({ query }) => query), topk, return_scores: true };
+      const request = () => ({ url, method: "POST" as const, body });
+      const signal = new AbortController().signal;
+      const answer = await requestJson({
+        service: `retrieval server ${url}`,
+        request,
+        timeoutMs,
+        retries,
+        backOffMs,
+        signal,
+      });
+      const parsed = answerSchema.safeParse(answer);
+      if (!parsed.success || parsed.data.result.length !== batch.length)
+        throw new CoaError("tool", `the retrieval server at ${url} did not answer in its protocol`);
+      for (const [index, hits] of parsed.data.result.entries())
+        batch[index]!.resolve(hits.map(({ document, score }) => ({ ...splitContents(document.contents), score })));
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  function flush(topk: number): void {
+    const queue = queues.get(topk);
+    queues.delete(topk);
+    if (queue) void send(topk, queue);
+  }
+
+  return (query, { topk, signal }) =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const aborted = () => reject(signal.reason);
+      signal.addEventListener("abort", aborted, { once: true });
+      const settled = () => signal.removeEventListener("abort", aborted);
+      let queue = queues.get(topk);
+      if (!queue) {
+        queues.set(topk, (queue = []));
+        setTimeout(() => queues.get(topk) === queue && flush(topk), batchMs);
+      }
+      queue.push({
+        query,
+        resolve: (passages) => {
+          settled();
+          resolve(passages);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      });
+      if (queue.length >= maxBatch) flush(topk);
+    });
+}
+
+/** `contents` is the title (often in quotes), a newline, and the text. */
+function splitContents(contents: string): { title: string; text: string } {
+  const newline = contents.indexOf("\n");
+  if (newline < 0) return { title: "", text: contents };
+  return { title: contents.slice(0, newline).trim().replace(/^"|"$/g, ""), text: contents.slice(newline + 1) };
+}
