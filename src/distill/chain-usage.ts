@@ -1,0 +1,39 @@
+/**
+ * What a chain costs when a model decodes it. Computed: every token once, as one sequence in a cache. Billed: a server
+ * without a cache charges, for each turn, everything before it and what is written. Tool time is not known here.
+ */
+import type { Message } from "../core/message.ts";
+import { type Segment, writtenForm } from "../core/trajectory.ts";
+import { emptyUsage, type Usage } from "../core/usage.ts";
+
+/** Four characters to a token, for texts whose tokenizer is not at hand. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(text.length / 4);
+}
+
+/** Tokens and calls of a chain. */
+export function chainUsage(
+  prompt: readonly Message[],
+  segments: readonly Segment[],
+  countTokens: (text: string) => number = estimateTokens,
+): Usage {
+  const usage = emptyUsage();
+  let context = prompt.reduce((sum, message) => sum + countTokens(message.content), 0);
+  usage.computedTokens = context;
+  let writing = false;
+  for (const segment of segments) {
+    const tokens = segment.tokens?.length ?? countTokens(writtenForm(segment));
+    usage.computedTokens += tokens;
+    if (segment.by === "model") {
+      if (!writing) {
+        usage.modelCalls++;
+        usage.promptTokens += context;
+      }
+      usage.completionTokens += tokens;
+    } else if (segment.by === "tool") usage.toolCalls++;
+    writing = segment.by === "model";
+    context += tokens;
+  }
+  usage.billedTokens = usage.promptTokens + usage.completionTokens;
+  return usage;
+}

@@ -1,0 +1,90 @@
+/**
+ * One team run becomes one chain, by rules alone: the same run always gives the same chain, tool inputs, observations and
+ * the answer are taken over byte for byte, and the result obeys the profile or is not returned at all.
+ */
+import { CoaError } from "../core/errors.ts";
+import type { Message } from "../core/message.ts";
+import type { Profile } from "../core/profile.ts";
+import { systemPrompt } from "../core/system-prompt.ts";
+import type { TeamRun } from "../core/team-run.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { validateSegments } from "../core/validate.ts";
+import { chainUsage } from "./chain-usage.ts";
+import { ConversionError, type LayoutOptions, layOutChain } from "./lay-out-chain.ts";
+import { readMoves } from "./read-moves.ts";
+
+export interface DistillRunOptions extends LayoutOptions {
+  profile: Profile;
+  /** The prompt of the chain: the profile's own by default, another text, or `false` for the bare question. */
+  systemPrompt?: string | false;
+  /** Counts tokens of the chain, for the report (default: four characters to a token). */
+  countTokens?: (text: string) => number;
+}
+
+/** Why a run could not be converted: the rule, and the step of the run where it happened. */
+export interface ConversionFailure {
+  rule: string;
+  step: string;
+  message: string;
+}
+
+export type Conversion =
+  | { trajectory: Trajectory; failure?: undefined }
+  | { trajectory?: undefined; failure: ConversionFailure };
+
+/** Converts a run, or says which step could not be converted. */
+export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion {
+  const { profile } = options;
+  const last = run.steps.at(-1)?.id ?? "";
+  const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });
+  if (run.answer === null || run.answer.trim() === "")
+    return fail("answer-missing", last, run.error ?? "the run gave no answer");
+  const marked = run.steps.some((step) => step.move !== undefined);
+  try {
+    const laidOut = layOutChain(readMoves(run), run.answer, profile, { fillVerification: !marked, ...options });
+    const violation = validateSegments(profile, laidOut.segments)[0];
+    if (violation) {
+      return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);
+    }
+    const prompt = chainPrompt(run.question, options);
+    const { segments, ...counts } = laidOut;
+    return {
+      trajectory: {
+        version: 1,
+        id: `distilled-${run.id}`,
+        taskId: run.taskId ?? run.id,
+        profile: profile.name,
+        model: teacherOf(run),
+        prompt,
+        segments,
+        answer: run.answer,
+        ending: { reason: "answered" },
+        usage: chainUsage(prompt, segments, options.countTokens),
+        violations: [],
+        source: { kind: "distilled", id: run.id },
+        meta: { ...counts, topology: run.topology, team: teamUsage(run), source: run.source },
+      },
+    };
+  } catch (error) {
+    if (error instanceof ConversionError) return fail(error.rule, error.step, error.message);
+    throw new CoaError("format", `run ${run.id} can't be converted: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** What the model is given before it begins. */
+function chainPrompt(question: string, options: DistillRunOptions): Message[] {
+  const user: Message = { role: "user", content: question };
+  if (options.systemPrompt === false) return [user];
+  return [{ role: "system", content: options.systemPrompt ?? systemPrompt(options.profile) }, user];
+}
+
+function teacherOf(run: TeamRun): string {
+  const models = new Set(run.steps.flatMap((step) => (step.model ? [step.model] : [])));
+  return [...models].join("+") || run.source;
+}
+
+/** What the run cost, beside the topology it was measured in. */
+function teamUsage(run: TeamRun): Record<string, number> {
+  const { billedTokens, computedTokens, modelCalls, toolCalls } = run.usage;
+  return { billedTokens, computedTokens, modelCalls, toolCalls, agents: run.agents.length };
+}

@@ -1,0 +1,161 @@
+/**
+ * A team run, told as one sequence of moves. The tree of agents is walked the way a reader would follow it: the manager's
+ * step, then what the agents it activated did, then the manager again. What remains are thoughts and moves, each with the
+ * step it came from; whether they fit a profile is decided later.
+ *
+ * Our own team marks its steps (`move`), so nothing is guessed. In foreign recordings the rules are: the first text of
+ * the first agent is the plan, text beside a call is the thought behind it, the last text is the answer. A report of a
+ * sub-agent is content that the manager repeats or builds on, so it becomes a thought only where the manager says nothing.
+ */
+import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+
+export type Move =
+  /** Something thought before the next move; `weak` ones count only where there is no other. */
+  | { kind: "thought"; text: string; weak?: boolean; step: string }
+  | { kind: "plan" | "review" | "verify" | "propose"; text: string; step: string }
+  /** Tool calls made in one go. */
+  | { kind: "calls"; calls: TeamToolCall[]; step: string };
+
+/** The moves of a run, in order. */
+export function readMoves(run: TeamRun): Move[] {
+  const marked = run.steps.some((step) => step.move !== undefined);
+  const walk: Walk = {
+    run,
+    marked,
+    moves: [],
+    stepsOf: Map.groupBy(run.steps, (step) => step.agentId),
+    agents: new Map(run.agents.map((agent) => [agent.id, agent])),
+    byCall: new Map(run.agents.flatMap((agent) => (agent.parentCallId ? [[agent.parentCallId, agent] as const] : []))),
+    callIds: new Set(run.steps.flatMap((step) => step.toolCalls.map((call) => call.id))),
+    done: new Set(),
+    planned: false,
+    lastStep: lastTextStep(run),
+  };
+  // Agents without a parent, in the order of their first step: managers, judges that the rules call, hand-offs.
+  for (const step of run.steps) if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
+  // Whatever hangs on a call that nobody made (an ambiguous link) still happened.
+  for (const step of run.steps) if (!walk.done.has(step.id)) visitStep(walk, step);
+  return walk.moves;
+}
+
+interface Walk {
+  run: TeamRun;
+  marked: boolean;
+  moves: Move[];
+  stepsOf: Map<string, TeamStep[]>;
+  agents: Map<string, TeamAgent>;
+  byCall: Map<string, TeamAgent>;
+  callIds: Set<string>;
+  done: Set<string>;
+  planned: boolean;
+  /** Id of the step whose text is the final answer, in unmarked runs. */
+  lastStep: string | undefined;
+}
+
+function isRoot(walk: Walk, step: TeamStep): boolean {
+  const parent = walk.agents.get(step.agentId)?.parentCallId;
+  return parent === undefined || !walk.callIds.has(parent);
+}
+
+function lastTextStep(run: TeamRun): string | undefined {
+  const root = run.agents[0]?.id;
+  const handoff = run.topology === "handoff";
+  return run.steps.findLast(
+    (step) => (handoff || step.agentId === root) && step.text.trim() !== "" && step.toolCalls.length === 0,
+  )?.id;
+}
+
+function visitStep(walk: Walk, step: TeamStep): void {
+  walk.done.add(step.id);
+  if (step.error !== undefined) return; // a model call that failed said nothing
+  const think = (text: string | undefined, weak = false) => {
+    if (text?.trim()) walk.moves.push({ kind: "thought", text: text.trim(), step: step.id, ...(weak && { weak }) });
+  };
+  const move = step.move ?? guessMove(walk, step);
+  if (step.toolCalls.length > 0) {
+    think(step.reasoning);
+    think(step.text);
+    visitCalls(walk, step);
+    return;
+  }
+  switch (move) {
+    case "plan":
+      think(step.reasoning);
+      walk.moves.push({ kind: "plan", text: step.text, step: step.id });
+      walk.planned = true;
+      return;
+    case "review":
+    case "verify":
+      if (replacedByRetry(walk, step)) return;
+      think(step.reasoning);
+      walk.moves.push({ kind: move, text: step.text, step: step.id });
+      return;
+    case "answer":
+      think(step.reasoning);
+      walk.moves.push({ kind: "propose", text: step.text, step: step.id });
+      return;
+    case "report":
+      think(step.text, true);
+      return;
+    default:
+      // Surveys and notes repeat what is known; a text of an unmarked manager is a thought.
+      think(step.text, step.move === "summarise");
+  }
+}
+
+/** A judge asked twice, because its first reply had no form, counts once. */
+function replacedByRetry(walk: Walk, step: TeamStep): boolean {
+  return walk.stepsOf.get(step.agentId)?.findLast((one) => one.error === undefined) !== step;
+}
+
+function guessMove(walk: Walk, step: TeamStep): TeamStep["move"] {
+  if (walk.marked) return undefined;
+  if (step.id === walk.lastStep) return "answer";
+  const agent = walk.agents.get(step.agentId);
+  if (agent?.parentCallId !== undefined) return "report";
+  return walk.planned ? undefined : "plan";
+}
+
+function visitCalls(walk: Walk, step: TeamStep): void {
+  let leaves: TeamToolCall[] = [];
+  const flush = () => {
+    if (leaves.length > 0) walk.moves.push({ kind: "calls", calls: leaves, step: step.id });
+    leaves = [];
+  };
+  for (const call of step.toolCalls) {
+    const agent = call.delegatesTo === undefined ? walk.byCall.get(call.id) : walk.agents.get(call.delegatesTo);
+    if (agent) {
+      flush();
+      const task = taskOf(call);
+      if (task) walk.moves.push({ kind: "thought", text: task, weak: true, step: step.id });
+      for (const inner of walk.stepsOf.get(agent.id) ?? []) if (!walk.done.has(inner.id)) visitStep(walk, inner);
+    } else if (!isHandoff(walk, call) && !isFailedDelegation(walk, step, call)) leaves.push(call);
+  }
+  flush();
+}
+
+/** Moving control is no tool call: nothing was looked up, and the next agent's steps follow anyway. */
+function isHandoff(walk: Walk, call: TeamToolCall): boolean {
+  return (
+    /^(?:transfer_(?:to|back_to)_|handoff_)/.test(call.name) &&
+    walk.run.agents.some((agent) => agent.handoffFrom !== undefined || walk.run.topology === "handoff")
+  );
+}
+
+/** A manager of ours can only delegate, so a call of it that activated nobody was refused. */
+function isFailedDelegation(walk: Walk, step: TeamStep, call: TeamToolCall): boolean {
+  const agent = walk.agents.get(step.agentId);
+  return walk.marked && agent?.role === "manager" && call.delegatesTo === undefined && call.error !== undefined;
+}
+
+/** What a delegation asks for: the text of its arguments. */
+function taskOf(call: TeamToolCall): string | undefined {
+  try {
+    const input: unknown = JSON.parse(call.arguments);
+    if (typeof input === "string") return input;
+    const texts = Object.values((input ?? {}) as object).filter((value) => typeof value === "string");
+    return texts.length > 0 ? texts.join(" ") : undefined;
+  } catch {
+    return call.arguments;
+  }
+}
