@@ -1,0 +1,59 @@
+/** The package as a stranger gets it: packed, installed into an empty folder, run there by the Node that is at hand. */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+const root = join(import.meta.dirname, "..");
+const folder = mkdtempSync(join(tmpdir(), "coa-package-"));
+const npm = (...args: string[]) =>
+  execFileSync("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, encoding: "utf8" });
+const bin = join(folder, "node_modules", "chain-of-agents", "bin", "coa.js");
+
+describe("the packed package", { timeout: 600_000 }, () => {
+  before(() => {
+    execFileSync("npm", ["pack", "--pack-destination", folder, "--loglevel=error"], { cwd: root, encoding: "utf8" });
+    writeFileSync(join(folder, "package.json"), '{ "name": "empty", "type": "module", "private": true }\n');
+    const [tarball] = globSync("*.tgz", { cwd: folder });
+    // Install scripts are off: nothing that we need is fetched by one.
+    npm("install", `./${tarball}`, "node@24", "--ignore-scripts");
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("shows its help on Node 26 and on Node 24", (context) => {
+    const nodes = [
+      process.execPath,
+      ...globSync("node_modules/node-*/bin/node", { cwd: folder }).map((path) => join(folder, path)),
+    ];
+    if (nodes.length === 1) context.diagnostic("no Node 24 for this platform: only the running Node was tried");
+    for (const node of nodes) {
+      const { status, stdout, stderr } = spawnSync(node, [bin, "--help"], { cwd: folder, encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      assert.match(stdout, /coa <command>/);
+    }
+  });
+
+  it("is importable by its name, with its testing doubles and its types", () => {
+    writeFileSync(
+      join(folder, "use.js"),
+      'import { webProfile, validateSegments } from "chain-of-agents";\nimport { scriptedModel } from "chain-of-agents/testing";\nconsole.log(webProfile.name, typeof validateSegments, typeof scriptedModel);\n',
+    );
+    const { stdout, stderr } = spawnSync(process.execPath, ["use.js"], { cwd: folder, encoding: "utf8" });
+    assert.equal(stdout.trim(), "web function function", stderr);
+    assert.ok(existsSync(join(folder, "node_modules/chain-of-agents/dist/index.d.ts")));
+  });
+
+  it("tells an old Node in one sentence and exits 2", (context) => {
+    const old = ["/usr/bin/node", "/usr/local/bin/node"].find((path) => existsSync(path) && major(path) < 24);
+    if (!old) return context.skip("no old Node on this machine");
+    const { status, stderr } = spawnSync(old, [bin, "--help"], { encoding: "utf8" });
+    assert.equal(status, 2);
+    assert.match(stderr, /^coa needs Node 24 or newer; this is Node \d+\.\d+\.\d+\.\n$/);
+  });
+});
+
+function major(node: string): number {
+  return Number(/v(\d+)/.exec(spawnSync(node, ["--version"], { encoding: "utf8" }).stdout)?.[1]);
+}
