@@ -1,0 +1,371 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { z } from "zod";
+import type { ChatRequest } from "../core/model.ts";
+import { defineTask } from "../core/task.ts";
+import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { defineTool } from "../core/tool.ts";
+import { bestOfTeam } from "./best-of-team.ts";
+import { messageHash } from "./record-run.ts";
+import { estimateTokens, type RoleFunction, type RoleReply, requestTokens } from "./role.ts";
+import { runTeam, type TeamOptions } from "./run-team.ts";
+import { createLongTermMemory } from "./working-memory.ts";
+
+const task = defineTask({ id: "t1", question: "How high is Mount Zed?", answers: ["812"] });
+
+const search = defineTool({
+  name: "web_search",
+  description: "Search.",
+  input: z.object({ query: z.string() }),
+  run: ({ query }) => {
+    if (query === "boom") throw new Error("the index is on fire");
+    return `1. [Mount Zed](http://w/1) about ${query}`;
+  },
+});
+
+/** Replies in order; a function may look at the request. */
+function inOrder(...replies: (RoleReply | RoleFunction)[]): RoleFunction {
+  let at = 0;
+  return (request) => {
+    const reply = replies[Math.min(at++, replies.length - 1)]!;
+    return typeof reply === "function" ? reply(request) : reply;
+  };
+}
+
+const delegateTo = (member: string, text = "look it up") => ({ toolCalls: [{ name: member, input: { task: text } }] });
+const searcher: RoleFunction = ({ messages }) =>
+  messages.at(-1)?.name === "web_search"
+    ? `found: ${messages.at(-1)!.content}`
+    : { toolCalls: [{ name: "web_search", input: { query: "Zed" } }] };
+const content: RoleFunction = () => "Supported.\nThe score this time is:4";
+const reviewer: RoleFunction = () =>
+  "Seen.\ninformation_conflict : Good\ntool_effectiveness : Good\ntrajectory_monitoring : Good";
+
+function play(manager: RoleFunction, options: Partial<TeamOptions> = {}): Promise<TeamRun> {
+  const { roles, ...rest } = options;
+  return runTeam(task, {
+    roles: { manager, search: searcher, verifier: content, reflector: reviewer, ...roles },
+    tools: [search],
+    ...rest,
+  });
+}
+
+const moves = (run: TeamRun) => run.steps.map((step) => step.move);
+
+for (const topology of ["agents-as-tools", "handoff"] as const) {
+  const call = topology === "handoff" ? "transfer_to_search_agent" : "search_agent";
+  const reflect = topology === "handoff" ? "transfer_to_reflector" : "reflector";
+  describe(`runTeam, ${topology}`, () => {
+    it("plans, delegates, proposes, verifies, and records who called whom", async () => {
+      const run = await play(inOrder("1. search", delegateTo(call), "812"), { topology });
+      teamRunSchema.parse(run);
+      assert.equal(run.answer, "812");
+      assert.deepEqual(moves(run), ["plan", "act", "act", "report", "answer", "verify"]);
+      assert.equal((run.meta as { ending: string }).ending, "verified");
+      const [manager, worker] = run.agents;
+      const delegation = run.steps[1]!.toolCalls[0]!;
+      assert.equal(delegation.delegatesTo, worker!.id);
+      assert.equal(
+        topology === "handoff" ? worker!.handoffFrom : worker!.parentCallId,
+        topology === "handoff" ? manager!.id : delegation.id,
+      );
+      assert.match(delegation.result!, /^found: 1\. \[Mount Zed\]/);
+      assert.equal(run.usage.toolCalls, 1);
+    });
+
+    it("holds every message, once, by its hash", async () => {
+      const run = await play(inOrder("1. search", delegateTo(call), "812"), { topology });
+      for (const step of run.steps) for (const key of step.input) assert.ok(run.messages[key], key);
+      for (const [key, message] of Object.entries(run.messages)) assert.equal(messageHash(message), key);
+      const last = run.steps
+        .at(-1)!
+        .input.map((key) => run.messages[key]!.content)
+        .join("\n");
+      assert.match(last, /about Zed/);
+    });
+
+    it("counts as billed exactly what the calls add up to, and computes no prefix twice", async () => {
+      const requests: ChatRequest[] = [];
+      const spy =
+        (player: RoleFunction): RoleFunction =>
+        (request) => {
+          requests.push(request);
+          return player(request);
+        };
+      const run = await runTeam(task, {
+        roles: {
+          manager: spy(inOrder("1. search", delegateTo(call), "812")),
+          search: spy(searcher),
+          verifier: spy(content),
+          reflector: reviewer,
+        },
+        tools: [search],
+        topology,
+      });
+      assert.equal(
+        run.usage.promptTokens,
+        requests.map((one) => requestTokens(one, estimateTokens)).reduce((a, b) => a + b),
+      );
+      assert.equal(
+        run.usage.billedTokens,
+        run.steps.reduce((sum, step) => sum + step.promptTokens + step.completionTokens, 0),
+      );
+      assert.equal(run.usage.computedTokens, naiveComputed(requests, run));
+      assert.ok(run.usage.computedTokens < run.usage.billedTokens);
+    });
+
+    it("plans anew when something is rated Poor, when a member fails and when the score is low", async () => {
+      const poor = "Bad.\ninformation_conflict : Good\ntool_effectiveness : Poor\ntrajectory_monitoring : Good";
+      const manager = inOrder("1. search", delegateTo(reflect, "stuck"), "1. again", "811", "1. once more", "812");
+      const roles = { manager, reflector: () => poor, verifier: inOrder("Wrong.\nThe score this time is:2", content) };
+      const run = await play(manager, { topology, roles });
+      assert.deepEqual(moves(run), ["plan", "act", "review", "plan", "answer", "verify", "plan", "answer", "verify"]);
+      assert.deepEqual(run.meta, { ending: "verified", replans: 2, scores: [2, 4] });
+      const failing: RoleFunction = () => {
+        throw new Error("model is down");
+      };
+      const failed = await play(inOrder("1. search", delegateTo(call), "1. without", "812"), {
+        topology,
+        roles: { search: failing },
+      });
+      assert.equal(failed.answer, "812");
+      assert.match(failed.steps[2]!.error!, /model is down/);
+      assert.match(failed.steps[1]!.toolCalls[0]!.error!, /model is down/);
+      assert.equal((failed.meta as { replans: number }).replans, 1);
+    });
+
+    it("answers broken calls and empty replies instead of giving up", async () => {
+      const manager = inOrder(
+        "1. search",
+        { toolCalls: [{ name: "nobody", input: { task: "x" } }] },
+        { toolCalls: [{ name: call, input: "{not json" }] },
+        { toolCalls: [{ name: call, input: {} }] },
+        "",
+        delegateTo(call),
+        "812",
+      );
+      const worker = inOrder(
+        "",
+        { toolCalls: [{ name: "web_search", input: { wrong: 1 } }] },
+        { toolCalls: [{ name: "web_search", input: { query: "boom" } }] },
+        "nothing found",
+      );
+      const run = await play(manager, { topology, roles: { search: worker } });
+      teamRunSchema.parse(run);
+      assert.equal(run.answer, "812");
+      const errors = run.steps.flatMap((step) => step.toolCalls.flatMap((one) => one.error ?? []));
+      assert.match(errors[0]!, /nobody is called "nobody"; you can call search_agent, reflector/);
+      assert.match(errors[1]!, /not JSON/);
+      assert.match(errors[2]!, /needs a "task"/);
+      assert.match(errors[3]!, /web_search can't take/);
+      assert.match(errors[4]!, /the index is on fire/);
+    });
+
+    it("asks a judge again whose reply has no form, and takes no score for a low one", async () => {
+      const run = await play(inOrder("1. x", "812", "1. y", "812"), {
+        topology,
+        roles: { verifier: inOrder("looks fine", "really fine", "The score this time is:3") },
+      });
+      assert.deepEqual(moves(run), ["plan", "answer", "verify", "verify", "plan", "answer", "verify"]);
+      assert.deepEqual((run.meta as { scores: unknown }).scores, [null, 3]);
+    });
+
+    it("ends at its limits with the last proposal and the reason", async () => {
+      const never: RoleFunction = () => "The score this time is:1";
+      const worn = await play(inOrder("1. x", "811"), { topology, roles: { verifier: never }, limits: { replans: 1 } });
+      assert.equal(worn.answer, "811");
+      assert.equal((worn.meta as { ending: string }).ending, "unverified");
+      const circling = await play(inOrder("1. x", delegateTo(call)), { topology, limits: { managerSteps: 5 } });
+      assert.equal(circling.answer, null);
+      assert.match(circling.error!, /within 5 steps/);
+      const silent = await play(inOrder("1. x", delegateTo(call), "1. y", "812"), {
+        topology,
+        roles: { search: inOrder({ toolCalls: [{ name: "web_search", input: { query: "a" } }] }) },
+        limits: { agentSteps: 3 },
+      });
+      assert.equal(silent.answer, "812");
+      assert.match(silent.steps[1]!.toolCalls[0]!.error!, /no report within 3 steps/);
+    });
+  });
+}
+
+/** Tokens that a perfect prefix cache must process, by comparing every prompt with all earlier ones, message by message. */
+function naiveComputed(requests: readonly ChatRequest[], run: TeamRun): number {
+  const seen: string[][] = [];
+  let tokens = 0;
+  requests.forEach((request, index) => {
+    const parts = [JSON.stringify(request.tools ?? []), ...request.messages.map((message) => JSON.stringify(message))];
+    const common = Math.max(
+      0,
+      ...seen
+        .map((other) => parts.findIndex((part, at) => part !== other[at]))
+        .map((at) => (at < 0 ? parts.length : at)),
+    );
+    const known =
+      common === 0
+        ? 0
+        : requestTokens({ messages: request.messages.slice(0, common - 1), tools: request.tools }, estimateTokens);
+    const step = run.steps[index]!;
+    tokens += step.promptTokens - known + step.completionTokens;
+    const reply = {
+      role: "assistant",
+      content: step.text,
+      name: run.agents.find((one) => one.id === step.agentId)!.name,
+    };
+    const calls = step.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
+    seen.push([...parts, JSON.stringify(calls.length > 0 ? { ...reply, toolCalls: calls } : reply)]);
+  });
+  return tokens;
+}
+
+describe("runTeam", () => {
+  it("runs sub-tasks of one reply in parallel, each in a context of its own", async () => {
+    let together = 0;
+    let most = 0;
+    const slow: RoleFunction = async ({ messages }) => {
+      most = Math.max(most, ++together);
+      await new Promise((resolve) => setImmediate(resolve));
+      together--;
+      return `report on ${messages.at(-1)!.content}`;
+    };
+    const two = { toolCalls: ["a", "b", "c"].map((text) => ({ name: "search_agent", input: { task: text } })) };
+    const run = await play(inOrder("1. all", two, "812"), { roles: { search: slow } });
+    assert.equal(most, 3);
+    assert.deepEqual(
+      run.steps[1]!.toolCalls.map((one) => one.result),
+      ["report on a", "report on b", "report on c"],
+    );
+  });
+
+  it("surveys, refreshes the plan, reviews at intervals and keeps notes when asked to", async () => {
+    const manager = inOrder(
+      "facts",
+      "1. plan",
+      delegateTo("search_agent"),
+      "1. newer plan",
+      delegateTo("search_agent"),
+      "1. newest",
+      "812",
+    );
+    const run = await play(manager, {
+      planning: { survey: true, interval: 1 },
+      reviewInterval: 2,
+      roles: { memory: () => "Goal: height. Advice: search." },
+    });
+    const expected = "summarise plan act act report summarise plan act act report summarise review plan answer verify";
+    assert.equal(moves(run).join(" "), expected);
+    const seen = run.steps
+      .at(-2)!
+      .input.map((key) => run.messages[key]!.content)
+      .join("\n");
+    assert.match(seen, /Notes:\nGoal: height/);
+    assert.match(seen, /The reflector judged:/);
+  });
+
+  it("never exceeds a budget, and ends with what it has", async () => {
+    for (let modelCalls = 0; modelCalls <= 6; modelCalls++) {
+      const run = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { modelCalls } });
+      assert.equal(run.usage.modelCalls, modelCalls);
+      assert.equal(run.answer, modelCalls < 5 ? null : "812");
+      if (modelCalls < 6) assert.match(run.error!, /the budget is spent: modelCalls may not exceed/);
+    }
+    const noTools = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { toolCalls: 0 } });
+    assert.equal(noTools.usage.toolCalls, 0);
+    const whole = (await play(inOrder("1. search", delegateTo("search_agent"), "812"))).usage.billedTokens;
+    for (let tokens = 0; tokens < whole; tokens += Math.ceil(whole / 20)) {
+      const run = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { tokens } });
+      assert.ok(run.usage.billedTokens <= tokens, `${run.usage.billedTokens} of ${tokens}`);
+    }
+    let clock = 0;
+    const late = await play(inOrder("1. search", delegateTo("search_agent"), "812"), {
+      budget: { wallMs: 30 },
+      now: () => (clock += 10),
+    });
+    assert.match(late.error!, /wallMs/);
+  });
+
+  it("charges what prices say", async () => {
+    const manager = inOrder("1. x", "812");
+    Object.defineProperty(manager, "name", { value: "m" });
+    const run = await play(manager, { prices: { m: { input: 10, output: 100 } } });
+    const own = run.steps.filter((step) => step.model === "m");
+    const cost = own.reduce((sum, step) => sum + step.promptTokens * 10 + step.completionTokens * 100, 0) / 1e6;
+    assert.ok(Math.abs(run.usage.costUsd - cost) < 1e-12 && cost > 0);
+  });
+
+  it("recalls similar steps of earlier runs", async () => {
+    const memory = createLongTermMemory([
+      { question: "Where does the Nile end?", task: "find the Nile", report: "Egypt" },
+    ]);
+    await play(inOrder("1. search", delegateTo("search_agent", "find Mount Zed"), "812"), { memory });
+    assert.equal(memory.size, 2);
+    let shown = "";
+    const manager = inOrder(({ messages }) => {
+      shown = messages.at(-1)!.content;
+      return "1. x";
+    }, "812");
+    await play(manager, { memory });
+    assert.match(shown, /Similar steps of earlier work:\n- find Mount Zed -> found:/);
+    assert.doesNotMatch(shown, /Nile/);
+  });
+
+  it("says which role has no player, and stops when the caller does", async () => {
+    await assert.rejects(
+      runTeam(task, { roles: { manager: () => "x" }, tools: [search] }),
+      /nobody plays the role "search"/,
+    );
+    const aborted = AbortSignal.abort();
+    await assert.rejects(play(inOrder("1. x"), { signal: aborted }), { name: "AbortError" });
+  });
+});
+
+describe("bestOfTeam", () => {
+  const options = (judge: RoleFunction) => ({
+    roles: {
+      manager: (({ messages, seed }) =>
+        messages.length === 2 ? "1. x" : seed === 1 ? "812" : `${800 + (seed ?? 0)}`) as RoleFunction,
+      default: content,
+    },
+    tools: [search],
+    n: 3,
+    judge,
+  });
+
+  it("follows a list-wise judge, and a scoring one", async () => {
+    const listed = await bestOfTeam(
+      task,
+      options(({ messages }) => {
+        assert.match(messages[1]!.content, /# Attempt 1[\s\S]*Answer: 800[\s\S]*# Attempt 3/);
+        return "The second is best supported.\nBest: 2";
+      }),
+    );
+    assert.equal(listed.run.answer, "812");
+    assert.equal(listed.index, 1);
+    const scored = await bestOfTeam(task, {
+      ...options(({ messages }) => `Score: ${messages[1]!.content.includes("Answer: 802") ? 9 : 3.5}`),
+      choose: "scored",
+    });
+    assert.equal(scored.run.answer, "802");
+    assert.equal(scored.judgements.length, 3);
+    const own = scored.runs.reduce((sum, run) => sum + run.usage.billedTokens, 0);
+    assert.ok(scored.usage.billedTokens > own);
+    assert.equal(scored.usage.modelCalls, scored.runs.reduce((sum, run) => sum + run.usage.modelCalls, 0) + 3);
+  });
+
+  it("asks nobody where all agree, and takes the first where the judge names none", async () => {
+    const agreed = await bestOfTeam(task, {
+      ...options(() => assert.fail()),
+      roles: { manager: ({ messages }) => (messages.length === 2 ? "1. x" : "812"), default: content },
+    });
+    assert.equal(agreed.run.answer, "812");
+    assert.equal(
+      (
+        await bestOfTeam(
+          task,
+          options(() => "hard to say"),
+        )
+      ).index,
+      0,
+    );
+  });
+});
