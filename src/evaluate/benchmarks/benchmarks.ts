@@ -1,0 +1,239 @@
+/**
+ * The benchmarks by name: how a row of their files becomes a task, which grader decides and which figure is usual.
+ * Both the shapes of the reference implementation and those on Hugging Face are read; a row says itself which it is.
+ */
+import { createHash } from "node:crypto";
+import { CoaError } from "../../core/errors.ts";
+import { defineTask, type Task, type TaskKind, taskSchema } from "../../core/task.ts";
+import { codeTestsOf } from "./code-rows.ts";
+import { groundTruth, pick, pickObject, pickText, promptQuestion, readJson, textsOf } from "./fields.ts";
+import type { Row } from "./read-rows.ts";
+
+export interface Benchmark {
+  name: string;
+  title: string;
+  kind: TaskKind;
+  /** The figure that papers quote. */
+  metric: "pass@1" | "avg@16";
+  /** Where its files are found. */
+  origin: string;
+  /** Fields that differ from the general reading. */
+  read?: (row: Row) => Partial<Task>;
+}
+
+const aliasesOf = (row: Row) => ({ answers: textsOf([row["answer"], row["answer_aliases"]]) });
+
+/** All known benchmarks. */
+export const benchmarks: readonly Benchmark[] = [
+  { name: "gaia", title: "GAIA", kind: "gaia", metric: "pass@1", origin: "gaia-benchmark/GAIA", read: gaia },
+  {
+    name: "browsecomp",
+    title: "BrowseComp",
+    kind: "judge",
+    metric: "pass@1",
+    origin: "openai/simple-evals",
+    read: browseComp,
+  },
+  {
+    name: "hle",
+    title: "HLE",
+    kind: "judge",
+    metric: "pass@1",
+    origin: "cais/hle",
+    read: (row) => ({ family: pickText(row, "category"), ...image(row) }),
+  },
+  {
+    name: "webwalker",
+    title: "WebWalkerQA",
+    kind: "judge",
+    metric: "pass@1",
+    origin: "callanwu/WebWalkerQA",
+    read: webWalker,
+  },
+  { name: "nq", title: "Natural Questions", kind: "qa", metric: "pass@1", origin: "google-research-datasets/nq_open" },
+  { name: "triviaqa", title: "TriviaQA", kind: "qa", metric: "pass@1", origin: "mandarjoshi/trivia_qa" },
+  { name: "popqa", title: "PopQA", kind: "qa", metric: "pass@1", origin: "akariasai/PopQA", read: popQa },
+  { name: "hotpotqa", title: "HotpotQA", kind: "qa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", read: byType },
+  {
+    name: "2wiki",
+    title: "2WikiMultiHopQA",
+    kind: "qa",
+    metric: "pass@1",
+    origin: "xanhho/2WikiMultihopQA",
+    read: byType,
+  },
+  { name: "musique", title: "MuSiQue", kind: "qa", metric: "pass@1", origin: "dgslibisey/MuSiQue", read: aliasesOf },
+  { name: "bamboogle", title: "Bamboogle", kind: "qa", metric: "pass@1", origin: "chiayewken/bamboogle" },
+  {
+    name: "livecodebench-v4",
+    title: "LiveCodeBench v4",
+    kind: "code",
+    metric: "pass@1",
+    origin: "livecodebench/code_generation_lite",
+    read: code,
+  },
+  {
+    name: "livecodebench-v5",
+    title: "LiveCodeBench v5",
+    kind: "code",
+    metric: "pass@1",
+    origin: "livecodebench/code_generation_lite",
+    read: code,
+  },
+  {
+    name: "codecontests",
+    title: "CodeContests",
+    kind: "code",
+    metric: "pass@1",
+    origin: "deepmind/code_contests",
+    read: code,
+  },
+  { name: "aime24", title: "AIME 2024", kind: "math", metric: "avg@16", origin: "HuggingFaceH4/aime_2024" },
+  { name: "aime25", title: "AIME 2025", kind: "math", metric: "avg@16", origin: "math-ai/aime25" },
+  { name: "math500", title: "MATH-500", kind: "math", metric: "pass@1", origin: "HuggingFaceH4/MATH-500" },
+  { name: "amc23", title: "AMC 2023", kind: "math", metric: "avg@16", origin: "math-ai/amc23" },
+  {
+    name: "olympiadbench",
+    title: "OlympiadBench",
+    kind: "math",
+    metric: "pass@1",
+    origin: "Hothan/OlympiadBench",
+    read: olympiad,
+  },
+];
+
+/** The benchmark of that name; spelling of dashes and case is free. */
+export function findBenchmark(name: string): Benchmark | undefined {
+  const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
+  return benchmarks.find(
+    (benchmark) => plain(benchmark.name) === plain(name) || plain(benchmark.title) === plain(name),
+  );
+}
+
+/** A task from a row; `benchmark` is undefined for a user's own file. */
+export function taskFromRow(row: Row, index: number, benchmark: Benchmark | undefined, source: string): Task {
+  if (row["version"] === 1 && typeof row["kind"] === "string") return checked(row, source, index);
+  const truth = groundTruth(row);
+  const question =
+    promptQuestion(row) ??
+    pickText(row, "question", "Question", "problem", "Problem", "question_content", "description", "query");
+  if (question === undefined)
+    throw new CoaError(
+      "format",
+      `${source}, row ${index + 1}: no question in it (fields: ${Object.keys(row).join(", ")})`,
+    );
+  const extra = pickObject(row, "extra_info") ?? {};
+  const id =
+    pickText(row, "task_id", "id", "_id", "ID", "question_id", "unique_id", "name", "idx") ??
+    pickText(extra, "index") ??
+    String(index);
+  const name = benchmark?.name ?? source;
+  const level = pick(row, "Level", "level", "difficulty") ?? pick(extra, "difficulty", "level");
+  const task: Task = defineTask({
+    id: `${name}/${id}`,
+    question,
+    kind: benchmark?.kind ?? kindOf(row),
+    answers: textsOf(
+      truth ??
+        pick(row, "golden_answers", "answers", "Final answer", "answer", "Answer", "final_answer", "gold", "target"),
+    ),
+    family: pickText(row, "family", "subject", "category", "topic") ?? benchmark?.title ?? name,
+    source: name,
+  });
+  if (typeof level === "string" || typeof level === "number") task.level = level;
+  const fields = (benchmark?.read ?? (task.kind === "code" ? code : undefined))?.(row) ?? {};
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) Object.assign(task, { [key]: value });
+  return checked(task, source, index);
+}
+
+function checked(task: unknown, source: string, index: number): Task {
+  const parsed = taskSchema.safeParse(task);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new CoaError("format", `${source}, row ${index + 1}: ${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+/** A user's row without a kind: tests make it code, otherwise exact match. */
+function kindOf(row: Row): TaskKind {
+  const named = row["kind"];
+  if (typeof named === "string" && ["qa", "judge", "math", "gaia", "code"].includes(named)) return named as TaskKind;
+  return row["tests"] || row["public_tests"] || row["public_test_cases"] ? "code" : "qa";
+}
+
+function gaia(row: Row): Partial<Task> {
+  const file = pickText(row, "file_name");
+  const metadata = pickObject(row, "Annotator_Metadata", "Annotator Metadata");
+  return {
+    family: "GAIA",
+    ...(file ? { files: [file] } : {}),
+    ...(metadata ? { meta: { steps: metadata["Steps"], tools: metadata["Tools"] } } : {}),
+  };
+}
+
+/** BrowseComp is published encrypted with a key in each row, so that it can't be read by accident while training. */
+function browseComp(row: Row): Partial<Task> {
+  const family = pickText(row, "topic", "problem_topic");
+  const canary = pickText(row, "canary");
+  if (canary === undefined) return { family };
+  const open = (text: unknown) => {
+    const bytes = Buffer.from(String(text), "base64");
+    const key = createHash("sha256").update(canary).digest();
+    return Buffer.from(bytes.map((byte, i) => byte ^ key[i % key.length]!)).toString("utf8");
+  };
+  return { question: open(row["problem"]), answers: [open(row["answer"])], family };
+}
+
+function webWalker(row: Row): Partial<Task> {
+  const info = pickObject(row, "info") ?? {};
+  const level = pickText(info, "Level", "difficulty_level");
+  return {
+    family: pickText(info, "type"),
+    ...(level ? { level } : {}),
+    meta: { rootUrl: row["root_url"], domain: info["domain"], language: info["lang"] },
+  };
+}
+
+function popQa(row: Row): Partial<Task> {
+  const possible = row["possible_answers"];
+  const answers = textsOf(typeof possible === "string" ? readJson(possible) : possible);
+  return { ...(answers.length > 0 ? { answers } : {}), family: pickText(row, "prop") };
+}
+
+function byType(row: Row): Partial<Task> {
+  return { family: pickText(row, "type") };
+}
+
+function olympiad(row: Row): Partial<Task> {
+  const answers = textsOf(row["final_answer"]);
+  const context = pickText(row, "context");
+  return {
+    ...(answers.length > 0 ? { answers: [answers.join(", ")] } : {}),
+    ...(context ? { question: `${context}\n\n${pickText(row, "question")}` } : {}),
+    family: pickText(row, "subfield"),
+    ...image(row),
+  };
+}
+
+function code(row: Row): Partial<Task> {
+  const extra = pickObject(row, "extra_info") ?? {};
+  const tests = codeTestsOf(row) ?? (row["tests"] as Task["tests"]);
+  const starter = row["starter_code"];
+  const content = pickText(row, "question_content", "description");
+  return {
+    tests,
+    answers: [],
+    family: pickText(row, "platform") ?? pickText(extra, "platform"),
+    ...(content && typeof starter === "string" && starter !== ""
+      ? { question: `${content}\n\nStarter code:\n\`\`\`py\n${starter}\n\`\`\`` }
+      : {}),
+    meta: {
+      title: pick(row, "question_title", "name") ?? extra["question_title"],
+      date: pick(row, "contest_date") ?? extra["contest_date"],
+    },
+  };
+}
+
+function image(row: Row): Partial<Task> {
+  const picture = pick(row, "image", "image_1");
+  return picture === undefined ? {} : { meta: { hasImage: true } };
+}
