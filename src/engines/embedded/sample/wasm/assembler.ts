@@ -83,8 +83,6 @@ export const v128 = {
 export const i32x4 = {
   add: simdBinary(174),
   shiftLeft: (a: Code, bits: number): Code => code(a, i32.constant(bits), simd(171)),
-  truncate: simdUnary(248),
-  splat: simdUnary(17),
 };
 
 let relaxedSimd: boolean | undefined;
@@ -110,9 +108,9 @@ export const f32x4 = {
   sub: simdBinary(229),
   mul: simdBinary(230),
   div: simdBinary(231),
-  min: simdBinary(232),
-  max: simdBinary(233),
-  nearest: simdUnary(106),
+  /** The smaller (larger) of two lanes in one machine instruction; the first operand's not-a-number stays. */
+  min: simdBinary(234),
+  max: simdBinary(235),
   /** a * b + c. */
   multiplyAdd: (a: Code, b: Code, c: Code): Code =>
     hasRelaxedSimd() ? relaxedMadd(a, b, c) : f32x4.add(f32x4.mul(a, b), c),

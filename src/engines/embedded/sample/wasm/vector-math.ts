@@ -3,11 +3,15 @@ import { type Code, code, f32, f32x4, get, i32, i32x4, set, type ValueType } fro
 
 type NewLocal = (type: ValueType) => number;
 
+/** Adding 1.5 * 2^23 to a small float rounds it to an integer, which then stands in the low bits. */
+const roundingMagic = 12582912;
+
 /**
  * e^x in four lanes, relative error about 1e-7: x = n ln 2 + r, a polynomial for e^r, and n added to the exponent bits.
  * ln 2 is split in two so that the subtraction loses nothing. Below -87 the result is about 1e-38.
  */
 export function exponential(local: NewLocal): (x: Code) => Code {
+  const shifted = local("v128");
   const power = local("v128");
   const rest = local("v128");
   const sum = local("v128");
@@ -15,12 +19,13 @@ export function exponential(local: NewLocal): (x: Code) => Code {
   return (x) =>
     code(
       set(rest, f32x4.max(f32x4.min(x, f32x4.constant(88)), f32x4.constant(-87))),
-      set(power, f32x4.nearest(f32x4.mul(get(rest), f32x4.constant(Math.LOG2E)))),
+      set(shifted, f32x4.multiplyAdd(get(rest), f32x4.constant(Math.LOG2E), f32x4.constant(roundingMagic))),
+      set(power, f32x4.sub(get(shifted), f32x4.constant(roundingMagic))),
       set(rest, f32x4.multiplyAdd(get(power), f32x4.constant(-0.693359375), get(rest))),
       set(rest, f32x4.multiplyAdd(get(power), f32x4.constant(2.121944400546906e-4), get(rest))),
       set(sum, f32x4.constant(1 / 5040)),
       ...[1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1, 1].map(next),
-      i32x4.add(get(sum), i32x4.shiftLeft(i32x4.truncate(get(power)), 23)),
+      i32x4.add(get(sum), i32x4.shiftLeft(get(shifted), 23)),
     );
 }
 
