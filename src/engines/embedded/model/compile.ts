@@ -2,8 +2,9 @@
  * Compiles the decoder into the two graphs the trainer runs: `training` (forward, loss slope, backward) and `scoring`
  * (forward only). The number of rows and their length stay open.
  */
-import { linear } from "../autodiff/rules.ts";
+import { add, linear, scale } from "../autodiff/rules.ts";
 import { createTape, gradients, type Tape } from "../autodiff/tape.ts";
+import type { Adapter } from "../lora/adapter.ts";
 import { headGradients, type LossInputs, lossSlope, scoreTargets } from "../loss/loss-head.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { gatherRows } from "../onnx/operators.ts";
@@ -18,15 +19,8 @@ export interface CompileOptions {
   blocks: number;
   /** Names of the parameters whose gradients are wanted; all of the model's when absent. */
   trainable?: ReadonlySet<string>;
-  /** Low-rank additions: target tensor name to factor, and the shapes of their tensors. */
-  adapter?: AdapterShapes;
-}
-
-/** The tensors of a low-rank adapter: `scale * up down` is added to the target. */
-export interface AdapterShapes {
-  scale: number;
-  rank: number;
-  targets: ReadonlyMap<string, { down: string; up: string; inputs: number; outputs: number }>;
+  /** Low-rank additions to some weights; their tensors become inputs too. */
+  adapter?: Adapter;
 }
 
 /** A compiled graph and the names of its results. */
@@ -44,6 +38,9 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
   const tape = createTape(graph);
   const weights = new Map<string, Value>();
   for (const [name, shape] of parameterShapes(config)) weights.set(name, graph.input(name, "float32", shape));
+  for (const [name, { shape }] of options.adapter?.parameters ?? []) {
+    weights.set(name, graph.input(name, "float32", shape));
+  }
   const tokens = graph.input("tokens", "int64", ["tokens"]);
   const targets = graph.input("targets", "int64", ["tokens"]);
   const head = weights.get(config.tieEmbeddings ? embeddingName : headName)!;
@@ -52,7 +49,7 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
   const states = decoder(
     tape,
     config,
-    readWeights(tape, weights, options.adapter),
+    readWeights(weights, options.adapter),
     embedded,
     rowLayout(tape, config, options.blocks),
   );
@@ -72,7 +69,7 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     graph.output(`gradient:${name}`, value);
     gradientNames.push(name);
   };
-  inner.forEach(([name], index) => give(name, found[index]!));
+  for (const [index, [name]] of inner.entries()) give(name, found[index]!);
   if (tables.head) {
     give(config.tieEmbeddings ? embeddingName : headName, back.head!);
     graph.output("headRows", back.headRows!);
@@ -94,10 +91,14 @@ function lossInputs(graph: Graph): LossInputs {
   };
 }
 
-function readWeights(tape: Tape, weights: Map<string, Value>, adapter: AdapterShapes | undefined): DecoderWeights {
-  return { get: (name) => weights.get(name)!, ...(adapter ? { project: adapted(tape, weights, adapter) } : {}) };
-}
-
-function adapted(_tape: Tape, weights: Map<string, Value>, _adapter: AdapterShapes): DecoderWeights["project"] {
-  return (tape, x, name, bias) => linear(tape, x, weights.get(name)!, bias);
+function readWeights(weights: Map<string, Value>, adapter: Adapter | undefined): DecoderWeights {
+  const get = (name: string) => weights.get(name)!;
+  const project = (tape: Tape, x: Value, name: string, bias?: Value) => {
+    const plain = linear(tape, x, get(name), bias);
+    const pair = adapter?.pairs.get(name);
+    if (!adapter || !pair) return plain;
+    const addition = linear(tape, linear(tape, x, get(pair.down)), get(pair.up));
+    return add(tape, plain, scale(tape, addition, adapter.alpha / adapter.rank));
+  };
+  return { get, project };
 }

@@ -6,7 +6,6 @@
 import { type AttentionBlocks, attentionBlocks, causalAttention } from "../autodiff/causal-attention.ts";
 import {
   add,
-  linear,
   type RotaryTables,
   reshape,
   rmsNorm,
@@ -20,11 +19,10 @@ import type { Value } from "../onnx/graph.ts";
 import type { ModelConfig } from "./config.ts";
 import { finalNormName, layerNames } from "./parameters.ts";
 
-/** What the forward function reads: weights by Hugging Face name, and the low-rank additions to some of them. */
+/** What the forward function reads: weights by Hugging Face name, and how a projection is done (it may carry an adapter). */
 export interface DecoderWeights {
   get(name: string): Value;
-  /** Replaces `linear` for a weight that carries a low-rank adapter. */
-  project?(tape: Tape, x: Value, name: string, bias?: Value): Value;
+  project(tape: Tape, x: Value, name: string, bias?: Value): Value;
 }
 
 /** Rows of how many tokens, cut into how many attention blocks: graph inputs, so that one graph takes any length. */
@@ -58,9 +56,9 @@ export function decoder(
     const normed = rmsNorm(tape, x, weights.get(names.inputNorm), config.rmsEpsilon);
     x = add(tape, x, attention(tape, config, weights, normed, layer, layout));
     const inner = rmsNorm(tape, x, weights.get(names.postNorm), config.rmsEpsilon);
-    const gate = project(tape, weights, inner, names.gateWeight);
-    const up = project(tape, weights, inner, names.upWeight);
-    x = add(tape, x, project(tape, weights, swiGlu(tape, gate, up), names.downWeight));
+    const gate = weights.project(tape, inner, names.gateWeight);
+    const up = weights.project(tape, inner, names.upWeight);
+    x = add(tape, x, weights.project(tape, swiGlu(tape, gate, up), names.downWeight));
   }
   return rmsNorm(tape, x, weights.get(finalNormName), config.rmsEpsilon);
 }
@@ -75,7 +73,7 @@ function attention(
 ): Value {
   const names = layerNames(layer);
   const headsOf = (weight: string, bias: string, heads: number) => {
-    const flat = project(tape, weights, x, weight, config.qkvBias ? weights.get(bias) : undefined);
+    const flat = weights.project(tape, x, weight, config.qkvBias ? weights.get(bias) : undefined);
     const shape = ["rows", "length", heads, config.headSize];
     const split = reshape(tape, flat, { rule: layout.headRule, shape }, [-1, heads * config.headSize]);
     return transpose(tape, split, [0, 2, 1, 3]);
@@ -86,9 +84,5 @@ function attention(
   const mixed = transpose(tape, causalAttention(tape, query, key, value, layout.blocks), [0, 2, 1, 3]);
   const width = config.heads * config.headSize;
   const merged = reshape(tape, mixed, { rule: [-1, width], shape: [x.shape[0]!, width] }, layout.headRule);
-  return project(tape, weights, merged, names.outputWeight);
-}
-
-function project(tape: Tape, weights: DecoderWeights, x: Value, name: string, bias?: Value): Value {
-  return weights.project ? weights.project(tape, x, name, bias) : linear(tape, x, weights.get(name), bias);
+  return weights.project(tape, merged, names.outputWeight);
 }

@@ -19,6 +19,8 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
         executionMode: "sequential",
         graphOptimizationLevel: "all",
         logSeverityLevel: 3,
+        // Idle pool threads must not spin while the sampler computes; denormal numbers are slow and worth nothing here.
+        extra: { session: { force_spinning_stop: "1", set_denormal_as_zero: "1" } },
       });
       return {
         async run(feeds, into = {}) {

@@ -1,0 +1,181 @@
+/**
+ * The engine inside Node: opens a worker that trains and samples one model, and turns the `Engine` verbs into messages.
+ * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
+ */
+import { Worker } from "node:worker_threads";
+import type { Engine, Sample, SampleRequest } from "../../core/engine.ts";
+import { CoaError } from "../../core/errors.ts";
+import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
+import type { ModelConfig } from "./model/config.ts";
+import type { SamplerEvent } from "./sample/sampler.ts";
+
+export type { EmbeddedEngineOptions } from "./engine-messages.ts";
+
+interface Pending<T> {
+  resolve(value: T): void;
+  reject(error: unknown): void;
+}
+
+interface PendingSample extends Pending<Sample> {
+  request: SampleRequest;
+  tokens: number[];
+  logprobs: number[];
+  stopListening(): void;
+}
+
+/** An embedded engine also tells its model's config. */
+export interface EmbeddedEngine extends Engine {
+  readonly config: ModelConfig;
+}
+
+/** Opens a model folder, or makes a new model, ready to train and sample. */
+export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+  const worker = new Worker(new URL(`./engine-worker${import.meta.url.slice(-3)}`, import.meta.url), {
+    workerData: options,
+  });
+  const calls = new Map<number, Pending<unknown>>();
+  const samples = new Map<number, PendingSample>();
+  const { promise: ready, ...start } = Promise.withResolvers<{ config: ModelConfig; runtime: string }>();
+  let nextId = 1;
+  let ended: Error | undefined;
+
+  const post = (message: ToWorker) => worker.postMessage(message);
+  const fail = (error: Error) => {
+    ended ??= error;
+    start.reject(error);
+    for (const pending of [...calls.values(), ...samples.values()]) pending.reject(error);
+    calls.clear();
+    samples.clear();
+  };
+  const finish = (id: number): PendingSample | undefined => {
+    const pending = samples.get(id);
+    samples.delete(id);
+    pending?.stopListening();
+    if (samples.size === 0 && calls.size === 0) worker.unref();
+    return pending;
+  };
+
+  const onEvents = (events: SamplerEvent[]) => {
+    const askNext = new Set<number>();
+    for (const event of events) {
+      const pending = samples.get(event.id);
+      if (!pending) continue;
+      if (event.type === "token") {
+        pending.tokens.push(event.token);
+        pending.logprobs.push(event.logprob);
+        if (pending.request.allowedTokens) askNext.add(event.id);
+        guard(event.id, () => pending.request.onToken?.(event.token, event.logprob));
+      } else {
+        askNext.delete(event.id);
+        finish(event.id);
+        const { tokens, logprobs } = pending;
+        if (event.type === "failed") pending.reject(new CoaError("engine", event.message));
+        else pending.resolve({ tokens, logprobs, finish: event.finish, computedTokens: event.computedTokens });
+      }
+    }
+    for (const id of askNext) answerMask(id);
+  };
+  const answerMask = (id: number) => {
+    const pending = samples.get(id);
+    if (!pending) return;
+    guard(id, () => post({ type: "allow", id, tokens: pending.request.allowedTokens!(pending.tokens) }));
+  };
+  /** A callback that throws ends its own request only. */
+  const guard = (id: number, work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      post({ type: "cancel", id });
+      finish(id)?.reject(error);
+    }
+  };
+
+  worker.on("message", (message: FromWorker) => {
+    switch (message.type) {
+      case "ready":
+        start.resolve(message);
+        break;
+      case "events":
+        onEvents(message.events);
+        break;
+      case "refused":
+        finish(message.id)?.reject(toError(message.error));
+        break;
+      case "result":
+      case "error": {
+        if (message.type === "error" && message.id === 0) return fail(toError(message.error));
+        const pending = calls.get(message.id);
+        calls.delete(message.id);
+        if (samples.size === 0 && calls.size === 0) worker.unref();
+        if (message.type === "result") pending?.resolve(message.value);
+        else pending?.reject(toError(message.error));
+      }
+    }
+  });
+  worker.on("error", (error) => fail(new CoaError("engine", `the engine's thread failed: ${error}`, { cause: error })));
+  worker.on("exit", () => fail(new CoaError("engine", "the engine is closed")));
+
+  const call = <K extends keyof EngineCalls>(
+    name: K,
+    input: EngineCalls[K]["input"],
+  ): Promise<EngineCalls[K]["output"]> => {
+    if (ended) return Promise.reject(ended);
+    const { promise, resolve, reject } = Promise.withResolvers<EngineCalls[K]["output"]>();
+    const id = nextId++;
+    calls.set(id, { resolve: resolve as (value: unknown) => void, reject });
+    worker.ref();
+    post({ type: "call", id, name, input } as ToWorker);
+    return promise;
+  };
+
+  const { config, runtime } = await ready;
+  worker.unref();
+  return {
+    name: `embedded (${runtime})`,
+    config,
+    capabilities: {
+      losses: ["cross_entropy", "importance_sampling", "ppo", "cispo"],
+      reduction: "sum",
+      fullParameter: options.lora === undefined,
+      gradientClipping: true,
+      tokenMasks: true,
+      overlap: true,
+      maxContext: config.maxContext,
+      vocabularySize: config.vocabularySize,
+    },
+    sample(request) {
+      if (ended) return Promise.reject(ended);
+      if (request.signal?.aborted) return Promise.reject(request.signal.reason);
+      const { promise, resolve, reject } = Promise.withResolvers<Sample>();
+      const id = nextId++;
+      const { allowedTokens, onToken: _, signal, ...rest } = request;
+      const onAbort = () => {
+        post({ type: "cancel", id });
+        finish(id)?.reject(signal!.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      const stopListening = () => signal?.removeEventListener("abort", onAbort);
+      samples.set(id, { request, tokens: [], logprobs: [], resolve, reject, stopListening });
+      worker.ref();
+      post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) } });
+      if (allowedTokens) answerMask(id);
+      return promise;
+    },
+    endSession: (sessionKey) => post({ type: "endSession", sessionKey }),
+    forward: (examples, loss) => call("forward", { examples, loss }),
+    forwardBackward: (examples, loss) => call("forwardBackward", { examples, loss }),
+    optimStep: (step) => call("optimStep", step),
+    saveState: (folder) => call("saveState", folder),
+    loadState: (folder) => call("loadState", folder),
+    saveModel: (folder) => call("saveModel", folder),
+    async close() {
+      if (ended) return;
+      await call("close", undefined).catch(() => undefined);
+      await worker.terminate();
+    },
+  };
+}
+
+function toError({ message, boundary }: PlainError): CoaError {
+  return new CoaError(boundary ?? "engine", message);
+}

@@ -1,0 +1,65 @@
+/**
+ * What the engine's two threads say to each other. The caller's thread sends calls and sampling requests; the worker
+ * answers calls in order and reports sampling events as they happen. Callbacks and signals never cross: they stay with
+ * the caller, who turns them into `allow` and `cancel`.
+ */
+import type { ForwardResult, LossSpec, OptimizerStep } from "../../core/engine.ts";
+import type { Boundary } from "../../core/errors.ts";
+import type { Example } from "../../core/example.ts";
+import type { LoraOptions } from "./lora/adapter.ts";
+import type { ModelConfig } from "./model/config.ts";
+import type { InitialOptions } from "./model/parameters.ts";
+import type { OptimizerName } from "./optim/optimizer.ts";
+import type { Runtime } from "./runtime/runtime.ts";
+import type { SamplerEvent, SamplerRequest } from "./sample/sampler.ts";
+
+/** How an embedded engine is opened: an existing model folder, or the config and seed of a new model. */
+export type EmbeddedEngineOptions = ({ folder: string } | ({ config: ModelConfig; seed?: number } & InitialOptions)) & {
+  /** Threads of training and of sampling; all cores by default. */
+  threads?: number;
+  runtime?: Runtime["name"];
+  /** ONNX Runtime execution providers in order of preference; anything but "cpu" is untested. */
+  executionProviders?: readonly string[];
+  optimizer?: OptimizerName;
+  /** Trains a low-rank adapter and leaves the model's own weights alone. */
+  lora?: LoraOptions & { seed?: number };
+  /** Tokens computed at once in training. */
+  maxBatchTokens?: number;
+  /** Sequences sampled together; more wait. */
+  maxBatch?: number;
+  /** Memory for the caches of running and paused sequences. */
+  cacheBytes?: number;
+};
+
+/** Calls answered in order: arguments and result by name. */
+export interface EngineCalls {
+  forward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
+  forwardBackward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
+  optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
+  saveState: { input: string; output: undefined };
+  loadState: { input: string; output: undefined };
+  saveModel: { input: string; output: undefined };
+  close: { input: undefined; output: undefined };
+}
+
+export type ToWorker =
+  | {
+      [K in keyof EngineCalls]: { type: "call"; id: number; name: K; input: EngineCalls[K]["input"] };
+    }[keyof EngineCalls]
+  | { type: "sample"; request: SamplerRequest }
+  | { type: "allow"; id: number; tokens: readonly number[] | undefined }
+  | { type: "cancel"; id: number }
+  | { type: "endSession"; sessionKey: string };
+
+export type FromWorker =
+  | { type: "ready"; config: ModelConfig; runtime: Runtime["name"] }
+  | { type: "result"; id: number; value: unknown }
+  | { type: "error"; id: number; error: PlainError }
+  | { type: "events"; events: SamplerEvent[] }
+  | { type: "refused"; id: number; error: PlainError };
+
+/** An error that can cross threads. */
+export interface PlainError {
+  message: string;
+  boundary?: Boundary;
+}

@@ -1,0 +1,159 @@
+/**
+ * The thread that computes. It owns weights, gradients, optimizer and sampler. Calls are answered in order; between them,
+ * and between the groups of one call, the sampler advances by a step whenever it has something to do, so rollouts go on
+ * while gradients are computed.
+ */
+
+import { availableParallelism } from "node:os";
+import { parentPort, workerData } from "node:worker_threads";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
+import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
+import { createAdapter, mergeAdapter } from "./lora/adapter.ts";
+import { initialParameters, type ParameterSet } from "./model/parameters.ts";
+import { openRuntime } from "./runtime/open-runtime.ts";
+import { createSampler } from "./sample/create-sampler.ts";
+import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
+import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
+import { createTrainer } from "./train/create-trainer.ts";
+
+const port = parentPort!;
+const post = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
+const plain = (error: unknown): PlainError => ({
+  message: messageOf(error),
+  ...(error instanceof CoaError ? { boundary: error.boundary } : {}),
+});
+
+async function main(options: EmbeddedEngineOptions): Promise<void> {
+  const threads = options.threads ?? availableParallelism();
+  const runtime = await openRuntime({ threads, name: options.runtime, executionProviders: options.executionProviders });
+  const { config, parameters } =
+    "folder" in options
+      ? await loadModelFolder(options.folder)
+      : { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
+  const companions = "folder" in options ? options.folder : undefined;
+  const adapter = options.lora ? createAdapter(config, options.lora, options.lora.seed ?? 0) : undefined;
+  const trainer = createTrainer({
+    config,
+    parameters,
+    runtime,
+    adapter,
+    optimizer: options.optimizer,
+    maxBatchTokens: options.maxBatchTokens,
+  });
+  const state = { config, parameters, adapter, optimizer: trainer.optimizer, sampleSeed: 1 };
+
+  // With an adapter, what is sampled from and saved as a model is the sum of base and adapter.
+  const effective: ParameterSet = adapter ? new Map() : parameters;
+  let stale = adapter !== undefined;
+  const refresh = () => {
+    if (stale && adapter) mergeAdapter(parameters, adapter, effective);
+    stale = false;
+  };
+  let sampler: Sampler | undefined;
+  const openSampler = () => {
+    refresh();
+    return (sampler ??= createSampler(config, effective, {
+      threads,
+      maxBatch: options.maxBatch,
+      cacheBytes: options.cacheBytes,
+    }));
+  };
+  const weightsChanged = () => {
+    stale = true;
+    if (!sampler) return;
+    refresh();
+    sampler.weightsChanged();
+  };
+
+  let pumping = false;
+  const pump = () => {
+    if (!sampler || sampler.idle) {
+      pumping = false;
+      return;
+    }
+    pumping = true;
+    const events = sampler.step();
+    if (events.length > 0) post({ type: "events", events });
+    setImmediate(pump);
+  };
+  const wake = () => {
+    if (!pumping) pump();
+  };
+
+  const calls: { [K in keyof EngineCalls]: (input: EngineCalls[K]["input"]) => Promise<EngineCalls[K]["output"]> } = {
+    forward: ({ examples, loss }) => trainer.forward(examples, loss),
+    forwardBackward: ({ examples, loss }) => trainer.forwardBackward(examples, loss),
+    async optimStep(step) {
+      const result = await trainer.optimStep(step);
+      weightsChanged();
+      return result;
+    },
+    async saveState(folder) {
+      await saveStateFolder(folder, state, companions);
+      return undefined;
+    },
+    async loadState(folder) {
+      state.sampleSeed = (await loadStateFolder(folder, state)).sampleSeed;
+      trainer.clearGradients();
+      weightsChanged();
+      return undefined;
+    },
+    async saveModel(folder) {
+      refresh();
+      await saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions });
+      return undefined;
+    },
+    async close() {
+      sampler?.close();
+      sampler = undefined;
+      await trainer.close();
+      return undefined;
+    },
+  };
+
+  let last: Promise<unknown> = Promise.resolve();
+  const call = async (message: ToWorker & { type: "call" }) => {
+    try {
+      const value = await (calls[message.name] as (input: unknown) => Promise<unknown>)(message.input);
+      post({ type: "result", id: message.id, value });
+    } catch (error) {
+      post({ type: "error", id: message.id, error: plain(error) });
+    }
+    if (message.name === "close") port.close();
+  };
+  const submit = (request: SamplerRequest) => {
+    try {
+      openSampler().submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
+      wake();
+    } catch (error) {
+      post({ type: "refused", id: request.id, error: plain(error) });
+    }
+  };
+  port.on("message", (message: ToWorker) => {
+    switch (message.type) {
+      case "call":
+        last = last.then(() => call(message));
+        break;
+      case "sample":
+        submit(message.request);
+        break;
+      case "allow":
+        sampler?.allow(message.id, message.tokens);
+        wake();
+        break;
+      case "cancel":
+        sampler?.cancel(message.id);
+        break;
+      case "endSession":
+        sampler?.endSession(message.sessionKey);
+        break;
+    }
+  });
+  post({ type: "ready", config, runtime: runtime.name });
+}
+
+main(workerData as EmbeddedEngineOptions).catch((error: unknown) => {
+  post({ type: "error", id: 0, error: plain(error) });
+  port.close();
+});

@@ -1,0 +1,83 @@
+/**
+ * Low-rank adapters: instead of a weight W, two thin matrices are trained and `scale * up down` is added to it. The base
+ * stays as it was, so gradients and optimizer memory are a small fraction of the model. Tensors carry their PEFT names.
+ */
+import { CoaError } from "../../../core/errors.ts";
+import type { ModelConfig } from "../model/config.ts";
+import { type ParameterSet, parameterShapes } from "../model/parameters.ts";
+import { seededRandom } from "../model/random.ts";
+
+/** What a low-rank adapter is asked for with. */
+export interface LoraOptions {
+  rank: number;
+  /** The addition is scaled by alpha / rank; default 2 * rank. */
+  alpha?: number;
+  /** Which projections; all seven of a layer by default. */
+  targets?: readonly string[];
+}
+
+/** An adapter: its tensors, and which weight each pair belongs to. */
+export interface Adapter {
+  rank: number;
+  alpha: number;
+  targetModules: readonly string[];
+  parameters: ParameterSet;
+  /** By Hugging Face name of the weight. */
+  pairs: ReadonlyMap<string, { down: string; up: string }>;
+}
+
+export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+
+/** A fresh adapter: `down` random, `up` zero, so that the model starts unchanged. */
+export function createAdapter(config: ModelConfig, options: LoraOptions, seed: number): Adapter {
+  const targetModules = options.targets ?? loraTargets;
+  const unknown = targetModules.find((name) => !loraTargets.includes(name));
+  if (unknown)
+    throw new CoaError("usage", `no projection is called ${unknown}; adapters go on ${loraTargets.join(", ")}`);
+  if (!Number.isInteger(options.rank) || options.rank < 1) {
+    throw new CoaError("usage", `adapter rank is ${options.rank}; it must be a whole number above 0`);
+  }
+  const random = seededRandom(seed);
+  const parameters: ParameterSet = new Map();
+  const pairs = new Map<string, { down: string; up: string }>();
+  for (const [name, shape] of parameterShapes(config)) {
+    if (!targetModules.some((module) => name.endsWith(`.${module}.weight`))) continue;
+    const [outputs, inputs] = shape as [number, number];
+    const prefix = `base_model.model.${name.replace(/\.weight$/, "")}`;
+    const pair = { down: `${prefix}.lora_A.weight`, up: `${prefix}.lora_B.weight` };
+    const deviation = 1 / Math.sqrt(inputs);
+    const down = Float32Array.from({ length: options.rank * inputs }, () => deviation * random.normal());
+    parameters.set(pair.down, { shape: [options.rank, inputs], data: down });
+    parameters.set(pair.up, { shape: [outputs, options.rank], data: new Float32Array(outputs * options.rank) });
+    pairs.set(name, pair);
+  }
+  return { rank: options.rank, alpha: options.alpha ?? 2 * options.rank, targetModules, parameters, pairs };
+}
+
+/** The base with the adapter added: tensors without an adapter are the base's own, the others are written into `into`. */
+export function mergeAdapter(base: ParameterSet, adapter: Adapter, into: ParameterSet): void {
+  const scale = adapter.alpha / adapter.rank;
+  for (const [name, parameter] of base) {
+    const pair = adapter.pairs.get(name);
+    if (!pair) {
+      into.set(name, parameter);
+      continue;
+    }
+    let merged = into.get(name);
+    if (!merged || merged === parameter)
+      into.set(name, (merged = { shape: parameter.shape, data: parameter.data.slice() }));
+    const down = adapter.parameters.get(pair.down)!.data;
+    const up = adapter.parameters.get(pair.up)!.data;
+    const [outputs, inputs] = parameter.shape as [number, number];
+    for (let row = 0; row < outputs; row++) {
+      const start = row * inputs;
+      merged.data.set(parameter.data.subarray(start, start + inputs), start);
+      for (let rank = 0; rank < adapter.rank; rank++) {
+        const factor = scale * up[row * adapter.rank + rank]!;
+        if (factor === 0) continue;
+        const offset = rank * inputs;
+        for (let column = 0; column < inputs; column++) merged.data[start + column]! += factor * down[offset + column]!;
+      }
+    }
+  }
+}

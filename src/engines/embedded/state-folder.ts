@@ -1,0 +1,111 @@
+/**
+ * A training state on disk: the model folder (or the adapter's), plus the optimizer's tensors and a small `state.json`.
+ * It is written beside its place and renamed, so a killed process leaves the previous state whole. Being a model folder,
+ * a state can be loaded, served and converted like any other model.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod";
+import { CoaError } from "../../core/errors.ts";
+import { loadModelFolder, readJson, saveModelFolder } from "./files/model-folder.ts";
+import { currentFolder } from "./files/replace-folder.ts";
+import { readSafetensors, writeSafetensors } from "./files/safetensors.ts";
+import type { Adapter } from "./lora/adapter.ts";
+import type { ModelConfig } from "./model/config.ts";
+import type { ParameterSet } from "./model/parameters.ts";
+import type { Optimizer } from "./optim/optimizer.ts";
+
+const stateFile = "state.json";
+const optimizerFile = "optimizer.safetensors";
+const adapterFile = "adapter.safetensors";
+const schema = z.object({
+  version: z.literal(1),
+  optimizer: z.enum(["adamw", "muon"]),
+  steps: z.number().int().nonnegative(),
+  sampleSeed: z.number().int().nonnegative(),
+  adapter: z.object({ rank: z.number(), alpha: z.number(), targetModules: z.array(z.string()) }).optional(),
+});
+
+/** What training goes on from. */
+export interface EngineState {
+  config: ModelConfig;
+  parameters: ParameterSet;
+  adapter?: Adapter;
+  optimizer: Optimizer;
+  /** The next seed of a sampling request that names none. */
+  sampleSeed: number;
+}
+
+/** Writes a state, all or nothing; `companionsFrom` is a model folder whose tokenizer files come along. */
+export async function saveStateFolder(folder: string, state: EngineState, companionsFrom?: string): Promise<void> {
+  const { config, parameters, adapter, optimizer } = state;
+  await saveModelFolder(
+    folder,
+    { config, parameters },
+    {
+      companionsFrom,
+      async writeMore(temporary) {
+        const { steps, tensors } = optimizer.state();
+        await writeSafetensors(join(temporary, optimizerFile), tensors);
+        if (adapter) await writeSafetensors(join(temporary, adapterFile), adapter.parameters);
+        const json: z.infer<typeof schema> = {
+          version: 1,
+          optimizer: optimizer.name,
+          steps,
+          sampleSeed: state.sampleSeed,
+          ...(adapter
+            ? { adapter: { rank: adapter.rank, alpha: adapter.alpha, targetModules: [...adapter.targetModules] } }
+            : {}),
+        };
+        await writeFile(join(temporary, stateFile), `${JSON.stringify(json, null, 2)}\n`);
+      },
+    },
+  );
+}
+
+/** Reads a state into live tensors: every file is read and checked first, so a bad one changes nothing. */
+export async function loadStateFolder(folder: string, state: EngineState): Promise<{ sampleSeed: number }> {
+  const source = await currentFolder(folder);
+  const statePath = join(source, stateFile);
+  const parsed = schema.safeParse(await readJson(statePath, "a saved training state has one; is this one?"));
+  if (!parsed.success)
+    throw new CoaError("format", `${statePath} is not a training state: ${z.prettifyError(parsed.error)}`);
+  if (parsed.data.optimizer !== state.optimizer.name) {
+    throw new CoaError(
+      "usage",
+      `${source} was trained with ${parsed.data.optimizer}; open the engine with that optimizer to go on`,
+    );
+  }
+  const model = await loadModelFolder(source);
+  const optimizerPath = join(source, optimizerFile);
+  const { tensors } = await readSafetensors(optimizerPath);
+  const sets: [ParameterSet, ParameterSet, string][] = [[state.parameters, model.parameters, source]];
+  if (state.adapter || parsed.data.adapter) {
+    if (
+      !state.adapter ||
+      parsed.data.adapter?.rank !== state.adapter.rank ||
+      parsed.data.adapter.alpha !== state.adapter.alpha
+    ) {
+      throw new CoaError(
+        "usage",
+        `${source} has adapter ${JSON.stringify(parsed.data.adapter ?? null)}; open the engine with the same`,
+      );
+    }
+    const adapterPath = join(source, adapterFile);
+    sets.push([state.adapter.parameters, (await readSafetensors(adapterPath)).tensors, adapterPath]);
+  }
+  for (const [live, saved, path] of sets) checkSame(live, saved, path);
+  state.optimizer.restore({ steps: parsed.data.steps, tensors }, optimizerPath);
+  for (const [live, saved] of sets) for (const [name, { data }] of live) data.set(saved.get(name)!.data);
+  return { sampleSeed: parsed.data.sampleSeed };
+}
+
+function checkSame(live: ParameterSet, saved: ParameterSet, path: string): void {
+  for (const [name, { shape }] of live) {
+    const other = saved.get(name);
+    if (!other) throw new CoaError("format", `${path}: tensor ${name} is missing`);
+    if (other.shape.join() !== shape.join()) {
+      throw new CoaError("format", `${path}: tensor ${name} has shape [${other.shape}], this engine's has [${shape}]`);
+    }
+  }
+}

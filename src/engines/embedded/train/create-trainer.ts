@@ -1,0 +1,227 @@
+/**
+ * The training half of the engine without any thread around it: examples in, log-probabilities and gradients out,
+ * optimizer steps applied to the weights in place. Two graphs per number of attention blocks are compiled when first
+ * needed and kept.
+ */
+import type { ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
+import { CoaError } from "../../../core/errors.ts";
+import type { Example } from "../../../core/example.ts";
+import { attentionFeeds } from "../autodiff/causal-attention.ts";
+import type { Adapter } from "../lora/adapter.ts";
+import { lossNumbers, tokenFactors } from "../loss/policy-loss.ts";
+import { type CompiledGraph, compile } from "../model/compile.ts";
+import type { ModelConfig } from "../model/config.ts";
+import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
+import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
+import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import { checkExamples } from "./check-examples.ts";
+import { type BatchPlan, planBatches } from "./plan-batches.ts";
+import { summarize } from "./summarize.ts";
+
+/** What a trainer works on. */
+export interface TrainerOptions {
+  config: ModelConfig;
+  parameters: ParameterSet;
+  runtime: Runtime;
+  optimizer?: OptimizerName;
+  /** Trains this adapter and leaves the parameters alone. */
+  adapter?: Adapter;
+  /** Tokens computed at once; more are done one group after another. */
+  maxBatchTokens?: number;
+}
+
+/** Gradients and optimizer steps for one model. */
+export interface Trainer {
+  forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
+  forwardBackward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
+  optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
+  /** Gradients summed since the last optimizer step, by parameter name. */
+  gradients(): ReadonlyMap<string, Float32Array>;
+  /** Forgets the gradients summed so far. */
+  clearGradients(): void;
+  readonly optimizer: Optimizer;
+  /** What `optimStep` changes: the model's parameters, or the adapter's. */
+  readonly trainable: ParameterSet;
+  close(): Promise<void>;
+}
+
+interface LoadedGraph extends CompiledGraph {
+  session: Session;
+}
+
+/** Rows shorter than this are attended whole; longer ones in blocks (see causal-attention.ts). */
+const blockCount = (length: number) => (length < 128 ? 1 : length < 768 ? 4 : 8);
+
+/** Creates a trainer. */
+export function createTrainer(options: TrainerOptions): Trainer {
+  const { config, parameters, runtime, adapter } = options;
+  const trainable = adapter?.parameters ?? parameters;
+  const trainableNames = new Set(trainable.keys());
+  const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
+  // The largest matrix has a row per token and a column per vocabulary entry: keep it near 100 MB.
+  const maxTokens =
+    options.maxBatchTokens ?? Math.max(256, Math.min(4096, Math.floor(24_000_000 / config.vocabularySize)));
+  const graphs = new Map<string, Promise<LoadedGraph>>();
+  const gradients = new Map<string, Float32Array>();
+  const scratch = new Map<string, Float32Array>();
+  let accumulated = false;
+  const feedsOfWeights: Record<string, HostTensor> = Object.fromEntries([
+    ...parameters,
+    ...(adapter?.parameters ?? []),
+  ]);
+
+  const graphFor = (kind: "training" | "scoring", blocks: number): Promise<LoadedGraph> => {
+    const key = `${kind} ${blocks}`;
+    let loaded = graphs.get(key);
+    if (!loaded) {
+      const compiled = compile(config, { kind, blocks, trainable: trainableNames, adapter });
+      loaded = runtime.load(compiled.graph.encode()).then((session) => ({ ...compiled, session }));
+      graphs.set(key, loaded);
+    }
+    return loaded;
+  };
+
+  const run = async (
+    kind: "training" | "scoring",
+    examples: readonly Example[],
+    loss: LossSpec,
+  ): Promise<ForwardResult> => {
+    checkExamples(config, examples);
+    const numbers = lossNumbers(loss);
+    const factors = examples.map((example) => tokenFactors(example, loss));
+    const logprobs: Float32Array[] = examples.map((example) => new Float32Array(example.targets.length));
+    const plans = planBatches(
+      examples.map((example) => example.input.length),
+      { maxTokens },
+    );
+    for (const plan of plans) {
+      const blocks = blockCount(plan.length);
+      const loaded = await graphFor(kind, blocks);
+      const batch = padBatch(examples, factors, plan);
+      const feeds: Record<string, HostTensor> = {
+        ...feedsOfWeights,
+        ...attentionFeeds(plan.length, blocks, config.heads / config.kvHeads),
+        tokens: batch.tokens,
+        targets: batch.targets,
+        headRule: {
+          data: BigInt64Array.of(BigInt(plan.members.length), BigInt(plan.length), -1n, BigInt(config.headSize)),
+          shape: [4],
+        },
+      };
+      if (kind === "training") {
+        Object.assign(feeds, { factor: batch.factor, old: batch.old });
+        for (const [name, value] of Object.entries(numbers)) feeds[name] = { data: Float32Array.of(value), shape: [] };
+      }
+      const results = await loaded.session.run(feeds, kind === "training" ? places(loaded) : {});
+      plan.members.forEach((member, row) => {
+        const start = row * plan.length;
+        logprobs[member]!.set(results["logprobs"]!.subarray(start, start + logprobs[member]!.length));
+      });
+      if (kind === "training") collect(loaded, results, batch);
+    }
+    return summarize(examples, loss, { numbers, factors, logprobs });
+  };
+
+  /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
+  const places = (loaded: LoadedGraph): Record<string, HostTensor> => {
+    const store = accumulated ? scratch : gradients;
+    return Object.fromEntries(
+      loaded.gradientNames.map((name) => {
+        const { shape, data } = trainable.get(name)!;
+        let place = store.get(name);
+        if (!place) store.set(name, (place = new Float32Array(data.length)));
+        return [`gradient:${name}`, { data: place, shape }];
+      }),
+    );
+  };
+
+  const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: PaddedBatch): void => {
+    if (accumulated) {
+      for (const name of loaded.gradientNames) addInto(gradients.get(name)!, scratch.get(name)!);
+    }
+    accumulated = true;
+    const { embedding, head } = loaded.tableRows;
+    const width = config.hiddenSize;
+    if (head) {
+      const table = gradients.get(config.tieEmbeddings ? embeddingName : headName)!;
+      addRows(table, results["headRows"]!, batch.targets.data, width);
+    }
+    if (embedding) {
+      let table = gradients.get(embeddingName);
+      if (!table) gradients.set(embeddingName, (table = new Float32Array(config.vocabularySize * width)));
+      addRows(table, results["embeddingRows"]!, batch.tokens.data, width);
+    }
+  };
+
+  const clearGradients = () => {
+    for (const gradient of gradients.values()) gradient.fill(0);
+    accumulated = false;
+  };
+
+  return {
+    optimizer,
+    trainable,
+    gradients: () => (accumulated ? gradients : new Map()),
+    clearGradients,
+    forward: (examples, loss) => run("scoring", examples, loss),
+    forwardBackward: (examples, loss) => run("training", examples, loss),
+    async optimStep(step) {
+      if (!accumulated) throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
+      if (!(step.learningRate >= 0)) throw new CoaError("usage", `learning rate is ${step.learningRate}`);
+      try {
+        return { gradientNorm: await optimizer.step(trainable, gradients, step) };
+      } finally {
+        clearGradients();
+      }
+    },
+    async close() {
+      for (const loaded of graphs.values()) await (await loaded).session.release();
+      graphs.clear();
+    },
+  };
+}
+
+interface PaddedBatch {
+  tokens: { data: BigInt64Array; shape: number[] };
+  targets: { data: BigInt64Array; shape: number[] };
+  factor: HostTensor;
+  old: HostTensor;
+}
+
+/** Lays a group out row by row; padding is token 0 with factor 0. */
+function padBatch(examples: readonly Example[], factors: readonly Float32Array[], plan: BatchPlan): PaddedBatch {
+  const size = plan.members.length * plan.length;
+  const tokens = new BigInt64Array(size);
+  const targets = new BigInt64Array(size);
+  const factor = new Float32Array(size);
+  const old = new Float32Array(size);
+  plan.members.forEach((member, row) => {
+    const { input, targets: wanted, oldLogprobs } = examples[member]!;
+    const start = row * plan.length;
+    for (let index = 0; index < input.length; index++) {
+      tokens[start + index] = BigInt(input[index]!);
+      targets[start + index] = BigInt(wanted[index]!);
+    }
+    factor.set(factors[member]!, start);
+    if (oldLogprobs) old.set(oldLogprobs, start);
+  });
+  return {
+    tokens: { data: tokens, shape: [size] },
+    targets: { data: targets, shape: [size] },
+    factor: { data: factor, shape: [size, 1] },
+    old: { data: old, shape: [size, 1] },
+  };
+}
+
+function addInto(target: Float32Array, values: Float32Array): void {
+  for (let index = 0; index < target.length; index++) target[index]! += values[index]!;
+}
+
+/** Adds row i of `rows` to row `indices[i]` of the table, in order: the same sum every time, whatever the threads do. */
+function addRows(table: Float32Array, rows: Float32Array, indices: BigInt64Array, width: number): void {
+  for (let row = 0; row < indices.length; row++) {
+    const target = Number(indices[row]!) * width;
+    const source = row * width;
+    for (let index = 0; index < width; index++) table[target + index]! += rows[source + index]!;
+  }
+}
