@@ -1,0 +1,42 @@
+/**
+ * What the scripted team does in world after world: for each task its run, and the chain that distillation makes of it.
+ * World `n` is a function of the seed and `n`, so any part of the stream can be made again. Tools work in memory: the same
+ * index and page extraction as the real ones, without sockets.
+ */
+import type { Task } from "../../core/task.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { createWorld, type World } from "../../lab/create-world.ts";
+import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
+import { type Family, worldTasks } from "../../lab/world-tasks.ts";
+import { runTeam } from "../../team/run-team.ts";
+import { memoryLabTools } from "./memory-lab-tools.ts";
+
+export interface LabRunOptions {
+  seed: number;
+  tasksPerWorld: number;
+  pages: number;
+  families?: readonly Family[];
+  /** Share of runs in which the team errs. */
+  imperfect?: number;
+  signal?: AbortSignal;
+}
+
+/** The training world with this number. World seeds of different run seeds do not meet for thousands of worlds. */
+export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, number: number): World {
+  return createWorld({ seed: (options.seed * 3001 + number) % 20_000, pages: options.pages, split: "train" });
+}
+
+/** All tasks of one world with the team's runs. */
+export async function* labRuns(options: LabRunOptions, number: number): AsyncGenerator<{ task: Task; run: TeamRun }> {
+  const world = trainingWorld(options, number);
+  const tools = memoryLabTools(world);
+  const roles = scriptedSpecialists({ imperfect: options.imperfect ?? 0, seed: options.seed });
+  for (const task of worldTasks(world, {
+    count: options.tasksPerWorld,
+    families: options.families,
+    seed: options.seed,
+  })) {
+    options.signal?.throwIfAborted();
+    yield { task, run: await runTeam(task, { roles, tools, signal: options.signal }) };
+  }
+}
