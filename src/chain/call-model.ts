@@ -4,6 +4,7 @@ import type { ContinueRequest } from "../core/model.ts";
 import { type ChainRun, countCall, record } from "./chain-run.ts";
 import { chooseObservations, shorten } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
+import { constraint } from "./grammar/constraint.ts";
 import { type CallPlan, callCost, planCall } from "./limits.ts";
 import type { ModelTurn, TurnFinish } from "./model-turn.ts";
 import { observationSegment } from "./observation.ts";
@@ -124,5 +125,8 @@ function requestFor(run: ChainRun, turn: ModelTurn, plan: CallPlan & { maxTokens
     stop: setup.stop,
     maxTokens: plan.maxTokens,
     sessionKey: run.id,
+    ...(setup.enforcement === "grammar"
+      ? constraint(setup.options.model, setup.options.profile, run.state, turn, plan.kind === "final")
+      : {}),
   };
 }

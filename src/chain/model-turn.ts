@@ -33,6 +33,8 @@ export interface ModelTurn {
   /** Everything kept so far in this turn. */
   text(): string;
   tokens(): readonly number[];
+  /** Segments that have ended, and the tag that is open. */
+  progress(): { segments: readonly Segment[]; open: string | undefined };
   /** Reads one call's events into the turn. */
   read(
     events: AsyncIterable<ContinueEvent>,
@@ -137,6 +139,7 @@ export function modelTurn(
   return {
     text: () => written,
     tokens: () => sampled.map((entry) => entry.token),
+    progress: () => ({ segments, open: reader.openTag }),
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
       const heard: Required<HeardCall> = { text: "", tokens: [], logprobs: [], starts: [] };

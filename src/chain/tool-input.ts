@@ -44,7 +44,11 @@ function* guesses(spec: TagSpec, schema: JsonSchema, body: string): Generator<un
   const json = readJson(body);
   const looksLikeJson = json !== undefined && typeof json === "object" && json !== null;
   if (spec.body.kind === "code") yield [codeInput(schema, body)];
-  if (looksLikeJson) yield Array.isArray(json) && !json.every(isPlain) ? json : [adapt(schema, json)];
+  if (looksLikeJson) {
+    const inputs = Array.isArray(json) && !json.every(isPlain) ? json : [adapt(schema, json)];
+    yield inputs;
+    yield inputs.map(withoutNulls); // "nothing" is often written as null where the field may only be left out
+  }
   if (spec.body.kind === "urls" || wantsUrls(schema)) {
     const urls = readUrls(body);
     const list = propertyOf(schema, "array");
@@ -64,6 +68,11 @@ function* guesses(spec: TagSpec, schema: JsonSchema, body: string): Generator<un
 }
 
 const isPlain = (value: unknown) => typeof value !== "object" || value === null;
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+}
 
 /** A list of plain values is meant for the tool's list, where it has one. */
 function adapt(schema: JsonSchema, json: unknown): unknown {
