@@ -18,8 +18,8 @@ export interface Entity {
 }
 
 export interface World {
-  seed: number;
-  split: Split;
+  /** What it was made from: the same options make it again. */
+  options: Required<WorldOptions>;
   entities: readonly Entity[];
   byPage: ReadonlyMap<number, Entity>;
   /** Names that several things bear. */
@@ -35,18 +35,20 @@ export interface WorldOptions {
   split?: Split;
   /** Share of names of cities, companies and rivers that several of them bear; 0.25 by default. */
   homonyms?: number;
+  /** Another world from the same names: other pages and facts. 0 by default. */
+  variant?: number;
 }
 
 const shares: Readonly<Record<Kind, number>> = { person: 0.4, city: 0.24, company: 0.2, river: 0.16 };
 
 /** Makes a world; the same options give the same world, byte for byte. */
 export function createWorld(options: WorldOptions): World {
-  const { seed, pages = 600, split = "train", homonyms = 0.25 } = options;
+  const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0 } = options;
   if (!Number.isInteger(pages) || pages < 20 || pages > 90_000) {
     throw new UsageError(`a world has 20 to 90000 pages, not ${pages}`);
   }
-  const random = seededRandom("world", seed, split, pages, homonyms);
-  const words = ownWords(seed, split);
+  const random = seededRandom("world", seed, split, pages, homonyms, variant);
+  const words = ownWords(seed, split, variant);
   const counts = { person: 0, city: 0, company: 0, river: 0 };
   for (const kind of ["city", "company", "river"] as const)
     counts[kind] = Math.max(4, Math.round(pages * shares[kind]));
@@ -59,8 +61,7 @@ export function createWorld(options: WorldOptions): World {
   addFacts(random, split, entities);
   const byName = Map.groupBy(entities, (entity) => entity.name);
   return {
-    seed,
-    split,
+    options: { seed, pages, split, homonyms, variant },
     entities,
     byPage: new Map(entities.map((entity) => [entity.page, entity])),
     homonyms: new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name)),

@@ -26,8 +26,11 @@ const blocks = [
 /** Seeds are whole numbers below this: so many blocks there are. */
 export const seedCount = Math.floor(syllables.length ** 4 / 2 / 1_000);
 
-/** The words that one seed and split own, without end until their longest block is used up. */
-export function* ownWords(seed: number, split: Split): Generator<string> {
+/** Seeds below this have names of three syllables: the ones to train and test small models with. */
+export const shortNameSeeds = Math.floor(syllables.length ** 3 / 2 / 800);
+
+/** The words that one seed and split own, without end until their longest block is used up; the variant orders them. */
+export function* ownWords(seed: number, split: Split, variant = 0): Generator<string> {
   if (!Number.isInteger(seed) || seed < 0 || seed >= seedCount) {
     throw new UsageError(`a world's seed is a whole number from 0 to ${seedCount - 1}, not ${seed}`);
   }
@@ -35,7 +38,7 @@ export function* ownWords(seed: number, split: Split): Generator<string> {
     const space = syllables.length ** length;
     const start = (seed * 2 + (split === "test" ? 1 : 0)) * words;
     if (start + words > space) continue;
-    const order = seededRandom("words", seed, split, length).shuffle([...Array(words).keys()]);
+    const order = seededRandom("words", seed, split, variant, length).shuffle([...Array(words).keys()]);
     for (const offset of order) yield capitalised(spell(start + offset, length));
   }
   throw new UsageError("the world is too large: its seed has no names left; ask for fewer pages");

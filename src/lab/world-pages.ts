@@ -17,7 +17,8 @@ export function pageUrl(page: number): string {
 
 /** What a page says, as sentences: a tagline, what the thing is, then its facts in random order and phrasing. */
 export function pageSentences(world: World, entity: Entity): string[] {
-  const random = seededRandom("page", world.seed, world.split, entity.page);
+  const { seed, split, variant } = world.options;
+  const random = seededRandom("page", seed, split, variant, entity.page);
   const sentences = entity.facts.map((fact) =>
     random.pick(relationNamed(fact.relation)!.phrasings).replace("{}", fact.value),
   );
@@ -69,7 +70,7 @@ export function indexHtml(world: World): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>A small world</title></head>
-<body><main><h1>A small world</h1><p>Seed ${world.seed}, ${world.split}: everything here is made up.</p><ul>
+<body><main><h1>A small world</h1><p>Seed ${world.options.seed}, ${world.options.split}: everything here is made up.</p><ul>
 ${entries.join("\n")}
 </ul></main></body>
 </html>

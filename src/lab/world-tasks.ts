@@ -32,7 +32,8 @@ export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
     throw new UsageError(`no task family "${unknown ?? ""}"; the families are ${families.join(", ")}`);
   }
   const seed = options.seed ?? 0;
-  const random = seededRandom("tasks", world.seed, world.split, world.entities.length, seed);
+  const { options: origin } = world;
+  const random = seededRandom("tasks", JSON.stringify(origin), seed);
   const tasks: Task[] = [];
   const seen = new Set<string>();
   for (let tries = 0; tasks.length < options.count; tries++) {
@@ -47,11 +48,12 @@ export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
     seen.add(made.question);
     tasks.push(
       defineTask({
-        id: `lab-${world.split}-${world.seed}-${seed}-${tasks.length}-${family}`,
+        id: `lab-${origin.split}-${origin.seed}.${origin.variant}-${seed}-${tasks.length}-${family}`,
         question: random.pick(askings).replace("{}", made.question),
         answers: [made.answer],
         family,
         source: "lab",
+        meta: { world: origin },
       }),
     );
   }
@@ -86,9 +88,10 @@ function lookUp(world: World, random: SeededRandom, hops: number): Made | null {
   let at = start;
   for (let hop = 1; hop <= hops; hop++) {
     const usable = at.facts.filter((fact) => hop === hops || fact.to);
-    // The founding year is asked for more often: it is the one fact that a wrong page of the right title has too.
+    // The founding year is the one fact that a wrong page of the right title has too: asked for often where that can be.
     const year = usable.find((one) => one.relation === "founding year");
-    const fact = random.pick(year ? [...usable, year, year] : usable);
+    const more = year ? Array(world.homonyms.has(at.name) ? 6 : 1).fill(year) : [];
+    const fact: (typeof usable)[number] = random.pick([...usable, ...more]);
     // Cities and companies both have a founding year, so the question says which it means.
     const which = hop === 1 && fact.relation === "founding year" ? `the ${at.kind} ` : "";
     phrase = `the ${fact.relation} of ${which}${phrase}`;
@@ -105,7 +108,7 @@ type Operator = "+" | "-" | "*";
 const operatorWords: Readonly<Record<Operator, string>> = { "+": "plus", "-": "minus", "*": "times" };
 
 function arithmetic(world: World, random: SeededRandom): Made | null {
-  const number = (min: number, max: number) => splitNumber(random, world.split, min, max);
+  const number = (min: number, max: number) => splitNumber(random, world.options.split, min, max);
   const a = number(10, 999);
   const b = number(10, 999);
   const c = number(10, 99);

@@ -6,6 +6,7 @@
 import type { Task } from "../../core/task.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { createWorld, type World } from "../../lab/create-world.ts";
+import { shortNameSeeds } from "../../lab/names.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../lab/world-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
@@ -21,9 +22,14 @@ export interface LabRunOptions {
   signal?: AbortSignal;
 }
 
-/** The training world with this number. World seeds of different run seeds do not meet for thousands of worlds. */
+/**
+ * The training world with this number. Only seeds with short names are used, as in tests; once they have all been used,
+ * the same names make other worlds. Worlds of different run seeds differ.
+ */
 export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, number: number): World {
-  return createWorld({ seed: (options.seed * 3001 + number) % 20_000, pages: options.pages, split: "train" });
+  const lap = Math.floor(number / shortNameSeeds);
+  const seed = (options.seed * 97 + number) % shortNameSeeds;
+  return createWorld({ seed, pages: options.pages, split: "train", variant: options.seed * 10_000 + lap });
 }
 
 /** All tasks of one world with the team's runs. */

@@ -7,7 +7,7 @@ import { arithmeticTool } from "../../lab/arithmetic-tool.ts";
 import { compactTools } from "../../lab/compact-tools.ts";
 import type { World } from "../../lab/create-world.ts";
 import { memoryFetch } from "../../lab/world-fetch.ts";
-import { worldDocuments } from "../../lab/world-pages.ts";
+import { worldDocuments, worldIndexOptions } from "../../lab/world-pages.ts";
 import { crawlPage } from "../../tools/crawl/crawl-page.ts";
 import { buildIndex } from "../../tools/local-index/build-index.ts";
 import { indexProvider } from "../../tools/search/index-provider.ts";
@@ -18,8 +18,8 @@ export function memoryLabTools(world: World): Tool[] {
   return compactTools([labSearch(world), crawlPage({ fetchPage: memoryFetch(world) }), arithmeticTool()]);
 }
 
-/** The search tool over a world's pages: titles count more, three results. */
+/** The search tool over a world's pages: titles count most, three results. */
 export function labSearch(world: World): Tool {
-  const index = buildIndex(worldDocuments(world), { titleBoost: 3 });
+  const index = buildIndex(worldDocuments(world), worldIndexOptions);
   return webSearch({ provider: indexProvider(index), count: 3 });
 }
