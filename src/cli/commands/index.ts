@@ -27,4 +27,7 @@ export const commands: Record<string, { summary: string; load: Load }> = {
     summary: "Write files for LLaMA-Factory, verl, TRL, OpenAI",
     load: () => import("./dataset-export.ts"),
   },
+  "lab new": { summary: "Write a made-up world of linked pages to a folder", load: () => import("./lab-new.ts") },
+  "lab tasks": { summary: "Write tasks about a lab world", load: () => import("./lab-tasks.ts") },
+  "lab serve": { summary: "Serve a lab world on this machine", load: () => import("./lab-serve.ts") },
 };
