@@ -1,50 +1,57 @@
 /**
  * The readable part of an HTML page as Markdown, by the cheapest means that does it well: a small page is converted
- * whole; a page that says where its content is (`<main>`, one `<article>`) is believed; any other goes through
- * Readability; and where Readability finds nothing, or far too little, the page without its furniture is the answer.
+ * whole; a page that says where its content is (`<main>`, one `<article>`) is believed; a page with hardly any links is all
+ * content; any other goes through Readability; and where Readability finds nothing, or loses too much, the page without its
+ * furniture is the answer.
  */
-import { htmlToMarkdown, type MarkdownOptions, type MarkdownPage } from "./html-to-markdown.ts";
+import { inExtractionThread, type ReadArticle } from "./extraction-thread.ts";
+import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
 
 export interface ArticleOptions extends MarkdownOptions {
   /** Pages up to this many characters of HTML are converted whole. */
   smallPage?: number;
   /** Pages beyond this many characters are too slow to build a tree of. */
   largestTree?: number;
+  /** How long the search for the article may take before the whole page is given. */
+  deadlineMs?: number;
+}
+
+export interface Article {
+  title: string;
+  markdown: string;
 }
 
 /** Content shorter than this says more about the markup than about the page. */
 const leastCharacters = 250;
 
+/** A page with no more link text than this share is content through and through. */
+const fewLinks = 0.1;
+
 /** Extracts the readable part of a page. */
-export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<MarkdownPage> {
+export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<Article> {
   const { smallPage = 6_000, largestTree = 3_000_000 } = options;
-  const whole = () => htmlToMarkdown(html, options);
-  if (html.length <= smallPage) return whole();
+  if (html.length <= smallPage) return htmlToMarkdown(html, options);
   const declared = declaredContent(html);
   if (declared !== undefined) {
     const { markdown } = htmlToMarkdown(declared, options);
     if (markdown.length >= leastCharacters) return { title: titleOf(html), markdown };
   }
-  if (html.length > largestTree) return whole();
-  const article = await readability(html, options);
-  const page = whole();
-  if (!article || article.markdown.length < leastCharacters || article.markdown.length < page.markdown.length / 4) {
-    return page;
-  }
+  const page = htmlToMarkdown(html, options);
+  const linkShare = page.linkCharacters / Math.max(1, page.linkCharacters + page.plainCharacters);
+  if (html.length > largestTree || linkShare <= fewLinks) return page;
+  const article = await readArticle(html, options);
+  // Menus and link lists are made of links; an article that lost half of the other text lost content.
+  if (!article || article.characters < leastCharacters || article.characters < page.plainCharacters / 2) return page;
   return { title: article.title || page.title, markdown: article.markdown };
 }
 
-async function readability(html: string, options: MarkdownOptions): Promise<MarkdownPage | undefined> {
-  const [{ parseHTML }, { Readability }] = await Promise.all([import("linkedom"), import("@mozilla/readability")]);
+/** Finds the article with Readability, in a thread of its own; undefined where it can't, or not in time. */
+async function readArticle(html: string, options: ArticleOptions): Promise<ReadArticle | undefined> {
+  const { url, links, deadlineMs } = options;
+  const job = { kind: "article" as const, html: withoutCode(html), options: { url, links } };
   try {
-    const { document } = parseHTML(withoutCode(html));
-    const article = new Readability(document as never, { charThreshold: leastCharacters, keepClasses: false }).parse();
-    if (!article?.content) return undefined;
-    // Readability has removed the furniture; what is left stays, forms included.
-    const { markdown } = htmlToMarkdown(article.content, { ...options, everything: true });
-    return { title: article.title?.trim() ?? "", markdown };
+    return (await inExtractionThread(job, deadlineMs)) as ReadArticle | undefined;
   } catch {
-    // Some markup makes the tree or the scoring fail; the caller has another way.
     return undefined;
   }
 }
@@ -53,18 +60,31 @@ async function readability(html: string, options: MarkdownOptions): Promise<Mark
 export function declaredContent(html: string): string | undefined {
   const clean = withoutCode(html);
   for (const name of ["main", "article"]) {
-    const opens = [...clean.matchAll(new RegExp(`<${name}(?=[\\s>])[^>]*>`, "gi"))];
+    const opens = [...clean.matchAll(new RegExp(`<${name}(?=[\\s>])`, "gi"))];
     if (opens.length !== 1) continue;
-    const start = opens[0]!.index + opens[0]![0].length;
+    const start = clean.indexOf(">", opens[0]!.index) + 1;
+    if (start === 0) continue;
     const end = clean.toLowerCase().lastIndexOf(`</${name}>`);
     return clean.slice(start, end > start ? end : undefined);
   }
   return undefined;
 }
 
-/** A page without scripts, styles and comments, in which tags could hide. */
-function withoutCode(html: string): string {
-  return html.replace(/<!--[\s\S]*?-->|<(script|style|svg|noscript|template)\b[\s\S]*?<\/\1\s*>/gi, " ");
+/** A page without scripts, styles and comments, in which tags could hide. What is never closed reaches to the end. */
+export function withoutCode(html: string): string {
+  const opening = /<!--|<(script|style|svg|noscript|template)(?=[\s/>])/gi;
+  const kept: string[] = [];
+  let from = 0;
+  for (let match = opening.exec(html); match; match = opening.exec(html)) {
+    kept.push(html.slice(from, match.index));
+    const closing = match[1] ? new RegExp(`</${match[1]}(?=[\\s/>])`, "gi") : /--(?=>)/g;
+    closing.lastIndex = opening.lastIndex;
+    const end = closing.exec(html) ? html.indexOf(">", closing.lastIndex) : -1;
+    if (end < 0) return kept.join(" ");
+    from = opening.lastIndex = end + 1;
+  }
+  kept.push(html.slice(from));
+  return kept.join(" ");
 }
 
 function titleOf(html: string): string {

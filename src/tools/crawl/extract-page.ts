@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
 import { type ArticleOptions, extractArticle } from "./extract-article.ts";
+import { inExtractionThread, type ReadPdf } from "./extraction-thread.ts";
 import type { FetchedPage } from "./fetch-page.ts";
 
 export interface ExtractedPage {
@@ -58,14 +59,9 @@ function kindOf(page: FetchedPage): Kind {
 async function extractPdf(page: FetchedPage): Promise<ExtractedPage> {
   if (page.truncated)
     throw new CoaError("tool", `${page.url} is a PDF of more than ${page.body.length} bytes: too large`);
-  const { extractText, getDocumentProxy, getMeta } = await import("unpdf");
   try {
-    const document = await getDocumentProxy(new Uint8Array(page.body));
-    const { text } = await extractText(document, { mergePages: false });
-    const { info } = await getMeta(document);
-    const title = typeof info["Title"] === "string" ? info["Title"] : "";
-    const pages = text.map((content, index) => `## Page ${index + 1}\n\n${content.trim()}`);
-    return { title, text: pages.join("\n\n") };
+    const { title, pages } = (await inExtractionThread({ kind: "pdf", bytes: new Uint8Array(page.body) })) as ReadPdf;
+    return { title, text: pages.map((content, index) => `## Page ${index + 1}\n\n${content.trim()}`).join("\n\n") };
   } catch (error) {
     throw new CoaError("tool", `${page.url}: the PDF can't be read: ${messageOf(error)}`, { cause: error });
   }

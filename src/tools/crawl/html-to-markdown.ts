@@ -18,6 +18,9 @@ export interface MarkdownOptions {
 export interface MarkdownPage {
   title: string;
   markdown: string;
+  /** Characters of text inside links and outside them: how much of it is a way to elsewhere. */
+  linkCharacters: number;
+  plainCharacters: number;
 }
 
 const blocks = new Set(
@@ -55,6 +58,8 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
   const anchors: (string | undefined)[] = [];
   let pre = 0;
   let cell = 0;
+  let linkCharacters = 0;
+  let plainCharacters = 0;
 
   scanHtml(html, {
     open(name, attributes) {
@@ -127,10 +132,14 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
     text(raw) {
       const text = decodeEntities(raw);
       if (inTitle) title += text;
-      else if (hiddenDepth === 0) out.text(text, pre > 0);
+      else if (hiddenDepth === 0) {
+        if (anchors.length > 0) linkCharacters += text.trim().length;
+        else plainCharacters += text.trim().length;
+        out.text(text, pre > 0);
+      }
     },
   });
-  return { title: title.replace(/\s+/g, " ").trim(), markdown: out.finish() };
+  return { title: title.replace(/\s+/g, " ").trim(), markdown: out.finish(), linkCharacters, plainCharacters };
 }
 
 function isFurniture(name: string, attributes: string): boolean {

@@ -22,18 +22,23 @@ export interface MarkdownWriter {
 
 /** An empty Markdown text to write to. */
 export function markdownWriter(): MarkdownWriter {
-  let result = "";
+  const done: string[] = []; // finished blocks with the breaks before them
+  let block = ""; // the block being written: only it is ever looked back at, so the work stays in proportion
   let breaks = 0; // newlines owed before the next text
   let space = false; // a space is owed
   let leading = false; // a lead stands and waits for its text
   let quoteDepth = 0;
-  const marks: { mark: string; at: number }[] = [];
+  const marks: { mark: string; blockNumber: number; at: number }[] = [];
+  const isEmpty = () => block === "" && done.length === 0;
 
   function settle(): void {
     if (breaks > 0) {
-      if (result !== "") result += "\n".repeat(breaks);
-      if (quoteDepth > 0) result += "> ".repeat(quoteDepth);
-    } else if (space && result !== "" && !leading) result += " ";
+      if (!isEmpty()) {
+        done.push(block);
+        block = "\n".repeat(breaks);
+      }
+      if (quoteDepth > 0) block += "> ".repeat(quoteDepth);
+    } else if (space && !leading && !isEmpty()) block += " ";
     breaks = 0;
     space = false;
   }
@@ -42,7 +47,7 @@ export function markdownWriter(): MarkdownWriter {
     text(text, verbatim) {
       if (verbatim) {
         if (breaks > 0) settle();
-        result += text;
+        block += text;
         return;
       }
       const folded = text.replace(/[\s\u00a0]+/g, " ");
@@ -50,31 +55,31 @@ export function markdownWriter(): MarkdownWriter {
       const trimmed = folded.trim();
       if (trimmed === "") return;
       settle();
-      result += trimmed;
+      block += trimmed;
       leading = false;
       space = folded.endsWith(" ");
     },
     lead(text) {
       if (text.startsWith(" ")) space = false;
       settle();
-      result += text;
+      block += text;
       leading = true;
     },
     openMark(mark) {
       settle();
-      marks.push({ mark, at: result.length });
-      result += mark;
+      marks.push({ mark, blockNumber: done.length, at: block.length });
+      block += mark;
       leading = true;
     },
     closeMark(mark, closing = mark) {
       const index = marks.findLastIndex((open) => open.mark === mark);
       if (index < 0) return;
-      const { at } = marks[index]!;
+      const { at, blockNumber } = marks[index]!;
       marks.length = index;
-      if (result.length <= at + mark.length) {
-        result = result.slice(0, at);
-        leading = /^[ >]*(?:#+|-|\d+\.) $/.test(result.slice(result.lastIndexOf("\n") + 1));
-      } else result += closing;
+      if (blockNumber === done.length && block.length <= at + mark.length) {
+        block = block.slice(0, at);
+        leading = /^\n*[ >]*(?:#+|-|\d+\.) $/.test(block);
+      } else block += closing;
     },
     line() {
       if (!leading) breaks = Math.max(breaks, 1);
@@ -84,29 +89,28 @@ export function markdownWriter(): MarkdownWriter {
       else space = false;
     },
     quote(change) {
-      quoteDepth = Math.max(0, quoteDepth + change);
+      quoteDepth = Math.min(20, Math.max(0, quoteDepth + change));
     },
     rule() {
       leading = false;
       breaks = 2;
       settle();
-      result += "---";
+      block += "---";
       breaks = 2;
     },
     startFence() {
       leading = false;
       settle();
-      result += "```\n";
+      block += "```\n";
     },
     endFence() {
-      result = `${result.trimEnd()}\n\`\`\``;
+      block = `${block.trimEnd()}\n\`\`\``;
       breaks = 2;
     },
     finish() {
-      return result
-        .replace(/[ \t]+$/gm, "")
-        .replace(/\n{3,}/g, "\n\n")
-        .trim();
+      const lines = [...done, block].join("").split("\n");
+      const text = lines.map((line) => line.trimEnd()).join("\n");
+      return text.replace(/\n{3,}/g, "\n\n").trim();
     },
   };
 }
