@@ -14,7 +14,7 @@ import { embeddingName, finalNormName, layerNames, type Parameter, type Paramete
 import type { Random } from "./random.ts";
 
 /** Strengths of the circuit, found by trying: sharp enough to copy at once, soft enough to keep learning. */
-const strength = { distance: 6, code: 0.3, match: 1.8, copy: 0.5, finalNorm: 0.4, others: 0.3 };
+const strength = { distance: 7, code: 0.3, match: 1.9, copy: 1.5, finalNorm: 0.4, others: 0.15 };
 
 /** Overwrites the first two heads of the first two layers, the embedding and the final norm. */
 export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet, random: Random): void {

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { attentionBlocks, attentionFeeds, causalAttention } from "./causal-attention.ts";
+import { type RuleCheck, worstGradientError } from "./finite-differences.ts";
+import { add, linear, reshape, rmsNorm, rotary, rotaryTables, scale, swiGlu, transpose } from "./rules.ts";
+
+const tolerance = 2e-3;
+
+async function agrees(check: RuleCheck): Promise<void> {
+  for (const [name, error] of Object.entries(await worstGradientError(check))) {
+    assert.ok(error < tolerance, `gradient of ${name} is off by ${error}`);
+  }
+}
+
+describe("each vector-Jacobian rule agrees with finite differences", () => {
+  it("linear, with bias", () =>
+    agrees({
+      inputs: { x: { shape: [3, 4] }, weight: { shape: [5, 4] }, bias: { shape: [5] } },
+      build: (tape, { x, weight, bias }) => linear(tape, x!, weight!, bias),
+      resultShape: [3, 5],
+    }));
+
+  it("linear, without bias", () =>
+    agrees({
+      inputs: { x: { shape: [2, 3] }, weight: { shape: [4, 3] } },
+      build: (tape, { x, weight }) => linear(tape, x!, weight!),
+      resultShape: [2, 4],
+    }));
+
+  it("add, with the same value on both sides", () =>
+    agrees({
+      inputs: { a: { shape: [2, 3] }, b: { shape: [2, 3] } },
+      build: (tape, { a, b }) => add(tape, add(tape, a!, b!), a!),
+      resultShape: [2, 3],
+    }));
+
+  it("scale", () =>
+    agrees({ inputs: { a: { shape: [5] } }, build: (tape, { a }) => scale(tape, a!, -2.5), resultShape: [5] }));
+
+  it("rmsNorm", () =>
+    agrees({
+      inputs: { x: { shape: [3, 8] }, weight: { shape: [8] } },
+      build: (tape, { x, weight }) => rmsNorm(tape, x!, weight!, 1e-5),
+      resultShape: [3, 8],
+    }));
+
+  it("swiGlu", () =>
+    agrees({
+      inputs: { gate: { shape: [3, 5] }, up: { shape: [3, 5] } },
+      build: (tape, { gate, up }) => swiGlu(tape, gate!, up!),
+      resultShape: [3, 5],
+    }));
+
+  it("reshape and transpose", () =>
+    agrees({
+      inputs: { a: { shape: [4, 6] } },
+      build(tape, { a }) {
+        const split = reshape(tape, a!, { rule: [2, 2, 2, 3], shape: [2, 2, 2, 3] }, [4, 6]);
+        return scale(tape, transpose(tape, split, [0, 2, 1, 3]), 3);
+      },
+      resultShape: [2, 2, 2, 3],
+    }));
+
+  it("rotary", () =>
+    agrees({
+      inputs: { x: { shape: [2, 2, 3, 4] } },
+      build: (tape, { x }) => rotary(tape, x!, rotaryTables(tape, { length: 8, headSize: 4, theta: 100 })),
+      resultShape: [2, 2, 3, 4],
+    }));
+
+  for (const [blocks, kvHeads, length] of [
+    [1, 2, 5],
+    [1, 1, 5],
+    [2, 1, 20],
+    [3, 2, 36],
+  ] as const) {
+    it(`causalAttention: ${blocks} blocks, 2 heads over ${kvHeads} key heads, ${length} positions`, () =>
+      agrees({
+        inputs: {
+          q: { shape: [1, 2, length, 2], dimensions: ["rows", 2, "length", 2] },
+          k: { shape: [1, kvHeads, length, 2], dimensions: ["rows", kvHeads, "length", 2] },
+          v: { shape: [1, kvHeads, length, 2], dimensions: ["rows", kvHeads, "length", 2] },
+        },
+        feeds: attentionFeeds(length, blocks, 2 / kvHeads),
+        build: (tape, { q, k, v }) => causalAttention(tape, q!, k!, v!, attentionBlocks(tape.graph, blocks)),
+        resultShape: [1, 2, length, 2],
+      }));
+  }
+});
