@@ -7,6 +7,7 @@ import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamStep } from "../core/team-run.ts";
 import { delegationTools, memberWithRole } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
+import { compactHistory } from "./compact-history.ts";
 import { type Delegated, delegate, readDelegation, startAgent } from "./delegate.ts";
 import { memoryInstructions } from "./instructions.ts";
 import { judge } from "./judge.ts";
@@ -96,7 +97,9 @@ function managerTools(session: WorkSession): ReturnType<typeof delegationTools> 
 }
 
 function askManager(desk: Desk, tools: ReturnType<typeof delegationTools>) {
-  const { session, agent, conversation } = desk;
+  const { session, agent, conversation, plan, notes } = desk;
+  const known = { question: session.task.question, plan, notes, work: session.work };
+  compactHistory(conversation, known, session.limits.historyCharacters);
   const messages = [requests.system(agent.instructions!), ...conversation];
   return askMember(session, { agent, role: "manager", messages, tools });
 }

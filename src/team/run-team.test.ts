@@ -284,6 +284,29 @@ describe("runTeam", () => {
     assert.match(late.error!, /wallMs/);
   });
 
+  it("keeps its history within bounds on a long run, and never parts a call from its result", async () => {
+    const page = "x".repeat(3_000);
+    const seen: ChatRequest[] = [];
+    let count = 0;
+    const manager: RoleFunction = (request) => {
+      seen.push(request);
+      if (count++ === 0) return "1. search and search";
+      return count > 12 ? "812" : delegateTo("search_agent", `step ${count}`);
+    };
+    const roles = { search: () => page };
+    const run = await play(manager, { roles, limits: { historyCharacters: 10_000 } });
+    assert.equal(run.answer, "812");
+    for (const { messages } of seen) {
+      assert.ok(messages.reduce((sum, message) => sum + message.content.length, 0) < 20_000);
+      assert.match(messages[1]!.content, /^Question: How high is Mount Zed\?/);
+      messages.forEach((message, index) => {
+        const before = messages.slice(0, index).flatMap((one) => one.toolCalls?.map((call) => call.id) ?? []);
+        if (message.role === "tool") assert.ok(before.includes(message.toolCallId!));
+      });
+    }
+    assert.match(seen.at(-1)!.messages[1]!.content, /What was done so far:/);
+  });
+
   it("charges what prices say", async () => {
     const manager = inOrder("1. x", "812");
     Object.defineProperty(manager, "name", { value: "m" });

@@ -98,6 +98,7 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
       replans: 4,
       maxTokens: 4_096,
       outputCharacters: 20_000,
+      historyCharacters: 200_000,
       ...options.limits,
     },
     priceOf: (model) => options.prices?.[model.name],

@@ -31,7 +31,15 @@ export interface WorkSession {
   meter: Meter;
   countTokens: CountTokens;
   work: MemoryEntry[];
-  limits: { managerSteps: number; agentSteps: number; replans: number; maxTokens: number; outputCharacters: number };
+  limits: {
+    managerSteps: number;
+    agentSteps: number;
+    replans: number;
+    maxTokens: number;
+    outputCharacters: number;
+    /** Of the manager's history; beyond it older messages give way to a summary. */
+    historyCharacters: number;
+  };
   priceOf(model: ChatModel): Price | undefined;
   temperature?: number;
   seed?: number;

@@ -13,8 +13,12 @@ export interface MemoryEntry {
   failed: boolean;
 }
 
-/** The work so far as text, newest last; long outputs lose their middle. */
-export function describeWork(entries: readonly MemoryEntry[], outputCharacters = 4_000): string {
+/** The work so far as text, newest last; long outputs and reports lose their middle. */
+export function describeWork(
+  entries: readonly MemoryEntry[],
+  outputCharacters = 4_000,
+  reportCharacters = 4_000,
+): string {
   if (entries.length === 0) return "Nothing has been done yet.";
   return entries
     .map((entry, index) =>
@@ -22,7 +26,7 @@ export function describeWork(entries: readonly MemoryEntry[], outputCharacters =
         `## Step ${index + 1}: ${entry.member}`,
         `Task: ${entry.task}`,
         ...entry.calls.map((call) => `### ${call.tool} ${call.input}\n${clip(call.output, outputCharacters)}`),
-        `Report: ${entry.report}`,
+        `Report: ${clip(entry.report, reportCharacters)}`,
       ].join("\n"),
     )
     .join("\n\n");

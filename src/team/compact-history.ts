@@ -1,0 +1,43 @@
+/**
+ * A long run outgrows any context. When the manager's history passes its limit, what lies behind the newest exchange is
+ * replaced by a summary: the question, the plan, and every step with its report (or the notes, where somebody keeps them).
+ * Calls and their results are never torn apart.
+ */
+import type { Message } from "../core/message.ts";
+import { user } from "./requests.ts";
+import { describeWork, type MemoryEntry } from "./working-memory.ts";
+
+/** Characters of a history, calls included. */
+export function historyCharacters(messages: readonly Message[]): number {
+  let characters = 0;
+  for (const message of messages) {
+    characters += message.content.length;
+    for (const call of message.toolCalls ?? []) characters += call.arguments.length;
+  }
+  return characters;
+}
+
+/** Shortens a history in place once it is over the limit; true when it did. */
+export function compactHistory(
+  messages: Message[],
+  known: { question: string; plan: string; notes: string; work: readonly MemoryEntry[] },
+  maxCharacters: number,
+): boolean {
+  if (historyCharacters(messages) <= maxCharacters) return false;
+  const tail = tailStart(messages);
+  if (tail <= 1) return false;
+  // Half of the limit for all steps together, so that there is room to go on.
+  const each = Math.max(100, Math.floor(maxCharacters / 4 / Math.max(1, known.work.length)));
+  const steps = known.notes || describeWork(known.work, each, each);
+  const summary = `Question: ${known.question}\n\nThe plan:\n${known.plan}\n\nWhat was done so far:\n${steps}`;
+  messages.splice(0, tail, user(summary));
+  return true;
+}
+
+/** Where the newest exchange starts: at the newest reply whose results follow it, or at the newest message. */
+function tailStart(messages: readonly Message[]): number {
+  let at = messages.length - 1;
+  while (at > 0 && messages[at]!.role === "tool") at--;
+  // A reply with calls must keep its results; a lone reply or request stands for itself.
+  return at;
+}
