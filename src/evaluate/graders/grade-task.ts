@@ -17,7 +17,7 @@ export interface GradeTaskOptions {
   signal?: AbortSignal;
 }
 
-/** Grades an answer by the rules of its task. Never throws for what the answer says; a broken grader is a null verdict. */
+/** Grades an answer by the rules of its task. Throws only where the grader itself is broken, never for what an answer says. */
 export async function gradeTask(task: Task, answer: string | null, options: GradeTaskOptions = {}): Promise<Grade> {
   const { judge, sandbox, signal } = options;
   signal?.throwIfAborted();

@@ -1,0 +1,18 @@
+/** A chain as a system under evaluation: one model with its tools and profile. */
+import type { ChainOptions } from "../chain/chain-options.ts";
+import { runChain } from "../chain/run-chain.ts";
+import { defineSystem, type System } from "./system.ts";
+
+export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "journal" | "signal"> {
+  name?: string;
+}
+
+/** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
+export function chainSystem({ name, ...chain }: ChainSystemOptions): System {
+  return defineSystem({
+    name: name ?? chain.model.name,
+    topology: "single",
+    run: (task, { sample, seed, signal }) =>
+      runChain(task, { ...chain, id: `${task.id}#${sample}`, sampling: { ...chain.sampling, seed }, signal }),
+  });
+}

@@ -1,0 +1,28 @@
+/** One line of an evaluation: what one system did with one sample of one task, and how it was graded. */
+import { z } from "zod";
+import { endingSchema } from "../core/trajectory.ts";
+import { usageSchema } from "../core/usage.ts";
+
+export const evaluationRecordSchema = z.object({
+  version: z.literal(1),
+  system: z.string(),
+  taskId: z.string(),
+  sample: z.number(),
+  seed: z.number(),
+  family: z.string().optional(),
+  level: z.union([z.string(), z.number()]).optional(),
+  answer: z.string().nullable(),
+  grade: z.object({ correct: z.boolean().nullable(), score: z.number(), reason: z.string() }),
+  ending: endingSchema,
+  usage: usageSchema,
+  toolCalls: z.record(z.string(), z.number()),
+  tokensByRole: z.record(z.string(), z.number()),
+  /** Id of the trajectory or team run in `runs.jsonl`. */
+  run: z.object({ kind: z.enum(["trajectory", "team-run"]), id: z.string() }).optional(),
+});
+export type EvaluationRecord = z.infer<typeof evaluationRecordSchema>;
+
+/** The key that a record is resumed by. */
+export function recordKey(record: { taskId: string; sample: number }): string {
+  return `${record.taskId}\u0000${record.sample}`;
+}

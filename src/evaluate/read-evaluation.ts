@@ -1,0 +1,45 @@
+/** Reads an evaluation back from its folder, finished or not. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../core/errors.ts";
+import { type Task, taskSchema } from "../core/task.ts";
+import { readAllJsonl, readJsonl } from "../store/read-jsonl.ts";
+import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
+import { type Summary, summarise } from "./metrics/summarise.ts";
+import { majoritySuccess } from "./metrics/vote.ts";
+
+/** Everything a comparison needs of one evaluation. */
+export interface StoredEvaluation {
+  folder: string;
+  summary: Summary;
+  tasks: Task[];
+  records: EvaluationRecord[];
+}
+
+/** Reads a folder; figures are computed from the records, so an unfinished evaluation shows what it has. */
+export async function readEvaluation(folder: string): Promise<StoredEvaluation> {
+  const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
+    throw new UsageError(`no evaluation in ${folder}: it has no evaluation.json. Run one with: coa eval run`);
+  });
+  const { system, topology, samples } = JSON.parse(text) as { system: string; topology?: string; samples: number };
+  const tasks = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
+  const latest = new Map<string, EvaluationRecord>();
+  for (const record of await readAllJsonl(join(folder, "journal.jsonl"), evaluationRecordSchema))
+    latest.set(recordKey(record), record);
+  const records = tasks.flatMap((task) =>
+    Array.from({ length: samples }, (_, sample) => latest.get(recordKey({ taskId: task.id, sample }))).filter(
+      (record) => record !== undefined,
+    ),
+  );
+  const majority = samples > 1 ? await majoritySuccess(tasks, records) : null;
+  return { folder, tasks, records, summary: summarise(records, { system, topology, samples, tasks, majority }) };
+}
+
+/** What a run did, as text, for the runs whose ids are asked for. */
+export async function readRuns(folder: string, ids: ReadonlySet<string>): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  for await (const line of readJsonl<{ value: { id: string } }>(join(folder, "runs.jsonl"))) {
+    if (ids.has(line.value.id)) found.set(line.value.id, line.value);
+  }
+  return found;
+}

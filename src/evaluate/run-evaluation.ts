@@ -1,0 +1,230 @@
+/**
+ * Runs a system over tasks and keeps what happened. Each finished run is one line in a journal; a run that is killed and
+ * started again does only what is missing. At the end the records are written in the order of the tasks, so the results
+ * of an interrupted evaluation and of an uninterrupted one are the same bytes.
+ *
+ * A folder holds `evaluation.json` (what was asked for), `tasks.jsonl`, `journal.jsonl` and `runs.jsonl` (as they came:
+ * records, and the trajectories or team runs behind them), `results.jsonl` and `summary.json` (the outcome).
+ */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CoaError, isAbort, messageOf } from "../core/errors.ts";
+import type { OnProgress } from "../core/events.ts";
+import type { Grade, Grader } from "../core/grader.ts";
+import type { Task } from "../core/task.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { jsonlJournal, openJsonl } from "../store/open-jsonl.ts";
+import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
+import { type Summary, summarise } from "./metrics/summarise.ts";
+import { majoritySuccess } from "./metrics/vote.ts";
+import type { System, SystemResult } from "./system.ts";
+
+export interface EvaluationOptions {
+  /** Where everything is kept; an unfinished evaluation in it is continued. */
+  folder: string;
+  grader: Grader;
+  /** Runs of each task. */
+  samples?: number;
+  /** Tasks at the same time. */
+  concurrency?: number;
+  seed?: number;
+  /** Runs that crashed earlier are tried again. */
+  retryErrors?: boolean;
+  signal?: AbortSignal;
+  onProgress?: OnProgress;
+}
+
+export interface Evaluation {
+  summary: Summary;
+  records: EvaluationRecord[];
+}
+
+/** Evaluates a system; resumes whatever the folder already holds. */
+export async function runEvaluation(
+  tasks: readonly Task[],
+  system: System,
+  options: EvaluationOptions,
+): Promise<Evaluation> {
+  const { folder, samples = 1, concurrency = 4, seed = 0, signal, onProgress } = options;
+  await mkdir(folder, { recursive: true });
+  await checkPlan(folder, plan(tasks, system, samples, seed));
+  const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);
+  const runs = await openJsonl<unknown>(join(folder, "runs.jsonl"));
+  try {
+    const done = new Map<string, EvaluationRecord>();
+    for await (const record of journal.read()) done.set(recordKey(record), record);
+    if (options.retryErrors) for (const [key, record] of done) if (record.ending.reason === "error") done.delete(key);
+    const waiting = jobs(tasks, samples, seed).filter(
+      (job) => !done.has(recordKey({ taskId: job.task.id, sample: job.sample })),
+    );
+    const total = tasks.length * samples;
+    let successes = [...done.values()].filter((record) => record.grade.correct).length;
+    const report = () =>
+      onProgress?.({ stage: `evaluating ${system.name}`, done: done.size, total, figures: { right: successes } });
+    report();
+    let next = 0;
+    let failure: { error: unknown } | undefined;
+    const work = async () => {
+      for (let job = waiting[next++]; job && !failure; job = waiting[next++]) {
+        signal?.throwIfAborted();
+        const { record, result } = await runJob(system, job, options);
+        // The run first: a record whose run is missing would be a link to nothing.
+        if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
+        await journal.append(record);
+        done.set(recordKey(record), record);
+        if (record.grade.correct) successes++;
+        report();
+      }
+    };
+    // One worker that fails stops the others after what they have in hand, which is paid for and kept.
+    const worker = () =>
+      work().catch((error: unknown) => {
+        failure ??= { error };
+      });
+    await Promise.all(Array.from({ length: Math.max(1, Math.min(concurrency, waiting.length)) }, worker));
+    if (failure) throw failure.error;
+    const records = jobs(tasks, samples, seed).map(
+      (job) => done.get(recordKey({ taskId: job.task.id, sample: job.sample }))!,
+    );
+    return await finish(folder, tasks, system, samples, records);
+  } finally {
+    await journal.close();
+    await runs.close();
+  }
+}
+
+interface Job {
+  task: Task;
+  sample: number;
+  seed: number;
+}
+
+function jobs(tasks: readonly Task[], samples: number, seed: number): Job[] {
+  return tasks.flatMap((task) =>
+    Array.from({ length: samples }, (_, sample) => ({ task, sample, seed: runSeed(seed, task.id, sample) })),
+  );
+}
+
+/** The seed of one run: the same whatever ran before it. */
+export function runSeed(seed: number, taskId: string, sample: number): number {
+  return createHash("sha256").update(`${seed}\n${taskId}\n${sample}`).digest().readUInt32BE(0) & 0x7fffffff;
+}
+
+/** Runs and grades one sample. A system that throws is a crashed run, which stays in every denominator. */
+async function runJob(
+  system: System,
+  job: Job,
+  options: EvaluationOptions,
+): Promise<{ record: EvaluationRecord; result?: SystemResult }> {
+  const { task, sample, seed } = job;
+  const { signal } = options;
+  const common = { version: 1 as const, system: system.name, taskId: task.id, sample, seed, ...groupsOf(task) };
+  let result: SystemResult;
+  try {
+    result = await system.run(task, { sample, seed, signal });
+    if (result.ending.reason === "aborted") signal?.throwIfAborted();
+  } catch (error) {
+    if (signal?.aborted || isAbort(error)) throw error;
+    const detail = messageOf(error);
+    const record: EvaluationRecord = {
+      ...common,
+      answer: null,
+      grade: { correct: false, score: 0, reason: `crashed: ${detail}` },
+      ending: { reason: "error", detail },
+      usage: emptyUsage(),
+      toolCalls: {},
+      tokensByRole: {},
+    };
+    return { record };
+  }
+  const grade = await gradeOf(task, result.answer, options);
+  const { answer, ending, usage, toolCalls, tokensByRole, run } = result;
+  const link = run ? { run: { kind: run.kind, id: run.value.id } } : {};
+  return { record: { ...common, answer, grade, ending, usage, toolCalls, tokensByRole, ...link }, result };
+}
+
+/** A grader that breaks has not said that the answer is wrong. */
+async function gradeOf(task: Task, answer: string | null, { grader, signal }: EvaluationOptions): Promise<Grade> {
+  try {
+    return await grader(task, answer, { signal });
+  } catch (error) {
+    if (signal?.aborted || isAbort(error)) throw error;
+    return { correct: null, score: 0, reason: `the grader broke: ${messageOf(error)}` };
+  }
+}
+
+function groupsOf(task: Task): Pick<EvaluationRecord, "family" | "level"> {
+  return {
+    ...(task.family === undefined ? {} : { family: task.family }),
+    ...(task.level === undefined ? {} : { level: task.level }),
+  };
+}
+
+interface Plan {
+  version: 1;
+  system: string;
+  topology?: string;
+  samples: number;
+  seed: number;
+  tasks: number;
+  tasksHash: string;
+  taskLines: string;
+}
+
+function plan(tasks: readonly Task[], system: System, samples: number, seed: number): Plan {
+  const taskLines = tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
+  const tasksHash = createHash("sha256").update(taskLines).digest("hex");
+  return {
+    version: 1,
+    system: system.name,
+    topology: system.topology,
+    samples,
+    seed,
+    tasks: tasks.length,
+    tasksHash,
+    taskLines,
+  };
+}
+
+/** A folder holds one evaluation: going on with other tasks or another seed would mix two. */
+async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promise<void> {
+  const file = join(folder, "evaluation.json");
+  const text = `${JSON.stringify(wanted, null, 2)}\n`;
+  const held = await readFile(file, "utf8").catch(() => null);
+  if (held === null) {
+    await writeWhole(join(folder, "tasks.jsonl"), taskLines);
+    await writeWhole(file, text);
+    return;
+  }
+  if (held === text) return;
+  const before = JSON.parse(held) as Record<string, unknown>;
+  const changed = Object.entries(wanted)
+    .filter(([key, value]) => before[key] !== value)
+    .map(([key, value]) => `${key} was ${before[key]}, is ${value}`);
+  throw new CoaError(
+    "usage",
+    `${folder} holds another evaluation (${changed.join("; ")}). Use another --name, or delete the folder.`,
+  );
+}
+
+async function finish(
+  folder: string,
+  tasks: readonly Task[],
+  system: System,
+  samples: number,
+  records: EvaluationRecord[],
+): Promise<Evaluation> {
+  const majority = samples > 1 ? await majoritySuccess(tasks, records) : null;
+  const summary = summarise(records, { system: system.name, topology: system.topology, samples, tasks, majority });
+  await writeWhole(join(folder, "results.jsonl"), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  await writeWhole(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
+  return { summary, records };
+}
+
+/** All of a file or none of it. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.tmp`;
+  await writeFile(temporary, text);
+  await rename(temporary, file);
+}
