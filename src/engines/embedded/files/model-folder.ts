@@ -18,6 +18,7 @@ const indexFile = "model.safetensors.index.json";
 
 /** The files beside weights and config that belong to a model and are copied through as they are. */
 const companionFiles = new Set([
+  generationFile,
   "tokenizer.json",
   "tokenizer_config.json",
   "tokenizer.model",

@@ -1,0 +1,226 @@
+/**
+ * The GGUF container of llama.cpp: a header, typed key-value metadata, a table of tensors, and their numbers, each
+ * aligned. Dimensions are written innermost first. This file knows the container and the four number formats we use;
+ * what the keys and names mean is the business of `gguf-model.ts`.
+ */
+import { readFile } from "node:fs/promises";
+import { CoaError, messageOf } from "../../../core/errors.ts";
+import { fromFloat16Bits, narrow, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
+import type { Tensor } from "./safetensors.ts";
+import { writeAll, writeFileAtomically } from "./write-file-atomically.ts";
+
+export type GgufType = "f32" | "f16" | "q8_0" | "bf16";
+export type GgufValue =
+  | { type: "u32" | "i32" | "f32"; value: number }
+  | { type: "bool"; value: boolean }
+  | { type: "string"; value: string }
+  | { type: "strings"; value: readonly string[] }
+  | { type: "i32s"; value: readonly number[] };
+
+/** Metadata as read: plain values. */
+export type GgufMetadata = Map<string, number | boolean | string | (number | boolean | string)[]>;
+
+const magic = 0x46554747;
+const alignment = 32;
+const typeNumber: Record<GgufType, number> = { f32: 0, f16: 1, q8_0: 8, bf16: 30 };
+const valueNumber = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const;
+/** Numbers of a q8_0 block: they share one scale, itself an f16. */
+const blockSize = 32;
+
+/** One tensor to be written, in the format wanted. */
+export interface GgufTensor extends Tensor {
+  type: GgufType;
+}
+
+/** Writes a GGUF file, all or nothing. */
+export async function writeGguf(
+  path: string,
+  metadata: ReadonlyMap<string, GgufValue>,
+  tensors: ReadonlyMap<string, GgufTensor>,
+): Promise<void> {
+  const parts: Buffer[] = [];
+  const u32 = (value: number) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(value >>> 0);
+    parts.push(bytes);
+  };
+  const u64 = (value: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64LE(BigInt(value));
+    parts.push(bytes);
+  };
+  const text = (value: string) => {
+    const bytes = Buffer.from(value, "utf8");
+    u64(bytes.length);
+    parts.push(bytes);
+  };
+  const float = (value: number) => parts.push(Buffer.from(Float32Array.of(value).buffer));
+  u32(magic);
+  u32(3);
+  u64(tensors.size);
+  u64(metadata.size);
+  for (const [key, entry] of metadata) {
+    text(key);
+    if (entry.type === "strings" || entry.type === "i32s") {
+      u32(valueNumber.array);
+      u32(entry.type === "strings" ? valueNumber.string : valueNumber.i32);
+      u64(entry.value.length);
+      for (const item of entry.value) typeof item === "string" ? text(item) : u32(item);
+      continue;
+    }
+    u32(valueNumber[entry.type]);
+    if (entry.type === "string") text(entry.value);
+    else if (entry.type === "bool") parts.push(Buffer.of(entry.value ? 1 : 0));
+    else if (entry.type === "f32") float(entry.value);
+    else u32(entry.value);
+  }
+  let offset = 0;
+  for (const [name, { shape, data, type }] of tensors) {
+    text(name);
+    u32(shape.length);
+    for (const size of [...shape].reverse()) u64(size);
+    u32(typeNumber[type]);
+    u64(offset);
+    offset += padded(byteLength(data.length, type));
+  }
+  const head = Buffer.concat(parts);
+  await writeFileAtomically(path, async (file) => {
+    await writeAll(file, head);
+    await writeAll(file, Buffer.alloc(padded(head.length) - head.length));
+    for (const { data, type } of tensors.values()) {
+      const bytes = encode(data, type);
+      await writeAll(file, bytes);
+      await writeAll(file, Buffer.alloc(padded(bytes.length) - bytes.length));
+    }
+  });
+}
+
+const padded = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
+
+function byteLength(count: number, type: GgufType): number {
+  if (type === "q8_0") return (count / blockSize) * (blockSize + 2);
+  return count * (type === "f32" ? 4 : 2);
+}
+
+function encode(data: Float32Array, type: GgufType): Uint8Array {
+  if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  if (type === "f16") return new Uint8Array(narrow(data, toFloat16Bits).buffer);
+  if (type === "bf16") throw new CoaError("usage", "GGUF files are written here as f32, f16 or q8_0, not as bf16");
+  return quantize(data);
+}
+
+/** Blocks of 32: a scale so that the largest magnitude becomes 127, then whole numbers. */
+function quantize(data: Float32Array): Uint8Array {
+  const bytes = Buffer.alloc(byteLength(data.length, "q8_0"));
+  for (let block = 0, at = 0; block < data.length; block += blockSize, at += blockSize + 2) {
+    let largest = 0;
+    for (let index = 0; index < blockSize; index++) largest = Math.max(largest, Math.abs(data[block + index]!));
+    const scale = largest / 127;
+    bytes.writeUInt16LE(toFloat16Bits(scale), at);
+    for (let index = 0; index < blockSize; index++)
+      bytes.writeInt8(scale === 0 ? 0 : Math.round(data[block + index]! / scale), at + 2 + index);
+  }
+  return bytes;
+}
+
+function dequantize(bytes: Buffer, count: number): Float32Array {
+  const data = new Float32Array(count);
+  for (let block = 0, at = 0; block < count; block += blockSize, at += blockSize + 2) {
+    const scale = fromFloat16Bits(bytes.readUInt16LE(at));
+    for (let index = 0; index < blockSize; index++) data[block + index] = scale * bytes.readInt8(at + 2 + index);
+  }
+  return data;
+}
+
+/** Reads a GGUF file: metadata, and every tensor as 32-bit floats. */
+export async function readGguf(path: string): Promise<{ metadata: GgufMetadata; tensors: Map<string, Tensor> }> {
+  const bytes = await readFile(path).catch((error) => {
+    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  try {
+    return parseGguf(bytes, path);
+  } catch (error) {
+    if (error instanceof CoaError) throw error;
+    throw new CoaError("format", `${path} is not a whole GGUF file: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function parseGguf(bytes: Buffer, path: string): { metadata: GgufMetadata; tensors: Map<string, Tensor> } {
+  let at = 0;
+  const u32 = () => bytes.readUInt32LE((at += 4) - 4);
+  const u64 = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
+  const text = () => {
+    const length = u64();
+    if (at + length > bytes.length) throw new Error(`a string of ${length} bytes at ${at} goes beyond its end`);
+    return bytes.toString("utf8", at, (at += length));
+  };
+  const scalars: Record<number, () => number | boolean | string> = {
+    0: () => bytes.readUInt8(at++),
+    1: () => bytes.readInt8(at++),
+    2: () => bytes.readUInt16LE((at += 2) - 2),
+    3: () => bytes.readInt16LE((at += 2) - 2),
+    4: u32,
+    5: () => bytes.readInt32LE((at += 4) - 4),
+    6: () => bytes.readFloatLE((at += 4) - 4),
+    7: () => bytes.readUInt8(at++) !== 0,
+    8: text,
+    10: u64,
+    11: () => Number(bytes.readBigInt64LE((at += 8) - 8)),
+    12: () => bytes.readDoubleLE((at += 8) - 8),
+  };
+  const scalar = (type: number) => {
+    const read = scalars[type];
+    if (!read) throw new Error(`unknown value type ${type} at byte ${at}`);
+    return read();
+  };
+  if (u32() !== magic) throw new CoaError("format", `${path} is not a GGUF file: it doesn't start with GGUF`);
+  const version = u32();
+  if (version !== 2 && version !== 3)
+    throw new CoaError("format", `${path} is GGUF version ${version}; 2 and 3 are read here`);
+  const tensorCount = u64();
+  const keyCount = u64();
+  const metadata: GgufMetadata = new Map();
+  for (let index = 0; index < keyCount; index++) {
+    const key = text();
+    const type = u32();
+    if (type !== valueNumber.array) metadata.set(key, scalar(type));
+    else {
+      const itemType = u32();
+      const count = u64();
+      if (count > bytes.length) throw new Error(`${key} claims ${count} items`);
+      metadata.set(
+        key,
+        Array.from({ length: count }, () => scalar(itemType)),
+      );
+    }
+  }
+  const infos = Array.from({ length: Math.min(tensorCount, bytes.length) }, () => {
+    const name = text();
+    const shape = Array.from({ length: Math.min(u32(), 8) }, u64).reverse();
+    return { name, shape, type: u32(), offset: u64() };
+  });
+  const unit = Number(metadata.get("general.alignment") ?? alignment);
+  const start = Math.ceil(at / unit) * unit;
+  const tensors = new Map<string, Tensor>();
+  for (const { name, shape, type, offset } of infos)
+    tensors.set(name, { shape, data: decode(bytes, start + offset, shape, type, `tensor ${name} in ${path}`) });
+  return { metadata, tensors };
+}
+
+function decode(bytes: Buffer, start: number, shape: number[], typeCode: number, what: string): Float32Array {
+  const type = (Object.keys(typeNumber) as GgufType[]).find((name) => typeNumber[name] === typeCode);
+  if (!type)
+    throw new CoaError("format", `${what} has number format ${typeCode}; f32, f16, bf16 and q8_0 are read here`);
+  const count = shape.reduce((a, b) => a * b, 1);
+  const length = byteLength(count, type);
+  if (start + length > bytes.length)
+    throw new CoaError(
+      "format",
+      `${what} ends at byte ${start + length} but the file has ${bytes.length}; it is truncated`,
+    );
+  const part = Buffer.from(bytes.subarray(start, start + length));
+  if (type === "q8_0") return dequantize(part, count);
+  const copy = part.buffer.slice(part.byteOffset, part.byteOffset + length);
+  if (type === "f32") return new Float32Array(copy);
+  return type === "f16" ? widenFloat16(new Uint16Array(copy)) : widenBfloat16(new Uint16Array(copy));
+}

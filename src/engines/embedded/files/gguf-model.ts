@@ -1,0 +1,192 @@
+/**
+ * Our models in llama.cpp's words: tensor names, metadata keys, and the one change of layout. Llama models there turn
+ * neighbouring dimensions (0 with 1, 2 with 3), Hugging Face ones turn halves (0 with half), so the rows of Llama's query
+ * and key projections are reordered; Qwen2 keeps the halves in both.
+ */
+import { CoaError } from "../../../core/errors.ts";
+import { checkConfig, type ModelConfig } from "../model/config.ts";
+import {
+  checkParameters,
+  embeddingName,
+  finalNormName,
+  headName,
+  layerNames,
+  type ParameterSet,
+} from "../model/parameters.ts";
+import {
+  type GgufMetadata,
+  type GgufTensor,
+  type GgufType,
+  type GgufValue,
+  readGguf,
+  writeGguf,
+} from "./gguf-format.ts";
+import type { Tensor } from "./safetensors.ts";
+
+/** Hugging Face name to GGUF name, for every tensor a model of this config may have. */
+function tensorNames(config: ModelConfig): Map<string, string> {
+  const names = new Map([
+    [embeddingName, "token_embd.weight"],
+    [finalNormName, "output_norm.weight"],
+    [headName, "output.weight"],
+  ]);
+  for (let layer = 0; layer < config.layers; layer++) {
+    const ours = layerNames(layer);
+    const theirs: Record<keyof typeof ours, string> = {
+      inputNorm: "attn_norm.weight",
+      queryWeight: "attn_q.weight",
+      queryBias: "attn_q.bias",
+      keyWeight: "attn_k.weight",
+      keyBias: "attn_k.bias",
+      valueWeight: "attn_v.weight",
+      valueBias: "attn_v.bias",
+      outputWeight: "attn_output.weight",
+      postNorm: "ffn_norm.weight",
+      gateWeight: "ffn_gate.weight",
+      upWeight: "ffn_up.weight",
+      downWeight: "ffn_down.weight",
+    };
+    for (const [key, name] of Object.entries(ours)) names.set(name, `blk.${layer}.${theirs[key as keyof typeof ours]}`);
+  }
+  return names;
+}
+
+/** Reorders the rows of each head between halves (Hugging Face) and neighbours (llama.cpp's Llama). */
+export function reorderRows(tensor: Tensor, heads: number, to: "neighbours" | "halves"): Tensor {
+  const rows = tensor.shape[0]!;
+  const columns = tensor.data.length / rows;
+  const headSize = rows / heads;
+  const half = headSize / 2;
+  const data = new Float32Array(tensor.data.length);
+  for (let row = 0; row < rows; row++) {
+    const within = row % headSize;
+    const neighbour = within < half ? 2 * within : 2 * (within - half) + 1;
+    const other = row - within + neighbour;
+    const [from, into] = to === "neighbours" ? [row, other] : [other, row];
+    data.set(tensor.data.subarray(from * columns, (from + 1) * columns), into * columns);
+  }
+  return { shape: tensor.shape, data };
+}
+
+const isQuery = (name: string) => name.includes(".q_proj.");
+const isKey = (name: string) => name.includes(".k_proj.");
+
+function reordered(config: ModelConfig, name: string, tensor: Tensor, to: "neighbours" | "halves"): Tensor {
+  if (config.architecture !== "llama" || !(isQuery(name) || isKey(name))) return tensor;
+  return reorderRows(tensor, isQuery(name) ? config.heads : config.kvHeads, to);
+}
+
+/** Writes a model as GGUF. `tokenizer` is the metadata of `ggufTokenizer`; without it llama.cpp will not load the file. */
+export async function saveGguf(
+  path: string,
+  model: { config: ModelConfig; parameters: ParameterSet },
+  options: { type?: "f32" | "f16" | "q8_0"; name?: string; tokenizer?: ReadonlyMap<string, GgufValue> } = {},
+): Promise<void> {
+  const { config, parameters } = model;
+  const type = options.type ?? "f32";
+  checkParameters(config, parameters, `the model to be written to ${path}`);
+  const names = tensorNames(config);
+  const tensors = new Map<string, GgufTensor>();
+  for (const [name, parameter] of parameters)
+    tensors.set(names.get(name)!, {
+      ...reordered(config, name, parameter, "neighbours"),
+      type: storedType(parameter.shape, type),
+    });
+  await writeGguf(
+    path,
+    new Map([...describeConfig(config, type, options.name), ...(options.tokenizer ?? [])]),
+    tensors,
+  );
+}
+
+/** Vectors stay f32, as llama.cpp wants them; rows that are no whole number of blocks stay f16. */
+function storedType(shape: readonly number[], type: GgufType): GgufType {
+  if (shape.length < 2) return "f32";
+  return type === "q8_0" && shape.at(-1)! % 32 !== 0 ? "f16" : type;
+}
+
+function describeConfig(config: ModelConfig, type: GgufType, name = "coa"): Map<string, GgufValue> {
+  const prefix = config.architecture;
+  const u32 = (value: number): GgufValue => ({ type: "u32", value });
+  return new Map<string, GgufValue>([
+    ["general.architecture", { type: "string", value: config.architecture }],
+    ["general.name", { type: "string", value: name }],
+    ["general.file_type", u32({ f32: 0, f16: 1, q8_0: 7, bf16: 32 }[type])],
+    [`${prefix}.context_length`, u32(config.maxContext)],
+    [`${prefix}.embedding_length`, u32(config.hiddenSize)],
+    [`${prefix}.block_count`, u32(config.layers)],
+    [`${prefix}.feed_forward_length`, u32(config.intermediateSize)],
+    [`${prefix}.attention.head_count`, u32(config.heads)],
+    [`${prefix}.attention.head_count_kv`, u32(config.kvHeads)],
+    [`${prefix}.attention.key_length`, u32(config.headSize)],
+    [`${prefix}.attention.value_length`, u32(config.headSize)],
+    [`${prefix}.attention.layer_norm_rms_epsilon`, { type: "f32", value: config.rmsEpsilon }],
+    [`${prefix}.rope.dimension_count`, u32(config.headSize)],
+    [`${prefix}.rope.freq_base`, { type: "f32", value: config.ropeTheta }],
+    [`${prefix}.vocab_size`, u32(config.vocabularySize)],
+  ]);
+}
+
+/** Reads a GGUF file of a Llama or Qwen2 model. The tokenizer stays behind; it is in `metadata`. */
+export async function loadGguf(
+  path: string,
+): Promise<{ config: ModelConfig; parameters: ParameterSet; metadata: GgufMetadata }> {
+  const { metadata, tensors } = await readGguf(path);
+  const config = configOf(metadata, tensors, path);
+  const parameters: ParameterSet = new Map();
+  for (const [ours, theirs] of tensorNames(config)) {
+    const tensor = tensors.get(theirs);
+    if (tensor) parameters.set(ours, reordered(config, ours, tensor, "halves"));
+  }
+  const repeated = parameters.get(headName);
+  if (config.tieEmbeddings && repeated) parameters.delete(headName);
+  checkParameters(config, parameters, path);
+  return { config, parameters, metadata };
+}
+
+function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, path: string): ModelConfig {
+  const architecture = metadata.get("general.architecture");
+  if (architecture !== "llama" && architecture !== "qwen2")
+    throw new CoaError(
+      "format",
+      `${path} holds a model of architecture "${architecture}"; llama and qwen2 are read here`,
+    );
+  const optional = (key: string) => {
+    const value = metadata.get(`${architecture}.${key}`);
+    return typeof value === "number" ? value : undefined;
+  };
+  const required = (key: string) => {
+    const value = optional(key);
+    if (value === undefined) throw new CoaError("format", `${path} has no number ${architecture}.${key}`);
+    return value;
+  };
+  const embedding = tensors.get("token_embd.weight");
+  if (!embedding) throw new CoaError("format", `${path}: tensor token_embd.weight is missing`);
+  const hiddenSize = required("embedding_length");
+  const heads = required("attention.head_count");
+  const head = tensors.get("output.weight");
+  const layers = required("block_count");
+  if (layers > tensors.size)
+    throw new CoaError("format", `${path} claims ${layers} layers but holds ${tensors.size} tensors`);
+  const epsilon = required("attention.layer_norm_rms_epsilon");
+  return checkConfig({
+    architecture,
+    vocabularySize: embedding.shape[0]!,
+    hiddenSize,
+    layers,
+    heads,
+    kvHeads: optional("attention.head_count_kv") ?? heads,
+    headSize: optional("attention.key_length") ?? Math.floor(hiddenSize / heads),
+    intermediateSize: required("feed_forward_length"),
+    ropeTheta: optional("rope.freq_base") ?? 10_000,
+    // Written as a 32-bit float; the decimal number it stands for reads better.
+    rmsEpsilon: Number(epsilon.toPrecision(6)),
+    tieEmbeddings: !head || same(head.data, embedding.data),
+    qkvBias: architecture === "qwen2",
+    maxContext: optional("context_length") ?? 2048,
+  });
+}
+
+function same(a: Float32Array, b: Float32Array): boolean {
+  return a.length === b.length && a.every((value, index) => value === b[index]);
+}
