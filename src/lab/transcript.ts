@@ -32,23 +32,29 @@ export function happenings(messages: readonly Message[]): Happening[] {
         const member = call.name.replace(transfer, "");
         const delegation = { type: "delegation" as const, member, task: taskOf(call.arguments), report: "" };
         found.push(delegation);
-        open.set(call.name.startsWith(transfer) ? member : call.id, delegation);
+        open.set(call.id, delegation);
+        if (call.name.startsWith(transfer)) open.set(member, delegation);
       }
     } else if (message.role === "assistant" && message.name && (message.toolCalls ?? []).length === 0) {
       const delegation = open.get(message.name);
       if (delegation) delegation.report = message.content;
     } else if (message.role === "tool" && message.toolCallId) {
       const delegation = open.get(message.toolCallId);
-      if (delegation) delegation.report = message.content;
+      if (delegation && !message.content.endsWith(" takes over.")) delegation.report = message.content;
     } else if (message.role === "user" && message.content.startsWith("The verifier did not accept")) {
       found.push({ type: "rejection" });
     }
   }
-  return found;
+  // A call that failed brought nothing, and is made again.
+  return found.filter((one) => one.type === "rejection" || !one.report.startsWith("error:"));
 }
 
 function taskOf(callArguments: string): string {
-  return String((JSON.parse(callArguments) as { task?: unknown }).task ?? "");
+  try {
+    return String((JSON.parse(callArguments) as { task?: unknown }).task ?? "");
+  } catch {
+    return "";
+  }
 }
 
 /** A worker's sub-task: the newest one given to it by name, or the message it was started with. */

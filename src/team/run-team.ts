@@ -45,6 +45,8 @@ export interface TeamOptions {
   prices?: Readonly<Record<string, Price>>;
   temperature?: number;
   seed?: number;
+  /** Ask the models to stream, and tell listeners of text as it is written. */
+  stream?: boolean;
   signal?: AbortSignal;
   onEvent?: (event: TeamEvent) => void;
   /** Milliseconds; the wall clock by default. */
@@ -104,6 +106,7 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     priceOf: (model) => options.prices?.[model.name],
     temperature: options.temperature,
     seed: options.seed,
+    stream: options.stream,
     signal: options.signal ?? new AbortController().signal,
     now,
     emit: options.onEvent ?? (() => {}),

@@ -17,6 +17,8 @@ import type { MemoryEntry } from "./working-memory.ts";
 /** What a run tells its listeners. */
 export type TeamEvent =
   | { type: "agent-start"; agent: TeamAgent }
+  /** Text as it is written, where `stream` was asked for. */
+  | { type: "text-delta"; agent: TeamAgent; text: string }
   | { type: "step-end"; agent: TeamAgent; step: TeamStep }
   | { type: "tool-call"; agent: TeamAgent; call: TeamToolCall }
   | { type: "tool-result"; agent: TeamAgent; call: TeamToolCall; ms: number };
@@ -43,6 +45,7 @@ export interface WorkSession {
   priceOf(model: ChatModel): Price | undefined;
   temperature?: number;
   seed?: number;
+  stream?: boolean;
   signal: AbortSignal;
   now(): number;
   emit(event: TeamEvent): void;
@@ -70,6 +73,7 @@ export async function askMember(
         temperature: session.temperature,
         seed: session.seed,
         signal: session.signal,
+        ...(session.stream && { onDelta: (text: string) => session.emit({ type: "text-delta", agent, text }) }),
       }),
     );
   } catch (error) {
