@@ -47,7 +47,7 @@ function recordedTools(trajectory: Trajectory, run: TeamRun, profile: Profile): 
   const definitions = run.agents.flatMap((agent) => agent.tools ?? []);
   return toolTags(profile).map((tag) => {
     const calls = trajectory.segments.flatMap((segment) => (segment.call?.tool === tag.tool ? [segment.call] : []));
-    const inputs = new Set(calls.map((one) => JSON.stringify(one.input)));
+    const inputs = new Set(calls.map((one) => JSON.stringify(one?.input)));
     const made = recorded.filter((call) => inputs.has(JSON.stringify(parse(call.arguments))));
     const names = new Set(made.map((call) => call.name));
     const definition = definitions.find((one) => one?.parameters !== undefined && names.has(one.name));

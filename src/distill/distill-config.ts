@@ -1,0 +1,91 @@
+/**
+ * What a distillation is told: plain data, so that it can be written beside its result, compared on resume and handed to
+ * worker threads. Code (graders, filters of your own, the runtime's neutraliser) comes as plugins.
+ */
+import type { Grader } from "../core/grader.ts";
+import type { Profile } from "../core/profile.ts";
+import type { LayoutOptions } from "./lay-out-chain.ts";
+import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
+import {
+  type ComplianceCheck,
+  completenessStage,
+  complexityStage,
+  complianceStage,
+  correctnessStage,
+  type RedundancyOptions,
+  redundancyStage,
+} from "./stages/quality.ts";
+import { lengthStage, type ReflectionOptions, reflectionStage } from "./stages/sampling.ts";
+import type { Stage } from "./stages/stage.ts";
+
+export interface DistillConfig extends Omit<LayoutOptions, "neutralise"> {
+  profile: Profile;
+  /** The prompt of the chains: the profile's own by default, another text, or `false` for the bare question. */
+  systemPrompt?: string | false;
+  /** Fewest interactions of a chain (default 5, as in the paper). */
+  minInteractions?: number;
+  /** What to do where nothing can be graded by (default: drop). */
+  ungraded?: "drop" | "keep";
+  redundancy?: RedundancyOptions;
+  reflection?: ReflectionOptions;
+  /** Longest chain, in tokens. */
+  maxTokens?: number;
+  contamination?: Omit<ContaminationOptions, "questions"> & { questions?: string[] };
+  /** How many times chains that correct themselves are written (default 2; 1 = no up-sampling). */
+  correctionCopies?: number;
+  /** Chains at least this similar to an earlier one are dropped (default 0.95; 1.1 = never). */
+  nearDuplicates?: number;
+  /** No family may be larger than this many times the median family; absent = no balancing. */
+  balanceRatio?: number;
+  /** Stages that are left out, by name. */
+  skip?: readonly string[];
+  seed?: number;
+}
+
+/** Code that takes part: as an object in this process, or as modules that export these names, for worker threads. */
+export interface DistillPlugins {
+  /** Makes the function that neutralises tool outputs, as the chain runtime does. */
+  neutralise?: (profile: Profile) => (text: string) => string;
+  grade?: Grader;
+  countTokens?: (text: string) => number;
+  /** A check of compliance beyond the rules, by a model for instance. */
+  check?: ComplianceCheck;
+  /** Filters of your own; they come after the built-in ones. */
+  filters?: readonly Stage[];
+}
+
+/** Stages that need to see all chains. */
+export const lateStages = ["near-duplicate", "balance"] as const;
+
+/** The stages that judge one chain at a time. */
+export function recordStages(config: DistillConfig, plugins: DistillPlugins): Stage[] {
+  const seed = config.seed ?? 0;
+  const stages: Stage[] = [
+    completenessStage(),
+    complexityStage(config.minInteractions ?? 5),
+    correctnessStage({ grade: plugins.grade, ungraded: config.ungraded }),
+    redundancyStage(config.redundancy),
+    complianceStage(plugins.check),
+    reflectionStage({ seed, ...config.reflection }),
+    ...(config.maxTokens === undefined ? [] : [lengthStage(config.maxTokens)]),
+    contaminationStage(config.contamination ?? {}),
+    ...(plugins.filters ?? []),
+  ];
+  return stages.filter((stage) => !config.skip?.includes(stage.name));
+}
+
+/** Imports plugin modules and joins what they export; of single functions the last one counts. */
+export async function loadPlugins(modules: readonly string[]): Promise<DistillPlugins> {
+  const plugins: DistillPlugins & { filters: Stage[] } = { filters: [] };
+  for (const module of modules) {
+    const { filters, ...rest } = (await import(module)) as DistillPlugins & { default?: unknown };
+    for (const name of ["neutralise", "grade", "countTokens", "check"] as const) {
+      if (rest[name] !== undefined) Object.assign(plugins, { [name]: rest[name] });
+    }
+    plugins.filters.push(...(filters ?? []));
+    const own = rest.default;
+    if (Array.isArray(own)) plugins.filters.push(...(own as Stage[]));
+    else if (own !== null && typeof own === "object" && "judge" in own) plugins.filters.push(own as Stage);
+  }
+  return plugins;
+}

@@ -1,0 +1,175 @@
+/**
+ * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
+ * what they look like, and everything that was broken. Made from the journal of outcomes alone.
+ */
+import type { ChainFacts } from "./judge-record.ts";
+
+/** One line of the journal: what became of one input line. */
+export interface OutcomeRecord {
+  index: number;
+  file: string;
+  line: number;
+  id: string;
+  taskId: string;
+  family: string;
+  stage: string | null;
+  reason?: string;
+  detail?: string;
+  problem?: boolean;
+  facts?: ChainFacts;
+  /** Base64 of the near-duplicate signature, for resuming. */
+  signature?: string;
+}
+
+export interface StageReport {
+  name: string;
+  entered: number;
+  dropped: number;
+  /** Dropped, by reason, most frequent first. */
+  reasons: Record<string, number>;
+}
+
+/** Tokens of kept chains beside what the teams spent on the same tasks, for one topology. */
+export interface TokenReport {
+  topology: string;
+  chains: number;
+  team: { billed: number; computed: number };
+  chain: { billed: number; computed: number };
+}
+
+export interface DroppedSample {
+  stage: string;
+  id: string;
+  reason: string;
+  detail?: string;
+  text?: string;
+}
+
+export interface DistillReport {
+  version: 1;
+  profile: string;
+  inputs: readonly string[];
+  records: number;
+  stages: StageReport[];
+  kept: number;
+  /** Further copies of chains that correct themselves. */
+  copies: number;
+  written: number;
+  reflecting: number;
+  correcting: number;
+  filledThoughts: number;
+  tokens: TokenReport[];
+  hops: Record<string, number>;
+  tools: Record<string, number>;
+  families: Record<string, { entered: number; kept: number }>;
+  problems: { file: string; line: number; id: string; stage: string; message: string }[];
+  problemCount: number;
+  samples: DroppedSample[];
+}
+
+const listedProblems = 200;
+
+export interface Tally {
+  add(outcome: OutcomeRecord): void;
+  finish(more: { balanced: ReadonlySet<number>; copies: number; samples: DroppedSample[] }): DistillReport;
+  readonly records: number;
+}
+
+/** Counts outcomes as they come; holds numbers, not chains. */
+export function reportTally(profile: string, inputs: readonly string[], stageNames: readonly string[]): Tally {
+  const stages = new Map<string, { dropped: number; reasons: Map<string, number> }>();
+  const stageOf = (name: string) => {
+    let stage = stages.get(name);
+    if (!stage) stages.set(name, (stage = { dropped: 0, reasons: new Map() }));
+    return stage;
+  };
+  for (const name of stageNames) stageOf(name);
+  const keptFacts = new Map<number, { family: string; facts: ChainFacts }>();
+  const families: DistillReport["families"] = {};
+  const problems: DistillReport["problems"] = [];
+  let records = 0;
+  let problemCount = 0;
+
+  const drop = (name: string, reason: string) => {
+    const stage = stageOf(name);
+    stage.dropped++;
+    stage.reasons.set(reason, (stage.reasons.get(reason) ?? 0) + 1);
+  };
+  return {
+    get records() {
+      return records;
+    },
+    add(outcome) {
+      records++;
+      const family = outcome.family || "(none)";
+      families[family] ??= { entered: 0, kept: 0 };
+      families[family].entered++;
+      if (outcome.stage === null) keptFacts.set(outcome.index, { family, facts: outcome.facts! });
+      else drop(outcome.stage, outcome.reason ?? "unknown");
+      if (!outcome.problem) return;
+      problemCount++;
+      const { file, line, id, stage } = outcome;
+      const message = [outcome.reason, outcome.detail].filter(Boolean).join(": ");
+      if (problems.length < listedProblems) problems.push({ file, line, id, stage: stage ?? "", message });
+    },
+    finish({ balanced, copies, samples }) {
+      for (const index of balanced) {
+        drop("balance", "family too large");
+        keptFacts.delete(index);
+      }
+      const report = keptReport([...keptFacts.values()], families);
+      let left = records;
+      const stageReports = [...stages].map(([name, { dropped, reasons }]): StageReport => {
+        const entered = left;
+        left -= dropped;
+        return { name, entered, dropped, reasons: Object.fromEntries([...reasons].sort((a, b) => b[1] - a[1])) };
+      });
+      return {
+        version: 1,
+        profile,
+        inputs,
+        records,
+        stages: stageReports,
+        kept: keptFacts.size,
+        copies,
+        written: keptFacts.size + copies,
+        ...report,
+        families,
+        problems,
+        problemCount,
+        samples,
+      };
+    },
+  };
+}
+
+function keptReport(kept: readonly { family: string; facts: ChainFacts }[], families: DistillReport["families"]) {
+  const hops: Record<string, number> = {};
+  const tools: Record<string, number> = {};
+  const tokens = new Map<string, TokenReport>();
+  let reflecting = 0;
+  let correcting = 0;
+  let filledThoughts = 0;
+  for (const { family, facts } of kept) {
+    families[family]!.kept++;
+    hops[facts.hops] = (hops[facts.hops] ?? 0) + 1;
+    for (const [tool, count] of Object.entries(facts.tools)) tools[tool] = (tools[tool] ?? 0) + count;
+    if (facts.reflects) reflecting++;
+    if (facts.corrects) correcting++;
+    filledThoughts += facts.filledThoughts;
+    const topology = facts.team?.topology ?? "chain";
+    const sum = tokens.get(topology) ?? {
+      topology,
+      chains: 0,
+      team: { billed: 0, computed: 0 },
+      chain: { billed: 0, computed: 0 },
+    };
+    sum.chains++;
+    sum.team.billed += facts.team?.billed ?? 0;
+    sum.team.computed += facts.team?.computed ?? 0;
+    sum.chain.billed += facts.billed;
+    sum.chain.computed += facts.computed;
+    tokens.set(topology, sum);
+  }
+  return { hops, tools, reflecting, correcting, filledThoughts, tokens: [...tokens.values()] };
+}

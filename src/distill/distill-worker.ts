@@ -1,0 +1,50 @@
+/** A worker thread that judges batches of lines. What it needs arrives once, as data and as names of modules. */
+import { parentPort, workerData } from "node:worker_threads";
+import { type Task, taskSchema } from "../core/task.ts";
+import { readJsonl } from "../store/read-jsonl.ts";
+import { type DistillConfig, loadPlugins } from "./distill-config.ts";
+import { type RecordOutcome, recordJudge } from "./judge-record.ts";
+
+export interface WorkerSetup {
+  /** Says that this thread was started for this: the file is also imported by others, some of them in threads. */
+  role: "distill-worker";
+  config: DistillConfig;
+  modules: readonly string[];
+  tasksFiles: readonly string[];
+}
+
+/** An outcome on its way between threads: the trajectory as the line it will be written as. */
+export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
+
+/** Reads tasks by id; of equal ids the last one counts. */
+export async function readTasks(files: readonly string[]): Promise<Map<string, Task>> {
+  const tasks = new Map<string, Task>();
+  for (const file of files) for await (const task of readJsonl(file, taskSchema)) tasks.set(task.id, task);
+  return tasks;
+}
+
+/** Judges a batch and makes its outcomes ready for the journey. */
+export async function judgeBatch(
+  judge: (line: string) => Promise<RecordOutcome>,
+  lines: readonly string[],
+): Promise<WireOutcome[]> {
+  const outcomes: WireOutcome[] = [];
+  for (const line of lines) {
+    const { trajectory, ...outcome } = await judge(line);
+    outcomes.push(trajectory ? { ...outcome, line: JSON.stringify(trajectory) } : outcome);
+  }
+  return outcomes;
+}
+
+if (parentPort && (workerData as WorkerSetup | null)?.role === "distill-worker") {
+  const { config, modules, tasksFiles } = workerData as WorkerSetup;
+  const port = parentPort;
+  const ready = (async () => recordJudge(config, await loadPlugins(modules), await readTasks(tasksFiles)))();
+  port.on("message", async (batch: { number: number; lines: string[] }) => {
+    try {
+      port.postMessage({ number: batch.number, outcomes: await judgeBatch(await ready, batch.lines) });
+    } catch (error) {
+      port.postMessage({ number: batch.number, error: error instanceof Error ? error.message : String(error) });
+    }
+  });
+}

@@ -1,0 +1,256 @@
+/**
+ * Distillation of files: lines in, chains out, with a journal between. Lines are judged in parallel and written in order;
+ * what became of line n is on disk before line n+1 counts, so a killed run goes on where it stopped and ends with the
+ * same files. Memory holds numbers about chains, never the chains themselves.
+ */
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { UsageError } from "../core/errors.ts";
+import type { OnProgress } from "../core/events.ts";
+import { acquireLock } from "../store/lock.ts";
+import { openJsonl } from "../store/open-jsonl.ts";
+import { readJsonl } from "../store/read-jsonl.ts";
+import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
+import {
+  type DistillReport,
+  type DroppedSample,
+  type OutcomeRecord,
+  reportTally,
+  type Tally,
+} from "./distill-report.ts";
+import type { WireOutcome } from "./distill-worker.ts";
+import { type InputLine, inputLines } from "./input-lines.ts";
+import { judgeLines } from "./judge-lines.ts";
+import { reportHtml } from "./report-html.ts";
+import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
+import { balanceFamilies } from "./stages/sampling.ts";
+
+export interface DistillOptions {
+  config: DistillConfig;
+  /** JSONL files of team runs or trajectories, mixed as you like. */
+  inputs: readonly string[];
+  /** Folder of the result. */
+  out: string;
+  /** Tasks to grade by. */
+  tasksFiles?: readonly string[];
+  /** Modules with plugins (URLs or absolute paths); these run in worker threads. */
+  modules?: readonly string[];
+  /** Plugins as functions; they run in this thread. */
+  plugins?: DistillPlugins;
+  /** Worker threads; 0 = none (default: one less than the machine has cores, at least one; none with `plugins`). */
+  workers?: number;
+  /** Throw away what the folder holds of another distillation. */
+  restart?: boolean;
+  signal?: AbortSignal;
+  onProgress?: OnProgress;
+}
+
+/** Distils the inputs into `out/trajectories.jsonl`, with `report.json` and `report.html` beside it. */
+export async function distill(options: DistillOptions): Promise<DistillReport> {
+  const { out, config } = options;
+  await mkdir(out, { recursive: true });
+  const lock = await acquireLock(join(out, "distill.lock"));
+  try {
+    await claimFolder(options);
+    // A plugin that can't be loaded stops the program here, before any work is done.
+    const plugins = { ...(await loadPlugins(options.modules ?? [])), ...options.plugins };
+    const names = recordStages(config, plugins).map((stage) => stage.name);
+    const late = lateStages.filter((name) => !config.skip?.includes(name));
+    const tally = reportTally(config.profile.name, options.inputs, ["input", "convert", ...names, ...late]);
+    const state = await restore(options, tally);
+    await judgeAll(options, tally, state);
+    return await finish(options, tally, state);
+  } finally {
+    await lock.release();
+  }
+}
+
+interface Member {
+  index: number;
+  id: string;
+  family: string;
+  corrects: boolean;
+}
+
+interface State {
+  processed: number;
+  duplicates: DuplicateIndex | null;
+  members: Member[];
+  samples: DroppedSample[];
+}
+
+/** A folder belongs to one configuration; going on with another would mix two datasets. */
+async function claimFolder({
+  out,
+  config,
+  inputs,
+  tasksFiles = [],
+  modules = [],
+  restart,
+}: DistillOptions): Promise<void> {
+  const claim = JSON.stringify({ config, inputs, tasksFiles, modules }, null, 2);
+  const fingerprint = createHash("sha256").update(claim).digest("hex");
+  const path = join(out, "distill.json");
+  const before = await readFile(path, "utf8").catch(() => null);
+  if (before !== null && !restart && JSON.parse(before).fingerprint !== fingerprint) {
+    throw new UsageError(
+      `${out} holds a distillation with another configuration; choose another folder, or restart it`,
+    );
+  }
+  if (before !== null && restart) {
+    for (const name of [
+      "outcomes.jsonl",
+      "kept.jsonl",
+      "dropped.jsonl",
+      "trajectories.jsonl",
+      "report.json",
+      "report.html",
+    ]) {
+      await rm(join(out, name), { force: true });
+    }
+  }
+  await writeFile(path, `${JSON.stringify({ fingerprint, ...JSON.parse(claim) }, null, 2)}\n`);
+}
+
+/** Reads back what an earlier process has finished. */
+async function restore({ out, config }: DistillOptions, tally: Tally): Promise<State> {
+  const similarity = config.nearDuplicates ?? 0.95;
+  const off = similarity > 1 || config.skip?.includes("near-duplicate");
+  const state: State = { processed: 0, duplicates: off ? null : duplicateIndex(similarity), members: [], samples: [] };
+  for await (const outcome of readJsonl<OutcomeRecord>(join(out, "outcomes.jsonl"))) {
+    if (outcome.signature) state.duplicates?.findOrAdd(signatureFrom(outcome.signature), outcome.index);
+    remember(state, tally, outcome);
+    state.processed++;
+  }
+  for await (const sample of readJsonl<DroppedSample>(join(out, "dropped.jsonl"))) state.samples.push(sample);
+  return state;
+}
+
+function remember(state: State, tally: Tally, outcome: OutcomeRecord): void {
+  tally.add(outcome);
+  if (outcome.stage !== null) return;
+  const { index, id, family, facts } = outcome;
+  state.members.push({ index, id, family, corrects: facts?.corrects ?? false });
+}
+
+async function judgeAll(options: DistillOptions, tally: Tally, state: State): Promise<void> {
+  const files = await openFiles(options.out);
+  const skip = state.processed;
+  async function* remaining(): AsyncGenerator<InputLine> {
+    let index = 0;
+    for await (const line of inputLines(options.inputs, options.signal)) if (index++ >= skip) yield line;
+  }
+  try {
+    for await (const { lines, outcomes } of judgeLines(remaining(), options)) {
+      const kept: string[] = [];
+      const journal: string[] = [];
+      const dropped: string[] = [];
+      for (const [place, outcome] of outcomes.entries()) {
+        const record = settle(state, outcome, lines[place]!, state.processed++);
+        if (record.stage === null) kept.push(`{"index":${record.index},"trajectory":${outcome.line}}\n`);
+        else if (wantsSample(state, record.stage)) {
+          const sample = sampleOf(record, outcome.line);
+          state.samples.push(sample);
+          dropped.push(`${JSON.stringify(sample)}\n`);
+        }
+        journal.push(`${JSON.stringify(record)}\n`);
+        remember(state, tally, record);
+      }
+      // Chains first: a chain without its outcome is judged again, an outcome without its chain would be lost.
+      await files.kept.appendFile(kept.join(""));
+      await files.dropped.appendFile(dropped.join(""));
+      await files.outcomes.appendFile(journal.join(""));
+      options.onProgress?.({ stage: "distil", done: state.processed, figures: { kept: state.members.length } });
+    }
+  } finally {
+    await Promise.all([files.kept.close(), files.dropped.close(), files.outcomes.close()]);
+  }
+}
+
+/** The journal's record of an outcome; near-duplicates are found here, where lines come in order. */
+function settle(state: State, outcome: WireOutcome, input: InputLine, index: number): OutcomeRecord {
+  const { line: _line, signature, ...rest } = outcome;
+  const record: OutcomeRecord = { index, file: input.file, line: input.line, ...rest };
+  if (outcome.stage !== null || !signature || !state.duplicates) return record;
+  const twin = state.duplicates.findOrAdd(signature, index);
+  if (!twin)
+    return {
+      ...record,
+      signature: Buffer.from(signature.buffer, signature.byteOffset, signature.byteLength).toString("base64"),
+    };
+  const detail = `${Math.round(100 * twin.similarity)} % like record ${twin.number}`;
+  return { ...record, stage: lateStages[0], reason: "near-duplicate", detail };
+}
+
+function signatureFrom(text: string): Uint32Array {
+  const bytes = Buffer.from(text, "base64");
+  return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+function wantsSample(state: State, stage: string): boolean {
+  return state.samples.filter((sample) => sample.stage === stage).length < 3;
+}
+
+function sampleOf(record: OutcomeRecord, line: string | undefined): DroppedSample {
+  const { stage, id, reason, detail } = record;
+  return { stage: stage!, id, reason: reason ?? "", detail, ...(line !== undefined && { text: line }) };
+}
+
+async function openFiles(out: string): Promise<Record<"kept" | "dropped" | "outcomes", FileHandle>> {
+  const openOne = async (name: string) => {
+    // Opening through the store sets a torn last line aside.
+    await (await openJsonl(join(out, name), { lock: false })).close();
+    return open(join(out, name), "a");
+  };
+  const [kept, dropped, outcomes] = await Promise.all(["kept.jsonl", "dropped.jsonl", "outcomes.jsonl"].map(openOne));
+  return { kept: kept!, dropped: dropped!, outcomes: outcomes! };
+}
+
+/** Balances, multiplies, writes the result and the report. */
+async function finish(options: DistillOptions, tally: Tally, state: State): Promise<DistillReport> {
+  const { out, config } = options;
+  const ratio = config.skip?.includes("balance") ? undefined : config.balanceRatio;
+  const { drop } =
+    ratio === undefined ? { drop: new Set<number>() } : balanceFamilies(state.members, ratio, config.seed);
+  const keep = new Map(
+    state.members.filter((member) => !drop.has(member.index)).map((member) => [member.index, member]),
+  );
+  const times = Math.max(1, Math.floor(config.correctionCopies ?? 2));
+  let copies = 0;
+  async function* lines(): AsyncGenerator<string> {
+    let last = -1;
+    for await (const { text } of inputLines([join(out, "kept.jsonl")], options.signal)) {
+      const index = Number(/^\{"index":(\d+),"trajectory":/.exec(text)?.[1] ?? -1);
+      const member = keep.get(index);
+      // After a crash a chain may stand here twice, or stand here though it was judged again and dropped.
+      if (index <= last || !member) continue;
+      last = index;
+      const trajectory = text.slice(text.indexOf(":{") + 1, -1);
+      yield `${trajectory}\n`;
+      if (!member.corrects) continue;
+      for (let copy = 2; copy <= times; copy++) {
+        const parsed = JSON.parse(trajectory) as { id: string };
+        yield `${JSON.stringify({ ...parsed, id: `${parsed.id}#${copy}` })}\n`;
+        copies++;
+      }
+    }
+  }
+  const target = join(out, "trajectories.jsonl");
+  await pipeline(Readable.from(lines()), createWriteStream(`${target}.writing`));
+  await rename(`${target}.writing`, target);
+  const report = tally.finish({ balanced: drop, copies, samples: state.samples });
+  await writeFile(join(out, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(join(out, "report.html"), reportHtml(report));
+  return report;
+}
+
+/** Reads the report of a finished distillation. */
+export async function readReport(out: string): Promise<DistillReport> {
+  const text = await readFile(join(out, "report.json"), "utf8").catch(() => null);
+  if (text === null) throw new UsageError(`${out} has no report.json; make one with: coa distill run --out ${out}`);
+  return JSON.parse(text) as DistillReport;
+}

@@ -1,0 +1,166 @@
+/**
+ * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
+ * another shape, a filter that throws) is the outcome of that line and of nothing else.
+ */
+import { isAbort, messageOf } from "../core/errors.ts";
+import type { Task } from "../core/task.ts";
+import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
+import { chainUsage } from "./chain-usage.ts";
+import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
+import { distillRun } from "./distill-run.ts";
+import { signatureOf } from "./stages/near-duplicates.ts";
+import { interactionsOf } from "./stages/quality.ts";
+import { correctsItself } from "./stages/sampling.ts";
+import type { StageContext } from "./stages/stage.ts";
+
+/** What the report needs to know of a chain. */
+export interface ChainFacts {
+  hops: number;
+  tools: Record<string, number>;
+  billed: number;
+  computed: number;
+  reflects: boolean;
+  corrects: boolean;
+  filledThoughts: number;
+  /** What the team spent on the same task, and in which topology. */
+  team?: { topology: string; billed: number; computed: number; modelCalls: number };
+}
+
+export interface RecordOutcome {
+  id: string;
+  taskId: string;
+  family: string;
+  /** The stage that dropped it; null when it passed all. */
+  stage: string | null;
+  reason?: string;
+  detail?: string;
+  /** Something is broken (the line, a filter), as opposed to not good enough. */
+  problem?: boolean;
+  facts?: ChainFacts;
+  trajectory?: Trajectory;
+  signature?: Uint32Array;
+}
+
+/** Makes the function that judges lines. */
+export function recordJudge(
+  config: DistillConfig,
+  plugins: DistillPlugins,
+  tasks: ReadonlyMap<string, Task>,
+  signal?: AbortSignal,
+): (line: string) => Promise<RecordOutcome> {
+  const stages = recordStages(config, plugins);
+  const { profile } = config;
+  const neutralise = plugins.neutralise?.(profile);
+  const wantsSignature = (config.nearDuplicates ?? 0.95) <= 1 && !config.skip?.includes("near-duplicate");
+
+  return async (line) => {
+    const read = readRecord(line);
+    if ("problem" in read) {
+      return {
+        id: read.id,
+        taskId: "",
+        family: "",
+        stage: "input",
+        reason: read.problem,
+        detail: read.detail,
+        problem: true,
+      };
+    }
+    const { run } = read;
+    const taskId = run ? (run.taskId ?? run.id) : read.trajectory!.taskId;
+    const task = tasks.get(taskId);
+    const base = {
+      id: run?.id ?? read.trajectory!.id,
+      taskId,
+      family: task?.family ?? familyOf(run ?? read.trajectory!),
+    };
+    let trajectory = read.trajectory;
+    if (run) {
+      try {
+        const made = distillRun(run, { ...config, neutralise, countTokens: plugins.countTokens });
+        if (made.failure) {
+          const { rule, step, message } = made.failure;
+          return { ...base, stage: "convert", reason: rule, detail: `step ${step}: ${message}`, facts: teamFacts(run) };
+        }
+        trajectory = made.trajectory;
+      } catch (error) {
+        return { ...base, stage: "convert", reason: "conversion failed", detail: messageOf(error), problem: true };
+      }
+    }
+    const chain = withLength(trajectory!, plugins.countTokens);
+    const facts = chainFacts(chain, run, profile.think, profile.answer);
+    const context: StageContext = { profile, task, run, signal };
+    for (const stage of stages) {
+      try {
+        const rejection = await stage.judge(chain, context);
+        if (rejection) return { ...base, stage: stage.name, ...rejection, facts, trajectory: chain };
+      } catch (error) {
+        if (isAbort(error)) throw error;
+        return {
+          ...base,
+          stage: stage.name,
+          reason: "filter failed",
+          detail: messageOf(error),
+          problem: true,
+          facts,
+          trajectory: chain,
+        };
+      }
+    }
+    return { ...base, stage: null, facts, trajectory: chain, ...(wantsSignature && { signature: signatureOf(chain) }) };
+  };
+}
+
+function readRecord(
+  line: string,
+):
+  | { run: TeamRun; trajectory?: undefined }
+  | { run?: undefined; trajectory: Trajectory }
+  | { problem: string; detail: string; id: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    return { problem: "not JSON", detail: messageOf(error), id: "" };
+  }
+  const object = (value ?? {}) as { id?: unknown; segments?: unknown };
+  const parsed = object.segments === undefined ? teamRunSchema.safeParse(value) : trajectorySchema.safeParse(value);
+  if (!parsed.success) {
+    const issues = parsed.error.issues.slice(0, 3).map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+    return { problem: "not a team run or trajectory", detail: issues.join("; "), id: String(object.id ?? "") };
+  }
+  return object.segments === undefined ? { run: parsed.data as TeamRun } : { trajectory: parsed.data as Trajectory };
+}
+
+function familyOf(record: { meta?: Record<string, unknown> }): string {
+  const family = record.meta?.["family"];
+  return typeof family === "string" ? family : "";
+}
+
+/** A chain whose usage says how long it is; sampled ones know, imported ones may not. */
+function withLength(trajectory: Trajectory, countTokens?: (text: string) => number): Trajectory {
+  if (trajectory.usage.computedTokens > 0) return trajectory;
+  return { ...trajectory, usage: chainUsage(trajectory.prompt, trajectory.segments, countTokens) };
+}
+
+function teamFacts(run: TeamRun): ChainFacts {
+  const { billedTokens: billed, computedTokens: computed, modelCalls } = run.usage;
+  const none = { hops: 0, tools: {}, billed: 0, computed: 0, reflects: false, corrects: false, filledThoughts: 0 };
+  return { ...none, team: { topology: run.topology, billed, computed, modelCalls } };
+}
+
+function chainFacts(chain: Trajectory, run: TeamRun | undefined, think: string, answer: string): ChainFacts {
+  const tools: Record<string, number> = {};
+  for (const { call } of chain.segments) if (call) tools[call.tool] = (tools[call.tool] ?? 0) + 1;
+  return {
+    ...(run && teamFacts(run)),
+    hops: interactionsOf(chain, think, answer),
+    tools,
+    billed: chain.usage.billedTokens,
+    computed: chain.usage.computedTokens,
+    reflects: chain.segments.some((segment) => segment.tag === "reflection" && segment.by === "model"),
+    corrects: correctsItself(chain),
+    filledThoughts: Number(chain.meta?.["filledThoughts"] ?? 0),
+  };
+}

@@ -1,0 +1,190 @@
+/** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
+import type { Grader } from "../../core/grader.ts";
+import { tagSpec } from "../../core/profile.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { validateSegments } from "../../core/validate.ts";
+import type { Stage } from "./stage.ts";
+import { gramsOf, wordsOf } from "./word-grams.ts";
+
+/** How many times a role or tool was activated: every tag of the model's but thoughts and the answer. */
+export function interactionsOf(trajectory: Trajectory, think = "think", answer = "answer"): number {
+  return trajectory.segments.filter(
+    (segment) => segment.by === "model" && segment.tag !== think && segment.tag !== answer,
+  ).length;
+}
+
+/** Drops chains in which too little happened to learn teamwork from (the paper: fewer than 5 interactions). */
+export function complexityStage(minInteractions: number): Stage {
+  return {
+    name: "complexity",
+    judge(trajectory, { profile }) {
+      const count = interactionsOf(trajectory, profile.think, profile.answer);
+      if (count >= minInteractions) return null;
+      return { reason: "too few interactions", detail: `${count}, at least ${minInteractions} are wanted` };
+    },
+  };
+}
+
+/** Marks that recorders and back-ends leave where they cut a text. */
+const cutMarks = [
+  /(?:\.\.\.|…)\s*[[(<]?\s*(?:truncated|output truncated|content truncated|cut off)\b[^\n]{0,40}$/i,
+  /[[(<]\s*(?:truncated|output truncated|content truncated)[^\n]{0,40}[\])>]?\s*$/i,
+  /\b\d+ (?:more )?(?:bytes|chars|characters) (?:truncated|omitted)\b/i,
+];
+
+/** Drops what the recording cut: a model must not learn from observations it would not have seen like that. */
+export function completenessStage(): Stage {
+  return {
+    name: "completeness",
+    judge(trajectory, { run }) {
+      if (run?.completeness.truncated)
+        return { reason: "truncated recording", detail: run.completeness.notes.join("; ") };
+      if (run && !run.completeness.content) return { reason: "recording without content" };
+      for (const [index, segment] of trajectory.segments.entries()) {
+        if (segment.by !== "tool") continue;
+        const problem = cutProblem(segment.text);
+        if (problem) return { reason: "truncated observation", detail: `segment ${index}: ${problem}` };
+      }
+      return null;
+    },
+  };
+}
+
+function cutProblem(text: string): string | null {
+  const end = text.slice(-400);
+  for (const mark of cutMarks) if (mark.test(end)) return `ends with a cut mark: ${end.slice(-60).trim()}`;
+  const trimmed = text.trim();
+  if (/^[[{]"|^\[\{|^\{\s*"/.test(trimmed) && !isJson(trimmed)) return "JSON that does not end";
+  // Half of a surrogate pair, or its replacement at the very end: cut inside a character.
+  if (/(?:[\ud800-\udbff]|\ufffd)$/.test(text)) return "ends inside a character";
+  return null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface CorrectnessOptions {
+  grade?: Grader;
+  /** What to do where there is no task or no gold answer to grade by (default: drop). */
+  ungraded?: "drop" | "keep";
+}
+
+/** Drops wrong answers. A grader that can't decide is not a wrong answer: it is counted under its own reason. */
+export function correctnessStage(options: CorrectnessOptions): Stage {
+  return {
+    name: "correctness",
+    async judge(trajectory, { task, signal }) {
+      const gradable = task !== undefined && (task.answers.length > 0 || task.tests !== undefined);
+      if (!gradable || !options.grade) {
+        if (trajectory.reward !== undefined)
+          return trajectory.reward > 0 ? null : { reason: "wrong answer", detail: "reward 0" };
+        return options.ungraded === "keep"
+          ? null
+          : { reason: "nothing to grade by", detail: `task ${trajectory.taskId}` };
+      }
+      const grade = await options.grade(task, trajectory.answer, { signal });
+      if (grade.correct === true) return null;
+      return { reason: grade.correct === null ? "grader undecided" : "wrong answer", detail: grade.reason };
+    },
+  };
+}
+
+export interface RedundancyOptions {
+  /** Tool calls that may repeat an earlier one (default 0). */
+  maxRepeatedCalls?: number;
+  /** Share of a longer text of the model's that may stand in an earlier text already (default 0.6). */
+  maxCopiedShare?: number;
+  /** Shorter texts than this many words may repeat: "read the next page" is no copying (default 16). */
+  minCopiedWords?: number;
+}
+
+/** Drops repeated tool inputs, and texts that copy an earlier thought or an observation. */
+export function redundancyStage(options: RedundancyOptions = {}): Stage {
+  const { maxRepeatedCalls = 0, maxCopiedShare = 0.6, minCopiedWords = 16 } = options;
+  return {
+    name: "redundancy",
+    judge(trajectory, { profile }) {
+      const repeated = repeatedCalls(trajectory, (tag) => tagSpec(profile, tag)?.tool);
+      if (repeated.length > maxRepeatedCalls) {
+        return { reason: "repeated tool input", detail: repeated.slice(0, 3).join("; ").slice(0, 200) };
+      }
+      const seen = new Set<number>();
+      for (const [index, segment] of trajectory.segments.entries()) {
+        const words = wordsOf(segment.text);
+        const grams = gramsOf(words, 4);
+        const isRole = segment.by === "model" && tagSpec(profile, segment.tag)?.tool === undefined;
+        const isProse = isRole && (tagSpec(profile, segment.tag)?.body.kind ?? "text") === "text";
+        // A new plan repeats what remains of the old one, and an answer what was suggested.
+        const mayRepeat = segment.tag === "plan" || segment.tag === profile.answer;
+        if (isProse && !mayRepeat && words.length >= minCopiedWords) {
+          let copied = 0;
+          for (const gram of grams) if (seen.has(gram)) copied++;
+          if (copied / grams.length > maxCopiedShare) {
+            const share = Math.round((100 * copied) / grams.length);
+            return {
+              reason: "copied content",
+              detail: `segment ${index} <${segment.tag}>: ${share} % stands before it`,
+            };
+          }
+        }
+        for (const gram of grams) seen.add(gram);
+      }
+      return null;
+    },
+  };
+}
+
+function repeatedCalls(trajectory: Trajectory, toolOf: (tag: string) => string | undefined): string[] {
+  const seen = new Set<string>();
+  const repeated: string[] = [];
+  const failed = failedCalls(trajectory, toolOf);
+  trajectory.segments.forEach((segment, index) => {
+    const tool = segment.by === "model" ? toolOf(segment.tag) : undefined;
+    if (tool === undefined) return;
+    const key = `${tool} ${segment.text.trim().replace(/\s+/g, " ")}`;
+    if (seen.has(key)) repeated.push(key);
+    // Trying again after an error is no redundancy.
+    else if (!failed.has(index)) seen.add(key);
+  });
+  return repeated;
+}
+
+/** Indices of calls whose observation reports an error. */
+function failedCalls(trajectory: Trajectory, toolOf: (tag: string) => string | undefined): Set<number> {
+  const failed = new Set<number>();
+  const waiting: number[] = [];
+  trajectory.segments.forEach((segment, index) => {
+    if (segment.by === "model" && toolOf(segment.tag) !== undefined) waiting.push(index);
+    else if (segment.call) {
+      const call = waiting.shift();
+      if (call !== undefined && !segment.call.ok) failed.add(call);
+    }
+  });
+  return failed;
+}
+
+/** A check of a trajectory beyond the rules, by a model for instance: null, or what is wrong. */
+export type ComplianceCheck = (trajectory: Trajectory, signal?: AbortSignal) => Promise<string | null>;
+
+/** Drops chains that break the profile's rules, and those that a further check finds fault with. */
+export function complianceStage(check?: ComplianceCheck): Stage {
+  return {
+    name: "compliance",
+    async judge(trajectory, { profile, signal }) {
+      if (trajectory.profile !== profile.name) {
+        return { reason: "other profile", detail: `${trajectory.profile}, not ${profile.name}` };
+      }
+      const violation = validateSegments(profile, trajectory.segments)[0];
+      if (violation) return { reason: violation.rule, detail: `segment ${violation.segment}: ${violation.message}` };
+      if (trajectory.ending.reason !== "answered") return { reason: "not answered", detail: trajectory.ending.reason };
+      const problem = check ? await check(trajectory, signal) : null;
+      return problem === null ? null : { reason: "fails the check", detail: problem };
+    },
+  };
+}

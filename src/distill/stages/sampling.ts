@@ -1,0 +1,75 @@
+/** Stages that shape the mix rather than judge: more reflection, more error correction, no family drowning the others. */
+import { readScore } from "../../core/profile.ts";
+import type { TaskKind } from "../../core/task.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { Stage } from "./stage.ts";
+import { hashOf } from "./word-grams.ts";
+
+/** A number in [0, 1) that depends on the trajectory alone, so that sampling repeats itself. */
+export function shareOf(id: string, seed: number): number {
+  // Two rounds: FNV's high bits change little between ids that differ in their last digit.
+  return hashOf(`${hashOf(id)}:${seed}`, hashOf(String(seed))) / 4_294_967_296;
+}
+
+export interface ReflectionOptions {
+  /** Share of chains without a reflection that stay (default 0.5). */
+  keepWithout?: number;
+  /** Kinds of tasks whose chains must reflect (default: math and code, as in the paper). */
+  required?: readonly TaskKind[];
+  seed?: number;
+}
+
+/** Down-samples chains that never reflect, and drops those that must. */
+export function reflectionStage(options: ReflectionOptions = {}): Stage {
+  const { keepWithout = 0.5, required = ["math", "code"], seed = 0 } = options;
+  return {
+    name: "reflection",
+    judge(trajectory, { task }) {
+      if (trajectory.segments.some((segment) => segment.tag === "reflection" && segment.by === "model")) return null;
+      if (task && required.includes(task.kind)) return { reason: "no reflection", detail: `a ${task.kind} task` };
+      return shareOf(trajectory.id, seed) < keepWithout ? null : { reason: "no reflection, sampled out" };
+    },
+  };
+}
+
+/** Whether a check scored low at first and the chain found its way (the paper's error-correction samples). */
+export function correctsItself(trajectory: Trajectory, lowScore = 2): boolean {
+  const scores = trajectory.segments
+    .filter((segment) => segment.tag === "double_check" && segment.by === "model")
+    .map((segment) => readScore(segment.text) ?? 0);
+  return scores.length > 1 && scores[0]! <= lowScore && scores.at(-1)! > lowScore;
+}
+
+/** Drops chains longer than a student's context. */
+export function lengthStage(maxTokens: number): Stage {
+  return {
+    name: "length",
+    judge(trajectory) {
+      // Distilled chains carry their length; one sequence holds each token once.
+      const tokens = trajectory.usage.computedTokens;
+      return tokens <= maxTokens ? null : { reason: "too long", detail: `${tokens} tokens, at most ${maxTokens}` };
+    },
+  };
+}
+
+/**
+ * Which members of each family stay when no family may be larger than `maxRatio` times the median one. Returns the
+ * indices to drop; the choice depends on ids and seed alone.
+ */
+export function balanceFamilies(
+  members: Iterable<{ index: number; id: string; family: string }>,
+  maxRatio: number,
+  seed = 0,
+): { drop: Set<number>; cap: number } {
+  const families = Map.groupBy(members, (member) => member.family);
+  const sizes = [...families.values()].map((group) => group.length).sort((a, b) => a - b);
+  const median = sizes[Math.floor((sizes.length - 1) / 2)] ?? 0;
+  const cap = Math.max(1, Math.floor(median * maxRatio));
+  const drop = new Set<number>();
+  for (const group of families.values()) {
+    if (group.length <= cap) continue;
+    const order = group.toSorted((a, b) => shareOf(a.id, seed) - shareOf(b.id, seed) || a.index - b.index);
+    for (const member of order.slice(cap)) drop.add(member.index);
+  }
+  return { drop, cap };
+}

@@ -1,0 +1,43 @@
+/**
+ * A stage is a named predicate: it keeps a trajectory or says why not. Stages know nothing of each other and nothing of
+ * files; the pipeline runs them in order and counts. A filter of your own is the same thing: a name and a function.
+ */
+import type { Profile } from "../../core/profile.ts";
+import type { Task } from "../../core/task.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+
+/** Why a trajectory is dropped: a short reason that is counted, and the details of this one. */
+export interface Rejection {
+  reason: string;
+  detail?: string;
+}
+
+export interface StageContext {
+  profile: Profile;
+  /** The task that was worked on, where it is known. */
+  task?: Task;
+  /** The run a distilled trajectory came from; absent for chains. */
+  run?: TeamRun;
+  signal?: AbortSignal;
+}
+
+export interface Stage {
+  name: string;
+  /** Null keeps it. */
+  judge(trajectory: Trajectory, context: StageContext): Rejection | null | Promise<Rejection | null>;
+}
+
+/** Defines a filter of your own; it may return a reason as plain text. */
+export function defineFilter(filter: {
+  name: string;
+  judge(trajectory: Trajectory, context: StageContext): string | Rejection | null | Promise<string | Rejection | null>;
+}): Stage {
+  return {
+    name: filter.name,
+    async judge(trajectory, context) {
+      const verdict = await filter.judge(trajectory, context);
+      return typeof verdict === "string" ? { reason: verdict } : verdict;
+    },
+  };
+}
