@@ -1,0 +1,155 @@
+/**
+ * The system's own python3 in Linux namespaces, by bubblewrap. Never as root: bubblewrap started by root leaves
+ * `/proc/sys` writable inside, so root first becomes `nobody`. Inside there is no network, no other process, nothing
+ * writable but three small in-memory folders, no way to make further user namespaces, and the whole family of processes
+ * is bounded in memory and number. Each run is a sandbox of its own, started ahead of time; nothing survives it.
+ */
+
+import { spawnSync } from "node:child_process";
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { CoaError } from "../../core/errors.ts";
+import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
+import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.ts";
+import { childPool } from "./child-pool.ts";
+import { isRoot, nobody, systemProgram } from "./launch.ts";
+import { withLimits } from "./limits.ts";
+import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
+
+export interface BubblewrapOptions {
+  limits?: Partial<SandboxLimits>;
+  /** Size of each writable folder (work, /tmp; /dev/shm gets a quarter). */
+  diskMb?: number;
+  maxProcesses?: number;
+  /** Sandboxes started ahead of time (default 1), each for one run. */
+  warm?: number;
+  /** Most sandboxes at once (default 8); further runs wait. */
+  concurrency?: number;
+  /** The interpreter, somewhere under /usr. */
+  python?: string;
+  /** A delegated cgroup v2 folder for machines where this user may not make groups at the top. */
+  cgroupParent?: string;
+}
+
+/** Whether bubblewrap works here, and if not, why. */
+export function bubblewrapProblem(options: BubblewrapOptions = {}): string | undefined {
+  if (process.platform !== "linux") return "bubblewrap needs Linux";
+  const program = systemProgram("bwrap");
+  if (!program) return "bwrap is not installed (Debian package bubblewrap)";
+  const python = options.python ?? "/usr/bin/python3";
+  if (!existsSync(python)) return `${python} does not exist (Debian package python3)`;
+  const user = isRoot() ? { uid: nobody, gid: nobody } : {};
+  const args = [...walls(64), "/usr/bin/true"];
+  const { status, stderr } = spawnSync(program, args, {
+    env: {},
+    cwd: "/",
+    ...user,
+    encoding: "utf8",
+    timeout: 10_000,
+  });
+  return status === 0 ? undefined : `bwrap does not work here: ${(stderr ?? "").trim() || `exit ${status}`}`;
+}
+
+/** Makes the sandbox; throws where bubblewrap does not work. Nothing is started before the first run. */
+export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
+  const problem = bubblewrapProblem(options);
+  if (problem) throw new CoaError("sandbox", problem);
+  const groups = controlGroups(undefined, options.cgroupParent);
+  const standard = withLimits(options.limits);
+  const processes = options.maxProcesses ?? 64;
+  const inGroup = new Map<OneShot, ControlGroup>();
+
+  async function start(): Promise<OneShot> {
+    const group = groups?.take({ memoryMb: standard.memoryMb, processes });
+    const child = await startOneShot({
+      command: systemProgram("bwrap") as string,
+      args: [
+        ...walls(options.diskMb ?? 64),
+        ...["--info-fd", "4"],
+        ...[options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
+      ],
+      user: isRoot() ? nobody : undefined,
+      prepare: (text) => group?.join(Number(/"child-pid":\s*(\d+)/.exec(text)?.[1])),
+    });
+    if (group) inGroup.set(child, group);
+    void child.exited.then(() => {
+      inGroup.delete(child);
+      if (group) groups?.free(group);
+    });
+    return child;
+  }
+
+  const pool = childPool({
+    start,
+    isolation: "trajectory",
+    warm: options.warm ?? 1,
+    most: Math.max(1, options.concurrency ?? 8),
+  });
+
+  async function run(request: SandboxRequest): Promise<SandboxResult> {
+    const limits = withLimits(request.limits, options.limits);
+    const input = limitsLine(limits, processes) + request.code;
+    return pool.use(undefined, async (child) => {
+      const group = inGroup.get(child);
+      group?.limit({ memoryMb: limits.memoryMb, processes });
+      const killsBefore = group?.memoryKills() ?? 0;
+      const result = await child.run({ input, stdin: request.stdin ?? "", limits, signal: request.signal });
+      const outOfMemory = group !== undefined && group.memoryKills() > killsBefore && result.verdict !== "ok";
+      return { result: outOfMemory ? { ...result, verdict: "memory" as const } : result, keep: false };
+    });
+  }
+
+  return {
+    level: bubblewrapLevel(groups),
+    languages: ["python"],
+    run,
+    async close() {
+      await pool.close();
+      groups?.close();
+    },
+  };
+}
+
+function walls(diskMb: number): string[] {
+  const megabyte = 1024 * 1024;
+  const system: string[] = ["--ro-bind", "/usr", "/usr"];
+  for (const folder of ["/bin", "/sbin", "/lib", "/lib32", "/lib64"]) {
+    if (!existsSync(folder)) continue;
+    if (lstatSync(folder).isSymbolicLink()) system.push("--symlink", readlinkSync(folder), folder);
+    else system.push("--ro-bind", folder, folder);
+  }
+  const disk = (size: number, folder: string): string[] => [
+    "--size",
+    `${Math.round(size * megabyte)}`,
+    "--tmpfs",
+    folder,
+  ];
+  return [
+    ...[
+      "--unshare-all",
+      "--unshare-user",
+      "--disable-userns",
+      "--die-with-parent",
+      "--new-session",
+      "--cap-drop",
+      "ALL",
+    ],
+    ...["--uid", `${nobody}`, "--gid", `${nobody}`, "--hostname", "sandbox"],
+    ...system,
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...disk(diskMb / 4, "/dev/shm"),
+    ...disk(diskMb, "/tmp"),
+    ...disk(diskMb, "/work"),
+    ...["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/work"],
+    ...["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/work", "--setenv", "LANG", "C.UTF-8"],
+  ];
+}
+
+function bubblewrapLevel(groups: ControlGroups | undefined): SandboxLevel {
+  const caveats = groups
+    ? []
+    : [
+        "no control group can be made here: total memory of several processes is checked every 50 ms, not by the kernel",
+      ];
+  caveats.push("the code talks to the machine's own kernel; files under /usr can be read");
+  return { kind: "bubblewrap", strength: "strong", caveats };
+}

@@ -1,0 +1,133 @@
+/**
+ * Limits on a whole family of processes: total memory and number of processes, by control groups v1 or v2, wherever this
+ * process may create them. Groups are made once and reused, because making one costs as much as starting a process.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** One group that can hold one run at a time. */
+export interface ControlGroup {
+  /** Moves a process, and with it all that it will start, into the group. */
+  join(pid: number): void;
+  limit(limits: GroupLimits): void;
+  /** How often the kernel has killed for lack of memory since the group was made. */
+  memoryKills(): number;
+  remove(): void;
+}
+
+export interface GroupLimits {
+  memoryMb: number;
+  processes: number;
+}
+
+export interface ControlGroups {
+  readonly version: 1 | 2;
+  /** A free group with these limits; give it back with `free`. */
+  take(limits: GroupLimits): ControlGroup;
+  free(group: ControlGroup): void;
+  close(): void;
+}
+
+const prefix = "coa-sandbox-";
+
+/** Finds a place where groups can be made, or undefined. `parent` names a delegated cgroup v2 folder. */
+export function controlGroups(root = "/sys/fs/cgroup", parent?: string): ControlGroups | undefined {
+  if (process.platform !== "linux") return undefined;
+  const folders = parent ? [parent] : placesIn(root);
+  if (!folders) return undefined;
+  const version = existsSync(join(folders[0] as string, "cgroup.controllers")) ? 2 : 1;
+  try {
+    for (const folder of folders) sweep(folder);
+    const probe = make(folders, version, `${prefix}${process.pid}-probe`);
+    probe.limit({ memoryMb: 64, processes: 4 });
+    probe.remove();
+  } catch {
+    return undefined;
+  }
+  const idle: Group[] = [];
+  const all: Group[] = [];
+  return {
+    version,
+    take(limits) {
+      let group = idle.pop();
+      if (!group) {
+        group = make(folders, version, `${prefix}${process.pid}-${all.length}`);
+        all.push(group);
+      }
+      group.limit(limits);
+      return group;
+    },
+    free: (group) => void idle.push(group as Group),
+    close() {
+      for (const group of all.splice(0)) group.remove();
+      idle.length = 0;
+    },
+  };
+}
+
+interface Group extends ControlGroup {
+  folders: string[];
+}
+
+function placesIn(root: string): string[] | undefined {
+  const [memory, pids] = [join(root, "memory"), join(root, "pids")];
+  if (existsSync(join(memory, "memory.limit_in_bytes"))) return existsSync(pids) ? [memory, pids] : undefined;
+  try {
+    const enabled = readFileSync(join(root, "cgroup.subtree_control"), "utf8").split(/\s+/);
+    return enabled.includes("memory") && enabled.includes("pids") ? [root] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function make(parents: string[], version: 1 | 2, name: string): Group {
+  const folders = parents.map((parent) => join(parent, name));
+  for (const folder of folders) mkdirSync(folder, { recursive: true });
+  const memory = folders[0] as string;
+  let limited = "";
+  return {
+    folders,
+    limit(limits) {
+      const wanted = `${limits.memoryMb} ${limits.processes}`;
+      if (limited !== wanted) setLimits(folders, version, limits);
+      limited = wanted;
+    },
+    join(pid) {
+      for (const folder of folders) writeFileSync(join(folder, "cgroup.procs"), `${pid}`);
+    },
+    memoryKills() {
+      try {
+        const text = readFileSync(join(memory, version === 1 ? "memory.oom_control" : "memory.events"), "utf8");
+        return Number(/^oom_kill (\d+)/m.exec(text)?.[1] ?? 0);
+      } catch {
+        return 0;
+      }
+    },
+    remove() {
+      for (const folder of folders) {
+        try {
+          rmdirSync(folder);
+        } catch {} // still busy: the sweep of a later start takes it
+      }
+    },
+  };
+}
+
+function setLimits(folders: string[], version: 1 | 2, limits: GroupLimits): void {
+  const [memory, pids = memory] = folders as [string, string?];
+  const bytes = `${Math.round(limits.memoryMb * 1024 * 1024)}`;
+  writeFileSync(join(memory, version === 1 ? "memory.limit_in_bytes" : "memory.max"), bytes);
+  if (version === 2 && existsSync(join(memory, "memory.swap.max"))) writeFileSync(join(memory, "memory.swap.max"), "0");
+  writeFileSync(join(pids, "pids.max"), `${limits.processes}`);
+}
+
+// Groups of processes that were killed before they could tidy up.
+function sweep(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const owner = name.startsWith(prefix) ? Number(name.slice(prefix.length).split("-")[0]) : 0;
+    if (owner === 0 || existsSync(`/proc/${owner}`)) continue;
+    try {
+      rmdirSync(join(folder, name));
+    } catch {}
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Warm children and who may use them. With `isolation: "trajectory"` a child belongs to one session key from its first
+ * run to its death and a run without a key gets a child of its own; with `"run"` a few children are shared by everybody
+ * and it is up to the child to clean up after each run. Either way: a few are kept warm, the dead are replaced, and
+ * there are never more than `most`.
+ */
+import type { LineChild } from "./line-child.ts";
+
+type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
+
+export interface ChildPool<Child> {
+  /** Runs `work` with a child; `keep: false` throws the child away afterwards. */
+  use<T>(sessionKey: string | undefined, work: (child: Child) => Promise<{ result: T; keep: boolean }>): Promise<T>;
+  endSession(sessionKey: string): void;
+  /** Starts the warm children now and waits for them. */
+  warmUp(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Session<Child> {
+  child?: Child;
+  turn: Promise<unknown>;
+  waiting: number;
+}
+
+/** Makes a pool over `start`. */
+export function childPool<Child extends AnyChild>(options: {
+  start: () => Promise<Child>;
+  isolation: "trajectory" | "run";
+  /** Children kept ready; in `run` isolation the number of shared children. */
+  warm: number;
+  most: number;
+}): ChildPool<Child> {
+  const { start, isolation, warm } = options;
+  const most = isolation === "run" ? warm : options.most;
+  const ready: Promise<Child>[] = [];
+  const everyone = new Set<Child>();
+  const sessions = new Map<string, Session<Child>>(); // in order of use, the oldest first
+  const queue: (() => void)[] = [];
+  let taken = 0;
+  let closed = false;
+
+  function begin(): Promise<Child> {
+    const starting = start().then((child) => {
+      everyone.add(child);
+      if (closed) child.kill();
+      void child.exited.then(() => {
+        everyone.delete(child);
+        const at = ready.indexOf(starting);
+        if (at < 0) return;
+        ready.splice(at, 1);
+        fill();
+      });
+      return child;
+    });
+    starting.catch(() => {
+      const at = ready.indexOf(starting);
+      if (at >= 0) ready.splice(at, 1);
+    });
+    return starting;
+  }
+
+  function fill(): void {
+    const wanted = isolation === "run" ? warm - taken : warm;
+    while (!closed && ready.length < wanted) ready.push(begin());
+  }
+
+  async function take(): Promise<Child> {
+    for (;;) {
+      const child = await (ready.shift() ?? begin());
+      if (child.alive) return child;
+    }
+  }
+
+  async function enter(): Promise<void> {
+    if (taken < most) {
+      taken++;
+      return;
+    }
+    for (const [key, session] of sessions) {
+      if (session.waiting > 0) continue;
+      endSession(key);
+      break;
+    }
+    await new Promise<void>((resolve) => queue.push(resolve));
+  }
+
+  function leave(): void {
+    const next = queue.shift();
+    if (next) next();
+    else taken--;
+  }
+
+  function endSession(sessionKey: string): void {
+    const session = sessions.get(sessionKey);
+    if (!session) return;
+    sessions.delete(sessionKey);
+    void session.turn.then(() => {
+      session.child?.kill();
+      leave();
+    });
+    if (session.waiting === 0) session.child?.kill();
+  }
+
+  async function once<T>(work: (child: Child) => Promise<{ result: T; keep: boolean }>): Promise<T> {
+    await enter();
+    try {
+      const child = await take();
+      let keep = false;
+      try {
+        const done = await work(child);
+        keep = done.keep && isolation === "run" && child.alive && !closed;
+        return done.result;
+      } finally {
+        if (keep) ready.push(Promise.resolve(child));
+        else child.kill();
+      }
+    } finally {
+      leave();
+      fill();
+    }
+  }
+
+  async function inSession<T>(key: string, work: (child: Child) => Promise<{ result: T; keep: boolean }>): Promise<T> {
+    let session = sessions.get(key);
+    const fresh = session === undefined;
+    if (!session) session = { turn: Promise.resolve(), waiting: 0 };
+    const mine = session;
+    sessions.delete(key);
+    sessions.set(key, mine);
+    mine.waiting++;
+    const turn = mine.turn.then(async () => {
+      if (fresh) await enter();
+      try {
+        if (!mine.child?.alive) {
+          mine.child = await take();
+          fill();
+        }
+        const done = await work(mine.child);
+        if (!done.keep) mine.child.kill();
+        return done.result;
+      } finally {
+        mine.waiting--;
+        // Somebody waits for room and this session rests: it gives up its place.
+        if (queue.length > 0 && mine.waiting === 0 && sessions.get(key) === mine) queueMicrotask(() => endSession(key));
+      }
+    });
+    mine.turn = turn.catch(() => {});
+    return turn;
+  }
+
+  return {
+    use: (key, work) => (isolation === "run" || key === undefined ? once(work) : inSession(key, work)),
+    endSession,
+    async warmUp() {
+      fill();
+      await Promise.all(ready);
+    },
+    async close() {
+      closed = true;
+      sessions.clear();
+      const awake = setInterval(() => {}, 1_000); // idle children do not hold our process, but their end is awaited
+      for (const child of everyone) child.kill();
+      await Promise.allSettled(ready);
+      await Promise.all([...everyone].map((child) => child.exited));
+      clearInterval(awake);
+    },
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * Which sandbox runs the code. A configured one (remote, nsjail) goes first; otherwise Pyodide, which is there after
+ * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
+ * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
+ */
+import { CoaError, UsageError } from "../../core/errors.ts";
+import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
+import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
+import { nsjailSandbox } from "./nsjail.ts";
+import { pyodideLevel, pyodideSandbox } from "./pyodide.ts";
+import { pyodideFolder } from "./pyodide-launch.ts";
+import { quickjsSandbox } from "./quickjs.ts";
+import { sandboxFusion } from "./sandbox-fusion.ts";
+
+export type SandboxKind = "pyodide" | "bubblewrap" | "nsjail" | "remote";
+
+export interface ChooseSandboxOptions {
+  /** Which one; by default `COA_SANDBOX`, else the rule at the top of this file. */
+  kind?: SandboxKind;
+  limits?: Partial<SandboxLimits>;
+  /** See `pyodideSandbox`; the other kinds give every run a sandbox of its own anyway. */
+  isolation?: "trajectory" | "run";
+  warm?: number;
+  most?: number;
+  cacheFolder?: string;
+  /** A SandboxFusion server; by default `COA_SANDBOX_URL`. */
+  url?: string;
+  headers?: Record<string, string>;
+  /** The nsjail program; by default `COA_NSJAIL`. */
+  nsjail?: string;
+  bubblewrap?: BubblewrapOptions;
+  /** Where settings come from; the process environment unless told. */
+  environment?: Record<string, string | undefined>;
+}
+
+const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail", "remote"];
+const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
+
+/** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS or remotely. */
+export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
+  const { limits, isolation, warm, most } = options;
+  const environment = options.environment ?? process.env;
+  const url = options.url ?? environment["COA_SANDBOX_URL"];
+  const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
+  const kind = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(url, nsjail, options.bubblewrap);
+  if (kind === "remote") {
+    if (!url) throw new UsageError("the remote sandbox needs the address of a server: set COA_SANDBOX_URL");
+    return sandboxFusion({ url, headers: options.headers, limits, concurrency: most });
+  }
+  const javascript = quickjsSandbox({ limits, isolation, warm: 0, most });
+  if (kind === "nsjail") {
+    if (!nsjail) throw new UsageError("the nsjail sandbox needs to know where nsjail is: set COA_NSJAIL");
+    return together(nsjailSandbox({ path: nsjail, limits, concurrency: most }), javascript);
+  }
+  if (kind === "bubblewrap") {
+    return together(bubblewrapSandbox({ limits, warm, concurrency: most, ...options.bubblewrap }), javascript);
+  }
+  return together(pyodideSandbox({ limits, isolation, warm, most, cacheFolder: options.cacheFolder }), javascript);
+}
+
+function kindFrom(text: string | undefined): SandboxKind | undefined {
+  if (text === undefined || text === "" || text === "auto") return undefined;
+  if ((kinds as readonly string[]).includes(text)) return text as SandboxKind;
+  throw new UsageError(`COA_SANDBOX=${text} is not a sandbox: use ${kinds.join(", ")} or auto`);
+}
+
+function automatic(url?: string, nsjail?: string, bubblewrap?: BubblewrapOptions): SandboxKind {
+  if (url) return "remote";
+  if (nsjail) return "nsjail";
+  if (!nodeForbidsNetwork && bubblewrapProblem(bubblewrap) === undefined) return "bubblewrap";
+  return pyodideFolder() ? "pyodide" : "bubblewrap";
+}
+
+/** Two sandboxes as one, each for its own languages; the level is that of the first, with what the second adds. */
+function together(first: Sandbox, second: Sandbox): Sandbox {
+  const notes = second.level.caveats.filter((caveat) => !first.level.caveats.includes(caveat));
+  return {
+    level: {
+      ...first.level,
+      caveats: [...first.level.caveats, ...notes.map((note) => `${second.languages.join(", ")}: ${note}`)],
+    },
+    languages: [...first.languages, ...second.languages],
+    run(request) {
+      const sandbox = [first, second].find(({ languages }) => languages.includes(request.language));
+      if (!sandbox) return Promise.reject(new CoaError("sandbox", `no sandbox here runs ${request.language}`));
+      return sandbox.run(request);
+    },
+    endSession(sessionKey) {
+      first.endSession?.(sessionKey);
+      second.endSession?.(sessionKey);
+    },
+    async close() {
+      await Promise.all([first.close(), second.close()]);
+    },
+  };
+}
+
+/** One sandbox as `coa doctor` shows it. */
+export interface SandboxFinding extends SandboxLevel {
+  kind: string;
+  available: boolean;
+  /** This is the one `chooseSandbox` takes. */
+  inForce: boolean;
+  /** What to do to have it, where it isn't there. */
+  remedy?: string;
+}
+
+/** Every sandbox this software knows, whether it works here, and which one is in force. */
+export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
+  const environment = options.environment ?? process.env;
+  const url = options.url ?? environment["COA_SANDBOX_URL"];
+  const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
+  const chosen = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(url, nsjail, options.bubblewrap);
+  const findings: SandboxFinding[] = [];
+  const add = (kind: string, make: () => Sandbox | SandboxLevel, remedy: string): void => {
+    try {
+      const made = make();
+      const level = "level" in made ? made.level : made;
+      if ("close" in made) void made.close();
+      findings.push({ ...level, kind, available: true, inForce: kind === chosen });
+    } catch (error) {
+      const why = error instanceof CoaError ? error.message : String(error);
+      const strength = kind === "pyodide" || kind === "quickjs" ? "moderate" : "strong";
+      const inForce = kind === chosen;
+      findings.push({ kind, strength, caveats: [], available: false, inForce, remedy: `${why}; ${remedy}` });
+    }
+  };
+  add("pyodide", () => pyodideLevel(options.isolation), "npm install pyodide");
+  add("bubblewrap", () => bubblewrapSandbox(options.bubblewrap), "apt install bubblewrap python3");
+  add(
+    "nsjail",
+    () => {
+      if (!nsjail) throw new CoaError("sandbox", "not configured");
+      return nsjailSandbox({ path: nsjail });
+    },
+    "set COA_NSJAIL to the nsjail program",
+  );
+  add(
+    "remote",
+    () => {
+      if (!url) throw new CoaError("sandbox", "not configured");
+      return sandboxFusion({ url });
+    },
+    "set COA_SANDBOX_URL to a SandboxFusion server",
+  );
+  add("quickjs", () => quickjsSandbox(), "npm install quickjs-emscripten");
+  return findings;
+}

@@ -1,0 +1,82 @@
+/**
+ * How a sandbox child is launched so that it is as weak as the system allows: never as root, no new privileges, no core
+ * file, a cap on its data segment, and a death that follows ours. Uses util-linux where it is there, and says when not.
+ */
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** The user and group that sandboxed processes run as when we are root: `nobody`. */
+export const nobody = 65_534;
+
+/** Absolute path of a system program, or undefined. Looked up in fixed places: PATH may name anything. */
+export function systemProgram(name: string): string | undefined {
+  if (process.platform === "win32") return undefined;
+  return ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"]
+    .map((folder) => `${folder}/${name}`)
+    .find((path) => existsSync(path));
+}
+
+/** Whether this process is root on a system that has such a thing. */
+export function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Whether any user may read a file: every folder above it can be passed and the file itself is readable. */
+export function readableByAll(path: string): boolean {
+  try {
+    if ((statSync(path).mode & 0o004) === 0) return false;
+    for (let folder = dirname(path); ; folder = dirname(folder)) {
+      if ((statSync(folder).mode & 0o001) === 0) return false;
+      if (folder === dirname(folder)) return true;
+    }
+  } catch {
+    return false;
+  }
+}
+
+/** What `weakened` could and could not arrange. */
+export interface Launch {
+  command: string;
+  args: string[];
+  /** The child must drop root itself once it has read what only root may read. */
+  dropInside: boolean;
+  caveats: string[];
+}
+
+/** Puts the weakening programs in front of a command. `needs` are files that the child reads after its start. */
+export function weakened(command: string, args: string[], options: { dataMb: number; needs: string[] }): Launch {
+  if (process.platform !== "linux") {
+    return {
+      command,
+      args,
+      dropInside: isRoot(),
+      caveats: ["memory outside WebAssembly is not capped on this system"],
+    };
+  }
+  const caveats: string[] = [];
+  const chain: string[] = [];
+  let dropInside = isRoot();
+  const setpriv = systemProgram("setpriv");
+  if (setpriv) {
+    chain.push(setpriv, "--no-new-privs", "--pdeathsig", "KILL");
+    if (isRoot() && [command, ...options.needs].every(readableByAll)) {
+      chain.push(
+        "--reuid",
+        `${nobody}`,
+        "--regid",
+        `${nobody}`,
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+      );
+      dropInside = false;
+    }
+  } else caveats.push("setpriv is missing: a child stuck in a C loop outlives a killed parent until its own deadline");
+  const prlimit = systemProgram("prlimit");
+  if (prlimit) {
+    const bytes = Math.round(options.dataMb * 1024 * 1024);
+    chain.push(prlimit, `--data=${bytes}`, "--core=0", "--fsize=0", "--memlock=0");
+  } else caveats.push("prlimit is missing: memory outside WebAssembly is not capped");
+  chain.push(command, ...args);
+  return { command: chain[0] as string, args: chain.slice(1), dropInside, caveats };
+}

@@ -1,0 +1,213 @@
+/**
+ * What runs inside a Pyodide child before any untrusted line does. Pyodide is loaded as if this were a web worker: with
+ * `process` gone it never asks Node for files, sockets or processes, and the only files it can fetch are handed to it
+ * here. Afterwards every door that was open while loading is removed, privileges are dropped, and a blocking loop reads
+ * one request per line. Blocking on purpose: no timer or task of an earlier program can run between two requests.
+ */
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
+import { closeDoors, lines, send, writeAll } from "./child-loop.ts";
+import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
+import { outputWindow } from "./output-window.ts";
+import { pyodideRunner } from "./pyodide-runner.ts";
+
+const node = process;
+const [pyodideFolder = "", mode = "plain", dropTo = ""] = node.argv.slice(2);
+const { readSync, readFileSync, fstatSync } = fs;
+const { exit } = node;
+const cpuUsage = node.cpuUsage.bind(node);
+
+// WebAssembly memory never shrinks, so a shared child that has once grown this far is replaced.
+const maxKeptBytes = 192 * 1024 * 1024;
+function readSnapshot(): Uint8Array {
+  const bytes = new Uint8Array(fstatSync(3).size);
+  for (let at = 0; at < bytes.length; ) at += readSync(3, bytes, at, bytes.length - at, at);
+  fs.closeSync(3);
+  return bytes;
+}
+
+async function load(): Promise<any> {
+  const base = pathToFileURL(`${pyodideFolder}/`).href;
+  const world = globalThis as Record<string, unknown>;
+  world["WorkerGlobalScope"] = class {
+    static [Symbol.hasInstance](value: unknown): boolean {
+      return value === globalThis;
+    }
+  };
+  world["self"] = globalThis;
+  world["location"] = new URL(base);
+  world["fetch"] = async (address: string | URL) => {
+    const name = new URL(address).href.slice(base.length);
+    if (!/^[\w.-]+$/.test(name)) throw new Error(`no such file: ${address}`);
+    const type = name.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
+    return new Response(readFileSync(`${pyodideFolder}/${name}`), { headers: { "content-type": type } });
+  };
+  Reflect.deleteProperty(globalThis, "process");
+  const { info } = JSON.parse(readFileSync(`${pyodideFolder}/pyodide-lock.json`, "utf8"));
+  const { loadPyodide } = await import(`${base}pyodide.mjs`);
+  const options = {
+    indexURL: base,
+    jsglobals: Object.create(null),
+    env: { HOME: "/home/pyodide", TZ: "UTC" },
+    lockFileContents: JSON.stringify({ info, packages: {} }),
+    ...(mode === "make" ? { _makeSnapshot: true } : {}),
+    ...(mode === "load" ? { _loadSnapshot: readSnapshot() } : {}),
+  };
+  const python = await loadPyodide(options);
+  python._api.config._loadSnapshot = undefined;
+  if (mode !== "load") python.runPython(pyodideRunner);
+  return python;
+}
+
+/** The disk of a child is memory: a cap on it, and a way back to what it held before a program ran. */
+function diskOf(python: any, limitBytes: number): { reset(): string } {
+  const { FS } = python;
+  const { MEMFS } = FS.filesystems;
+  const wrap = (stream: any): void => {
+    const write = stream.write;
+    stream.write = (file: any, buffer: Uint8Array, offset: number, length: number, position: number, own: boolean) => {
+      if (position + length > limitBytes || usedBytes() + length > limitBytes) throw new FS.ErrnoError(51);
+      return write(file, buffer, offset, length, position, own);
+    };
+    stream.allocate = () => {
+      throw new FS.ErrnoError(138);
+    };
+  };
+  type Entry = { node: any; size: number; contents: unknown };
+  const walk = (visit: (node: any) => void, node: any = FS.root): void => {
+    if (node.mounted?.root && node.mounted.root !== node) node = node.mounted.root;
+    visit(node);
+    if (FS.isDir(node.mode) && node.mount?.type === MEMFS) {
+      for (const child of Object.values(node.contents ?? {})) walk(visit, child);
+    }
+  };
+  const usedBytes = (): number => {
+    let bytes = 0;
+    walk((node) => {
+      if (FS.isFile(node.mode)) bytes += node.usedBytes ?? 0;
+    });
+    return bytes - baselineBytes;
+  };
+  let baselineBytes = 0;
+  baselineBytes = usedBytes();
+  wrap(MEMFS.ops_table.file.stream);
+  const nodeOps = MEMFS.ops_table.file.node;
+  const setattr = nodeOps.setattr;
+  nodeOps.setattr = (node: any, change: { size?: number }) => {
+    if ((change.size ?? 0) > limitBytes) throw new FS.ErrnoError(51);
+    return setattr(node, change);
+  };
+  const baseline = new Map<any, Entry>();
+  walk((node) => void baseline.set(node, { node, size: node.usedBytes, contents: node.contents }));
+  return {
+    reset() {
+      for (const stream of FS.streams) if (stream && stream.fd > 2) FS.close(stream);
+      const found = new Set<any>();
+      const added: any[] = [];
+      walk((node) => {
+        if (baseline.has(node)) found.add(node);
+        else added.push(node);
+      });
+      for (const node of added.reverse()) {
+        const path = FS.getPath(node);
+        if (FS.isDir(node.mode)) FS.rmdir(path);
+        else FS.unlink(path);
+      }
+      for (const { node, size, contents } of baseline.values()) {
+        if (!found.has(node) || node.usedBytes !== size || (FS.isFile(node.mode) && node.contents !== contents)) {
+          return `the file ${node.name} changed`;
+        }
+      }
+      return "";
+    },
+  };
+}
+
+function serve(python: any): void {
+  const { FS } = python;
+  const run = python.globals.get("_coa_run");
+  const reset = python.globals.get("_coa_reset");
+  python.runPython("del _coa_run, _coa_reset");
+  const disk = diskOf(python, 64 * 1024 * 1024);
+  const utf8 = new TextEncoder();
+  let input = new Uint8Array(0);
+  let stdout = outputWindow(0);
+  let stderr = outputWindow(0);
+  let deadline = Number.POSITIVE_INFINITY;
+  let interrupted = false;
+  let polls = 0;
+  python.setStdin({
+    read(buffer: Uint8Array) {
+      const part = input.subarray(0, buffer.length);
+      input = input.subarray(part.length);
+      buffer.set(part);
+      return part.length;
+    },
+  });
+  python.setStdout({ write: (bytes: Uint8Array) => (stdout.write(bytes), bytes.length) });
+  python.setStderr({ write: (bytes: Uint8Array) => (stderr.write(bytes), bytes.length) });
+  const spent = (): number => {
+    const { user, system } = cpuUsage();
+    return (user + system) / 1000;
+  };
+  // Python polls this "buffer" while it runs bytecode: past the deadline it finds a SIGINT there, and the child lives on.
+  const parent = node.ppid;
+  const signals = new Proxy([0], {
+    get: () => {
+      if (++polls % 256 !== 0) return 0;
+      if (node.ppid !== parent) exit(1);
+      if (spent() < deadline) return 0;
+      interrupted = true;
+      return 2;
+    },
+    set: () => true,
+  });
+  python.setInterruptBuffer(signals);
+  send({});
+  for (const line of lines()) {
+    const request = JSON.parse(line) as ChildRequest;
+    input = utf8.encode(request.stdin);
+    stdout = outputWindow(request.outputCharacters);
+    stderr = outputWindow(request.outputCharacters);
+    for (const [fd, name] of ["/dev/stdin", "/dev/stdout", "/dev/stderr"].entries()) {
+      if (!FS.streams[fd]) FS.open(name, fd === 0 ? 0 : 1);
+    }
+    interrupted = false;
+    deadline = spent() + request.cpuMs;
+    const reply: ChildReply = {};
+    try {
+      const [status = "1", reason = ""] = (run(request.code, request.seed) as string).split(" ");
+      reply.status = Number(status);
+      reply.reason = reason;
+    } catch (error) {
+      const message = String((error as Error)?.message ?? error).slice(0, 500);
+      const exited = /^Program terminated with exit\((-?\d+)\)/.exec(message);
+      if (exited) reply.status = Number(exited[1]) & 255;
+      else reply.error = message;
+      reply.dirty = "Python has ended";
+    }
+    deadline = Number.POSITIVE_INFINITY;
+    reply.interrupted = interrupted;
+    reply.stdout = stdout.text();
+    reply.stderr = stderr.text();
+    if (request.reset && !reply.dirty) {
+      try {
+        reset();
+        reply.dirty = disk.reset() || (python._module.HEAP8.length > maxKeptBytes ? "memory has grown" : undefined);
+      } catch (error) {
+        reply.dirty = String((error as Error)?.message ?? error).slice(0, 200);
+      }
+    }
+    send(reply);
+    if (reply.dirty) return;
+  }
+}
+
+const python = await load();
+if (mode === "make") {
+  writeAll(python.makeMemorySnapshot());
+} else {
+  closeDoors(node, dropTo);
+  serve(python);
+}
+exit(0);

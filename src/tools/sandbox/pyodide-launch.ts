@@ -1,0 +1,152 @@
+/**
+ * How a Pyodide child is started: Node's permission model with nothing but Pyodide's own folder readable, no code from
+ * strings, capped memory, an empty environment. It starts from a memory snapshot, made once per Pyodide version and kept
+ * in the user's cache folder; where no folder can be written, children start plainly (some seconds instead of 0.4).
+ */
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { CoaError } from "../../core/errors.ts";
+import type { Launch } from "./launch.ts";
+import { type LineChild, startLineChild } from "./line-child.ts";
+import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
+import { nodeLaunch } from "./node-launch.ts";
+import { pyodideRunner } from "./pyodide-runner.ts";
+
+export type PyodideChild = LineChild<ChildRequest, ChildReply>;
+
+/** Where Pyodide is installed, or undefined. */
+export function pyodideFolder(): string | undefined {
+  try {
+    return dirname(createRequire(import.meta.url).resolve("pyodide/package.json"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The command line of a child; `mode` is `make` (writes a snapshot), `load` (starts from one) or `plain`. */
+export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number): Launch {
+  const folder = pyodideFolder();
+  if (!folder) throw new CoaError("sandbox", "the package pyodide is not installed: run npm install pyodide");
+  return nodeLaunch({
+    boot: "pyodide-boot",
+    parts: ["pyodide-runner", "child-loop", "output-window", "limits"],
+    folders: [folder],
+    args: [folder, mode],
+    memoryMb,
+  });
+}
+
+/** Starts one child that holds Python and waits for programs. */
+export async function startPyodide(options: { memoryMb: number; cacheFolder?: string }): Promise<PyodideChild> {
+  const snapshot = await pyodideSnapshot(options.cacheFolder);
+  if (snapshot) {
+    try {
+      const { command, args } = pyodideLaunch("load", options.memoryMb);
+      return await startLineChild({ command, args, inheritedFile: snapshot });
+    } catch (error) {
+      if (existsSync(snapshot)) rmSync(snapshot, { force: true });
+      building.clear();
+      if ((error as Error).message.includes("ENOENT")) throw error;
+    }
+  }
+  const { command, args } = pyodideLaunch("plain", options.memoryMb);
+  return startLineChild({ command, args });
+}
+
+const building = new Map<string, Promise<string | undefined>>();
+
+/** The path of the snapshot, made now if it is not there; undefined where no cache folder can be written. */
+export function pyodideSnapshot(cacheFolder?: string): Promise<string | undefined> {
+  const key = cacheFolder ?? "";
+  let snapshot = building.get(key);
+  if (!snapshot) {
+    snapshot = findOrBuild(cacheFolder);
+    building.set(key, snapshot);
+    snapshot.catch(() => building.delete(key));
+  }
+  return snapshot;
+}
+
+async function findOrBuild(cacheFolder?: string): Promise<string | undefined> {
+  const { version } = JSON.parse(readFileSync(join(pyodideFolder() ?? "", "package.json"), "utf8")) as {
+    version: string;
+  };
+  const digest = createHash("sha256").update(pyodideRunner).digest("hex").slice(0, 12);
+  const name = `pyodide-${version}-${digest}.snapshot`;
+  const folders = cacheFolders(cacheFolder);
+  for (const folder of folders) {
+    if (isOurs(folder) && existsSync(join(folder, name))) return join(folder, name);
+  }
+  const folder = folders.find(canWrite);
+  if (!folder) return undefined;
+  const bytes = await makeSnapshot();
+  const temporary = join(folder, `${name}.${randomUUID()}.tmp`);
+  try {
+    writeFileSync(temporary, bytes, { mode: 0o600, flush: true });
+    renameSync(temporary, join(folder, name));
+  } catch {
+    rmSync(temporary, { force: true });
+    return undefined; // a full disk is no reason not to run code
+  }
+  return join(folder, name);
+}
+
+function cacheFolders(chosen?: string): string[] {
+  if (chosen) return [chosen];
+  const { COA_CACHE, XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
+  const home = homedir();
+  const users =
+    process.platform === "win32"
+      ? join(LOCALAPPDATA ?? join(home, "AppData", "Local"), "chain-of-agents")
+      : process.platform === "darwin"
+        ? join(home, "Library", "Caches", "chain-of-agents")
+        : join(XDG_CACHE_HOME || join(home, ".cache"), "chain-of-agents");
+  return [...(COA_CACHE ? [COA_CACHE] : []), users, join(tmpdir(), `chain-of-agents-${process.getuid?.() ?? "user"}`)];
+}
+
+function canWrite(folder: string): boolean {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const probe = join(folder, `.${randomUUID()}`);
+    writeFileSync(probe, "");
+    rmSync(probe);
+    return isOurs(folder);
+  } catch {
+    return false;
+  }
+}
+
+// A snapshot is trusted as much as our own code: a folder that somebody else can write to may hold somebody else's.
+function isOurs(folder: string): boolean {
+  try {
+    const { uid, mode } = statSync(folder);
+    return process.getuid === undefined || ((uid === process.getuid() || uid === 0) && (mode & 0o022) === 0);
+  } catch {
+    return false;
+  }
+}
+
+function makeSnapshot(): Promise<Buffer> {
+  const { command, args } = pyodideLaunch("make", 512);
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env: {}, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+    const chunks: Buffer[] = [];
+    let errors = "";
+    const timer = setTimeout(() => child.kill("SIGKILL"), 120_000);
+    child.stdout.on("data", (chunk: Buffer) => void chunks.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => {
+      errors = (errors + chunk.toString()).slice(-2_000);
+    });
+    child.once("error", reject);
+    child.once("close", (code) => {
+      clearTimeout(timer);
+      const bytes = Buffer.concat(chunks);
+      if (code === 0 && bytes.length > 1_000_000) resolve(bytes);
+      else reject(new CoaError("sandbox", `could not make the Python snapshot (exit ${code}): ${errors.trim()}`));
+    });
+  });
+}
