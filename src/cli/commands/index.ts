@@ -8,6 +8,10 @@ type Load = () => Promise<{ default: Command }>;
 
 /** Name, summary for the overview, and how to load it. */
 export const commands: Record<string, { summary: string; load: Load }> = {
+  quickstart: {
+    summary: "The whole story on this machine: team, distillation, SFT, RL, comparison",
+    load: () => import("./quickstart.ts"),
+  },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
   "dataset build": {
@@ -30,4 +34,15 @@ export const commands: Record<string, { summary: string; load: Load }> = {
   "lab new": { summary: "Write a made-up world of linked pages to a folder", load: () => import("./lab-new.ts") },
   "lab tasks": { summary: "Write tasks about a lab world", load: () => import("./lab-tasks.ts") },
   "lab serve": { summary: "Serve a lab world on this machine", load: () => import("./lab-serve.ts") },
+  "model info": { summary: "Describe a model folder or GGUF file", load: () => import("./model-info.ts") },
+  "model new": { summary: "Make a new model with random weights", load: () => import("./model-new.ts") },
+  "model convert": {
+    summary: "Copy a model into another format, or merge an adapter",
+    load: () => import("./model-convert.ts"),
+  },
+  "model score": {
+    summary: "Log-probabilities of a text's tokens under a model",
+    load: () => import("./model-score.ts"),
+  },
+  "model sample": { summary: "Let a model continue a text", load: () => import("./model-sample.ts") },
 };

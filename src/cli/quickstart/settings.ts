@@ -1,0 +1,50 @@
+/** The three sizes of the quickstart. Times are for 2 cores; `full` made the model that ships in `weights/`. */
+
+export interface QuickstartSettings {
+  /** Tasks that the team solves in training worlds, and how many pages each world has. */
+  teamTasks: number;
+  tasksPerWorld: number;
+  pages: number;
+  vocabulary: number;
+  model: { hiddenSize: number; layers: number; heads: number; kvHeads: number; intermediateSize: number };
+  sft: { drillSteps: number; easySteps: number; steps: number; batchTokens: number; matrixRate: number; rate: number };
+  rl: { steps: number; groups: number; samples: number; rate: number };
+  testTasks: number;
+}
+
+const small = { hiddenSize: 128, layers: 4, heads: 4, kvHeads: 4, intermediateSize: 384 };
+const large = { hiddenSize: 192, layers: 5, heads: 6, kvHeads: 6, intermediateSize: 512 };
+
+/** Settings by name; `default` is what `npm start` runs. */
+export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
+  fast: {
+    teamTasks: 1500,
+    tasksPerWorld: 250,
+    pages: 600,
+    vocabulary: 512,
+    model: small,
+    sft: { drillSteps: 40, easySteps: 60, steps: 300, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    rl: { steps: 6, groups: 24, samples: 8, rate: 3e-4 },
+    testTasks: 200,
+  },
+  default: {
+    teamTasks: 5000,
+    tasksPerWorld: 250,
+    pages: 600,
+    vocabulary: 512,
+    model: small,
+    sft: { drillSteps: 60, easySteps: 150, steps: 900, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    rl: { steps: 24, groups: 48, samples: 8, rate: 3e-4 },
+    testTasks: 500,
+  },
+  full: {
+    teamTasks: 20_000,
+    tasksPerWorld: 250,
+    pages: 600,
+    vocabulary: 512,
+    model: large,
+    sft: { drillSteps: 60, easySteps: 400, steps: 4000, batchTokens: 4096, matrixRate: 5e-3, rate: 1.5e-3 },
+    rl: { steps: 60, groups: 64, samples: 8, rate: 2e-4 },
+    testTasks: 1000,
+  },
+};
