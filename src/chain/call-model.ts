@@ -19,20 +19,26 @@ export async function nextPlan(run: ChainRun, turn: ModelTurn): Promise<CallPlan
   }
   const plan = planNow(run);
   const { setup, context } = run;
-  const wanted = Math.min(setup.limits.maxTokensPerCall, setup.contextWindow / 4);
-  const room = setup.contextWindow - context.size() - setup.limits.answerReserve;
+  const wanted = Math.min(setup.limits.maxTokensPerCall, setup.contextWindow() / 4);
+  const room = setup.contextWindow() - context.size() - setup.limits.answerReserve;
   if (room >= wanted || turn.text() !== "") return plan;
   const { profile, compaction = {} } = setup.options;
-  const chosen = chooseObservations(context, profile.observation, setup.contextWindow, compaction, setup.count);
+  const chosen = chooseObservations(context, profile.observation, setup.contextWindow(), compaction, setup.count);
   if (chosen.length === 0) return plan;
   await compact(run, chosen);
   return planNow(run);
 }
 
 function planNow(run: ChainRun): CallPlan {
-  const { limits, contextWindow, price } = run.setup;
-  const contextTokens = run.context.size();
-  return planCall({ limits, usage: run.usage, contextTokens, contextWindow, elapsedMs: run.elapsedMs(), price });
+  const { limits } = run.setup;
+  return planCall({
+    limits,
+    usage: run.usage,
+    contextTokens: run.context.size(),
+    contextWindow: run.setup.contextWindow(),
+    elapsedMs: run.elapsedMs(),
+    price: run.setup.price(),
+  });
 }
 
 /** Puts short forms in the place of old observations, as chosen now or as the journal says. */
@@ -59,7 +65,7 @@ async function compact(run: ChainRun, chosen: readonly number[]): Promise<void> 
     usage.completionTokens += completionTokens;
     usage.billedTokens += promptTokens + completionTokens;
     usage.computedTokens += promptTokens + completionTokens;
-    usage.costUsd += callCost(made.usage, setup.price);
+    usage.costUsd += callCost(made.usage, setup.price());
   }
   const shown = made.replaced.map(({ segment, text }) => {
     const neutral = setup.neutralise(text);

@@ -68,7 +68,7 @@ export function countCall(run: ChainRun, usage: CallUsage, seenTokens: number): 
   total.cachedTokens += usage.cachedTokens ?? 0;
   total.billedTokens += usage.promptTokens + usage.completionTokens;
   total.computedTokens += Math.max(0, usage.promptTokens - seenTokens) + usage.completionTokens;
-  total.costUsd += callCost(usage, run.setup.price);
+  total.costUsd += callCost(usage, run.setup.price());
   run.emit?.({ type: "model-call", call: total.modelCalls - 1, usage });
 }
 

@@ -18,8 +18,9 @@ export interface ChainSetup {
   enforcement: Enforcement;
   layout: Layout;
   stop: readonly string[];
-  contextWindow: number;
-  price: Price | undefined;
+  /** Asked when needed: a server may tell them only once it was reached. */
+  contextWindow(): number;
+  price(): Price | undefined;
   count: (text: string) => number;
   neutralise: (text: string) => string;
   clock: () => number;
@@ -41,8 +42,8 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     layout: options.layout ?? (onTokens ? "compact" : "paper"),
     // With several calls to a step, a closed call is no reason to stop: the observation's opening tag is.
     stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(profile),
-    contextWindow: model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
-    price: priceOf(options),
+    contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
+    price: () => priceOf(options),
     count: tokenCounter(model),
     neutralise: neutraliser(tagNames(profile), model.tokenizer?.specialTokens.keys()),
     clock: options.clock ?? (() => performance.now()),

@@ -34,9 +34,11 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
   const run = chainRun(id, task, setup, replay);
   const { model, profile } = setup.options;
   const { question, id: taskId } = task;
+  const unprepared = await model.prepare?.(run.signal).catch((error: unknown) => ({ error }));
   run.emit?.({ type: "chain-start", trajectoryId: id, taskId, question, profile: profile.name, model: model.name });
   let result: Result;
   try {
+    if (unprepared) throw unprepared.error;
     if (!replay.started) await record(run, { type: "start", taskId, profile: profile.name, model: model.name });
     result = await decode(run);
   } catch (error) {

@@ -74,6 +74,8 @@ export interface Model {
   encodePrompt?(prompt: readonly Message[]): number[];
   /** Present where the model works on tokens: tags become special ids, and grammars become token masks. */
   readonly tokenizer?: Tokenizer;
+  /** Finds out what the server can do; called once before the first call, so that `capabilities` are true from then on. */
+  prepare?(signal?: AbortSignal): Promise<void>;
   /** Forgets what the model keeps for a chain (its cache). */
   endSession?(sessionKey: string): void;
   close?(): Promise<void>;

@@ -2,5 +2,12 @@
 export { byteTokenizer } from "./byte-tokenizer.ts";
 export { type FakeEngineOptions, fakeEngine } from "./fake-engine.ts";
 export { failingTool, tableTool } from "./memory-tools.ts";
+export {
+  type Fault,
+  type ModelServer,
+  type ModelServerOptions,
+  type ServedRequest,
+  startModelServer,
+} from "./model-server.ts";
 export { type Script, type ScriptedModelOptions, scriptedModel } from "./scripted-model.ts";
 export { tabularEngine, tokenLoss } from "./tabular-engine.ts";

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { runChain } from "../chain/run-chain.ts";
+import { runChains } from "../chain/run-chains.ts";
+import { mhqaProfile } from "../core/profiles.ts";
+import { defineTask } from "../core/task.ts";
+import { trajectoryText } from "../core/trajectory.ts";
+import { type Fault, type ModelServerOptions, startModelServer, tableTool } from "../testing/index.ts";
+import { chatTemplate } from "./chat-template.ts";
+import { openaiCompatible } from "./openai-compatible.ts";
+import { serverEvents } from "./server-events.ts";
+import { turnsOf } from "./turns.ts";
+
+const task = defineTask({ id: "t", question: "Where does Ada live?" });
+const search = () => tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search");
+const first = "<think>look it up</think><wiki_search>Ada</wiki_search>";
+const second = "<think>there</think><answer>Lyon</answer>";
+const vllm = { data: [{ id: "m", owned_by: "vllm", max_model_len: 4096 }] };
+
+/** The text that the model has to go on with, whatever the mode. */
+function soFar(body: Record<string, unknown>): string {
+  const { prompt, messages } = body as { prompt?: string; messages?: { role: string; content: string }[] };
+  if (prompt !== undefined) return prompt.split("<|assistant|>").at(-1)!;
+  return messages!
+    .filter((message) => message.role !== "system")
+    .map((message) => message.content)
+    .join("\n");
+}
+/** What a good model writes next: the chain minus what is already there. */
+function goodModel(body: Record<string, unknown>): string {
+  const seen = soFar(body);
+  const turn = seen.includes("Ada lives in Lyon.") ? second : first;
+  for (let length = turn.length; length > 0; length--) {
+    const said = turn.slice(0, length);
+    const at = seen.lastIndexOf(said);
+    if (at !== -1 && !seen.slice(at + length).includes("<observation>") && length > 3) return turn.slice(length);
+  }
+  return turn;
+}
+
+async function withServer<T>(
+  options: Partial<ModelServerOptions>,
+  work: (server: Awaited<ReturnType<typeof startModelServer>>) => Promise<T>,
+): Promise<T> {
+  const server = await startModelServer({ answer: ({ body }) => goodModel(body), ...options });
+  try {
+    return await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+describe("openaiCompatible", () => {
+  it("works in all three modes, and auto picks one and says which", async () => {
+    const template = await chatTemplate(
+      "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>",
+    );
+    const cases = [
+      { models: vllm, keepStop: true, expected: "continue" },
+      { models: undefined, keepStop: false, expected: "turns", model: "m" },
+      { models: vllm, keepStop: true, expected: "completions", chatTemplate: template },
+    ];
+    for (const { models, keepStop, expected, ...options } of cases) {
+      await withServer({ models, keepStop }, async (server) => {
+        const notes: string[] = [];
+        const model = openaiCompatible({ baseURL: server.url, onNote: (note) => notes.push(note), ...options });
+        const trajectory = await runChain(task, { model, tools: [search()], profile: mhqaProfile });
+        assert.equal(trajectory.answer, "Lyon", JSON.stringify(trajectory.ending));
+        assert.deepEqual(trajectory.violations, []);
+        assert.equal(model.mode, expected);
+        assert.match(notes.at(-1)!, new RegExp(`m at .*: ${expected}$`));
+        assert.equal(trajectory.model, "m");
+        const last = server.requests.at(-1)!;
+        assert.equal(last.headers["x-session-id"], trajectory.id);
+        if (expected === "continue") {
+          assert.equal(last.body["continue_final_message"], true);
+          const messages = last.body["messages"] as { role: string; content: string }[];
+          assert.equal(messages.at(-1)!.content, trajectoryText(trajectory.segments.slice(0, 3)));
+        }
+        if (expected === "completions")
+          assert.match(last.body["prompt"] as string, /^<\|system\|>[\s\S]*<\|assistant\|><think>look/);
+        await model.close();
+      });
+    }
+  });
+
+  it("asks for a grammar in the words of each server", async () => {
+    for (const [owner, field] of [
+      ["vllm", "structured_outputs"],
+      ["sglang", "ebnf"],
+      ["llamacpp", "grammar"],
+    ] as const) {
+      await withServer({ models: { data: [{ id: "m", owned_by: owner }] } }, async (server) => {
+        const model = openaiCompatible({ baseURL: server.url });
+        const trajectory = await runChain(task, {
+          model,
+          tools: [search()],
+          profile: mhqaProfile,
+          enforcement: "grammar",
+        });
+        assert.equal(trajectory.answer, "Lyon");
+        const value = server.requests[0]!.body[field];
+        assert.match(typeof value === "string" ? value : (value as { grammar: string }).grammar, /^root ::= /);
+        await model.close();
+      });
+    }
+  });
+
+  it("sees every request through errors, rate limits, cut streams, malformed JSON and silence", async () => {
+    const faults: Fault[] = ["error-500", "rate-limit", "cut", "malformed", "stall", "reset"];
+    for (const fault of faults) {
+      await withServer(
+        { models: vllm, keepStop: true, fault: (_, index) => (index % 2 === 0 ? fault : "none") },
+        async (server) => {
+          const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, stallMs: 60 });
+          const trajectory = await runChain(task, { model, tools: [search()], profile: mhqaProfile });
+          assert.equal(trajectory.answer, "Lyon", `${fault}: ${JSON.stringify(trajectory.ending)}`);
+          assert.deepEqual(trajectory.violations, [], fault);
+          await model.close();
+        },
+      );
+    }
+  });
+
+  it("gives up where trying again is of no use, and says what the server said", async () => {
+    const server = await startModelServer({ answer: () => "", fault: () => "error-500", models: vllm });
+    const model = openaiCompatible({ baseURL: server.url, retries: 2, retryDelayMs: 1 });
+    const trajectory = await runChain(task, { model, tools: [search()], profile: mhqaProfile });
+    assert.equal(trajectory.ending.reason, "error");
+    assert.match(trajectory.ending.detail!, /HTTP 500: something broke/);
+    assert.equal(server.requests.length, 3);
+    await server.close();
+    const gone = await runChain(task, { model, tools: [], profile: mhqaProfile });
+    assert.equal(gone.ending.reason, "error");
+    await model.close();
+  });
+
+  it("ends 500 chains at once against a flaky server, none beyond its limits", async () => {
+    const kinds: Fault[] = ["none", "none", "error-500", "rate-limit", "cut", "malformed", "reset"];
+    await withServer(
+      { models: vllm, keepStop: true, fault: (_, index) => kinds[(index * 2654435761) % kinds.length]! },
+      async (server) => {
+        const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 12 });
+        const tasks = Array.from({ length: 500 }, (_, index) =>
+          defineTask({ id: `t${index}`, question: `Where does Ada live (${index})?` }),
+        );
+        const options = {
+          model,
+          tools: [search()],
+          profile: mhqaProfile,
+          concurrency: 64,
+          maxLive: 500,
+          limits: { maxSteps: 3 },
+        };
+        const trajectories = await Array.fromAsync(runChains(tasks, options));
+        assert.equal(trajectories.length, 500);
+        assert.equal(new Set(trajectories.map((trajectory) => trajectory.taskId)).size, 500);
+        for (const trajectory of trajectories) {
+          assert.ok(["answered", "error"].includes(trajectory.ending.reason), JSON.stringify(trajectory.ending));
+          assert.ok(trajectory.usage.modelCalls <= 3);
+        }
+        const right = trajectories.filter((trajectory) => trajectory.answer === "Lyon").length;
+        assert.ok(right >= 495, `${right} of 500 answered`);
+        for (const request of server.requests) assert.ok((request.body["max_tokens"] as number) <= 4096);
+        await model.close();
+      },
+    );
+  });
+
+  it("chats: tools, JSON, streaming", async () => {
+    await withServer({ answer: () => '{"a": 1}', models: vllm }, async (server) => {
+      const model = openaiCompatible({ baseURL: server.url });
+      const reply = await model.chat({ messages: [{ role: "user", content: "hi" }], json: true, maxTokens: 50 });
+      assert.equal(reply.text, '{"a": 1}');
+      assert.equal(reply.usage.completionTokens, 2);
+      let heard = "";
+      const streamed = await model.chat({
+        messages: [{ role: "user", content: "hi" }],
+        onDelta: (text) => (heard += text),
+      });
+      assert.equal(heard, streamed.text);
+      assert.deepEqual(server.requests[0]!.body["response_format"], { type: "json_object" });
+      await model.close();
+    });
+  });
+});
+
+describe("turnsOf", () => {
+  it("makes the user say the observations", () => {
+    const prompt = [{ role: "user" as const, content: "q" }];
+    const chain = "<think>a</think><wiki_search>b</wiki_search>\n<observation>\nc\n</observation>\n\n<think>d";
+    assert.deepEqual(
+      turnsOf(prompt, chain).map(({ role, content }) => [role, content]),
+      [
+        ["user", "q"],
+        ["assistant", "<think>a</think><wiki_search>b</wiki_search>"],
+        ["user", "<observation>\nc\n</observation>"],
+        ["assistant", "<think>d"],
+        ["user", "Go on exactly where you stopped. Do not repeat anything."],
+      ],
+    );
+    assert.deepEqual(turnsOf(prompt, ""), prompt);
+  });
+});
+
+describe("serverEvents", () => {
+  it("reads events however the bytes are cut", async () => {
+    const bytes = new TextEncoder().encode('data: {"a":"é"}\r\n\r\n: comment\n\ndata: x\ndata: y\n\ndata: [DONE]');
+    const expected = ['{"a":"é"}', "x\ny", "[DONE]"];
+    for (let size = 1; size < bytes.length; size++) {
+      async function* chunks() {
+        for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
+      }
+      assert.deepEqual(await Array.fromAsync(serverEvents(chunks())), expected, `chunks of ${size}`);
+    }
+  });
+});

@@ -1,0 +1,162 @@
+/**
+ * Any server that speaks the OpenAI protocol, as a model that continues chains and as a chat model. A chain is one
+ * sequence, and there are three ways to make such a server go on with it: `completions` sends the raw text (or ids) in the
+ * model's own chat template; `continue` sends the chain as a final assistant message that the server continues; `turns`
+ * makes messages of it, for APIs that allow neither. `auto` asks the server who it is, picks the best, and says which.
+ */
+import { env } from "node:process";
+import { CoaError } from "../core/errors.ts";
+import type { ChatModel, Model } from "../core/model.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import type { RenderPrompt } from "./chat-template.ts";
+import { HttpError, type HttpOptions, httpClient } from "./http.ts";
+import { chatOnce } from "./openai-chat.ts";
+import { continueText } from "./openai-continue.ts";
+import { continuesMessages, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";
+
+export type ContinueMode = "completions" | "continue" | "turns";
+
+export interface OpenAICompatibleOptions extends HttpOptions {
+  /** With the version: `http://localhost:8000/v1`. By default `OPENAI_BASE_URL`, else OpenAI's own. */
+  baseURL?: string;
+  /** By default `OPENAI_MODEL`, else the first that the server offers. */
+  model?: string;
+  /** By default `OPENAI_API_KEY`. */
+  apiKey?: string;
+  mode?: ContinueMode | "auto";
+  /** What the server is, where it does not say so itself. */
+  server?: ServerKind;
+  /** The model's chat template, for raw completions. */
+  chatTemplate?: RenderPrompt;
+  /** Work on token ids: the server gets ids and returns ids with log-probabilities. */
+  tokenizer?: Tokenizer;
+  contextWindow?: number;
+  /** Fields added to every request. */
+  extraBody?: Record<string, unknown>;
+  /** The header that carries the chain's key, so that a router finds the server with its prefix. */
+  sessionHeader?: string;
+  /** Called with what was found out and chosen. */
+  onNote?: (text: string) => void;
+}
+
+/** What a request needs to know of its server. */
+export interface Connection {
+  options: OpenAICompatibleOptions;
+  baseURL: string;
+  http: ReturnType<typeof httpClient>;
+  /** Known after `prepare`. */
+  facts: ServerFacts;
+  model: string;
+  mode: ContinueMode;
+  headers(sessionKey: string | undefined): Record<string, string>;
+}
+
+/** A model behind an OpenAI-compatible server. */
+export function openaiCompatible(
+  options: OpenAICompatibleOptions = {},
+): Model &
+  ChatModel & { readonly mode: ContinueMode; prepare(signal?: AbortSignal): Promise<void>; close(): Promise<void> } {
+  const baseURL = (options.baseURL ?? env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1").replace(/\/+$/, "");
+  const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];
+  const { tokenizer } = options;
+  const http = httpClient(options);
+  const connection: Connection = {
+    options,
+    baseURL,
+    http,
+    facts: { kind: options.server ?? readServerFacts(baseURL, undefined, {}).kind, models: [] },
+    model: options.model ?? env["OPENAI_MODEL"] ?? "",
+    mode: options.mode === undefined || options.mode === "auto" ? "turns" : options.mode,
+    headers: (sessionKey) => ({
+      ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+      ...(sessionKey ? { [options.sessionHeader ?? "x-session-id"]: sessionKey } : {}),
+    }),
+  };
+  let preparing: Promise<void> | undefined;
+
+  async function ask(signal: AbortSignal | undefined): Promise<void> {
+    const automatic = options.mode === undefined || options.mode === "auto";
+    if (!options.server || connection.model === "") {
+      try {
+        const answer = await http.send("GET", `${baseURL}/models`, undefined, {
+          headers: connection.headers(undefined),
+          signal,
+        });
+        const facts = readServerFacts(baseURL, connection.model || undefined, JSON.parse(await answer.text()));
+        connection.facts = { ...facts, kind: options.server ?? facts.kind };
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        if (error instanceof HttpError && (error.status === 401 || error.status === 403)) throw error;
+        options.onNote?.(
+          `${baseURL} does not say what it is: ${error instanceof Error ? error.message : String(error)}`,
+        );
+      }
+    }
+    connection.model ||= connection.facts.models[0] ?? "";
+    if (connection.model === "") {
+      throw new CoaError(
+        "model",
+        `no model named for ${baseURL}, and it lists none. Set OPENAI_MODEL or pass a model name.`,
+      );
+    }
+    if (automatic) {
+      connection.mode =
+        tokenizer || options.chatTemplate
+          ? "completions"
+          : continuesMessages(connection.facts.kind)
+            ? "continue"
+            : "turns";
+    }
+    if (connection.mode === "completions" && !tokenizer && !options.chatTemplate) {
+      throw new CoaError(
+        "model",
+        "mode completions needs the model's chat template (chatTemplateOf(folder)) or its tokenizer",
+      );
+    }
+    options.onNote?.(`${connection.model} at ${baseURL} (${connection.facts.kind}): ${connection.mode}`);
+  }
+  const prepare = (signal?: AbortSignal) => {
+    preparing ??= ask(signal).catch((error) => {
+      preparing = undefined; // the next call may find the server awake
+      throw error;
+    });
+    return preparing;
+  };
+
+  return {
+    get name() {
+      return connection.model || "openai-compatible";
+    },
+    get mode() {
+      return connection.mode;
+    },
+    get capabilities() {
+      return {
+        tokens: tokenizer !== undefined,
+        grammar:
+          continuesMessages(connection.facts.kind) && connection.mode !== "turns"
+            ? ("server" as const)
+            : ("none" as const),
+        contextWindow: options.contextWindow ?? connection.facts.contextWindow,
+      };
+    },
+    tokenizer,
+    ...(tokenizer
+      ? {
+          countTokens: (text: string) => tokenizer.encode(text).length,
+          encodeText: (text: string) => tokenizer.encode(text),
+          encodePrompt: tokenizer.encodePrompt.bind(tokenizer),
+        }
+      : {}),
+    prepare,
+    async *continue(request) {
+      await prepare(request.signal);
+      yield* continueText(connection, request);
+    },
+    async chat(request) {
+      await prepare(request.signal);
+      return chatOnce(connection, request);
+    },
+    close: () => http.close(),
+  };
+}

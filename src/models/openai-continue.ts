@@ -1,0 +1,234 @@
+/**
+ * Going on with a chain over HTTP. The answer is streamed; when the stream breaks, nothing that was heard is lost: the
+ * next try continues after it. Servers that leave the stop string out get it put back, because the chain's text must
+ * hold what the model wrote.
+ */
+import { CoaError } from "../core/errors.ts";
+import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
+import { HttpError } from "./http.ts";
+import type { Connection } from "./openai-compatible.ts";
+import { serverEvents } from "./server-events.ts";
+import { continueFields, grammarFields, keepStopFields, stopsFor } from "./server-kind.ts";
+import { turnsOf } from "./turns.ts";
+
+/** What one call has brought so far, over all its tries. */
+interface Progress {
+  text: string;
+  tokens: number[];
+  /** Set when the server has said how it ended. */
+  finish?: string;
+  stopReason?: unknown;
+  usage?: CallUsage;
+  tries: number;
+}
+
+/** Streams the continuation, trying again where that may help. */
+export async function* continueText(connection: Connection, request: ContinueRequest): AsyncGenerator<ContinueEvent> {
+  const progress: Progress = { text: "", tokens: [], tries: 0 };
+  const { http, options } = connection;
+  const retries = options.retries ?? 5;
+  let heardBefore = 0; // tokens of earlier tries
+  for (;;) {
+    const before = progress.text.length;
+    const tokensBefore = progress.tokens.length;
+    try {
+      const stream = await open(connection, request, progress, heardBefore);
+      yield* listen(connection, stream, progress);
+      break;
+    } catch (error) {
+      if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
+      const heard = progress.tokens.length - tokensBefore || Math.ceil((progress.text.length - before) / 4);
+      heardBefore += heard;
+      if (heardBefore >= request.maxTokens) {
+        progress.finish = "length";
+        break;
+      }
+      await http.pause(progress.tries++, error, request.signal);
+    }
+  }
+  yield* conclude(connection, request, progress, heardBefore);
+}
+
+async function open(
+  connection: Connection,
+  request: ContinueRequest,
+  progress: Progress,
+  heardBefore: number,
+): Promise<AsyncIterable<Uint8Array>> {
+  const { http, baseURL } = connection;
+  const path = connection.mode === "completions" ? "completions" : "chat/completions";
+  const body = bodyFor(connection, request, progress, request.maxTokens - heardBefore);
+  const answer = await http.send("POST", `${baseURL}/${path}`, body, {
+    headers: { ...connection.headers(request.sessionKey), accept: "text/event-stream" },
+    signal: request.signal,
+  });
+  return answer.chunks;
+}
+
+function bodyFor(
+  connection: Connection,
+  request: ContinueRequest,
+  progress: Progress,
+  maxTokens: number,
+): Record<string, unknown> {
+  const { options, facts, mode, model } = connection;
+  const text = request.text + progress.text;
+  const local = facts.kind !== "openai" && facts.kind !== "other";
+  return {
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    stop: stopsFor(facts.kind, request.stop),
+    [facts.kind === "openai" && mode !== "completions" ? "max_completion_tokens" : "max_tokens"]: maxTokens,
+    ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
+    ...(request.topP === undefined ? {} : { top_p: request.topP }),
+    ...(request.topK === undefined || !local ? {} : { top_k: request.topK }),
+    ...(request.seed === undefined ? {} : { seed: request.seed }),
+    ...(facts.kind === "openai" && request.sessionKey ? { prompt_cache_key: request.sessionKey.slice(0, 64) } : {}),
+    ...keepStopFields(facts.kind),
+    // A grammar describes a whole turn, so it fits only while nothing of the turn was heard.
+    ...(progress.text === "" ? grammarFields(facts.kind, request.grammar) : {}),
+    ...contentFor(connection, request, text, progress.tokens),
+    ...options.extraBody,
+  };
+}
+
+function contentFor(
+  connection: Connection,
+  request: ContinueRequest,
+  text: string,
+  heard: readonly number[],
+): Record<string, unknown> {
+  const { mode, options, facts } = connection;
+  if (mode === "turns") return { messages: turnsOf(request.prompt, text) };
+  if (mode === "continue") {
+    if (text === "") return { messages: request.prompt };
+    return { messages: [...request.prompt, { role: "assistant", content: text }], ...continueFields(facts.kind) };
+  }
+  if (options.tokenizer) {
+    const context = request.tokens ?? [
+      ...options.tokenizer.encodePrompt(request.prompt),
+      ...options.tokenizer.encodeWithSpecials(request.text),
+    ];
+    return { prompt: [...context, ...heard], logprobs: 1, return_token_ids: true, skip_special_tokens: false };
+  }
+  return { prompt: options.chatTemplate!(request.prompt) + text };
+}
+
+interface StreamChunk {
+  choices?: {
+    text?: string;
+    delta?: { content?: string | null };
+    finish_reason?: string | null;
+    stop_reason?: unknown;
+    token_ids?: number[] | null;
+    logprobs?: { token_logprobs?: number[] } | null;
+  }[];
+  usage?: {
+    prompt_tokens?: number;
+    completion_tokens?: number;
+    prompt_tokens_details?: { cached_tokens?: number } | null;
+  } | null;
+  error?: { message?: string; code?: unknown } | string;
+}
+
+async function* listen(
+  connection: Connection,
+  chunks: AsyncIterable<Uint8Array>,
+  progress: Progress,
+): AsyncGenerator<ContinueEvent> {
+  const { tokenizer } = connection.options;
+  for await (const data of serverEvents(chunks)) {
+    if (data === "[DONE]") {
+      if (progress.finish !== undefined) return;
+      break;
+    }
+    const chunk = parse(data);
+    if (chunk.error) {
+      const message = typeof chunk.error === "string" ? chunk.error : (chunk.error.message ?? "unknown");
+      throw new HttpError(`${connection.baseURL}: the stream reports an error: ${message}`, { retryable: true });
+    }
+    if (chunk.usage) {
+      const cached = chunk.usage.prompt_tokens_details?.cached_tokens;
+      progress.usage = {
+        promptTokens: chunk.usage.prompt_tokens ?? 0,
+        completionTokens: chunk.usage.completion_tokens ?? 0,
+        ...(cached ? { cachedTokens: cached } : {}),
+      };
+    }
+    const choice = chunk.choices?.[0];
+    if (!choice) continue;
+    const text = choice.text ?? choice.delta?.content ?? "";
+    const logprobs = choice.logprobs?.token_logprobs ?? [];
+    const tokens = (choice.token_ids ?? []).filter((token) => !tokenizer?.endOfTurn.includes(token));
+    if (tokenizer && text !== "" && tokens.length === 0) {
+      throw new CoaError(
+        "model",
+        `${connection.baseURL} returns no token ids (return_token_ids); without them a tokenizer is of no use`,
+      );
+    }
+    progress.text += text;
+    progress.tokens.push(...tokens);
+    if (text !== "" || tokens.length > 0) {
+      yield tokenizer
+        ? { type: "delta", text, tokens, logprobs: logprobs.slice(0, tokens.length) }
+        : { type: "delta", text };
+    }
+    if (choice.finish_reason) {
+      progress.finish = choice.finish_reason;
+      progress.stopReason = choice.stop_reason;
+    }
+  }
+  if (progress.finish === undefined) {
+    throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
+  }
+}
+
+function parse(data: string): StreamChunk {
+  try {
+    return JSON.parse(data) as StreamChunk;
+  } catch (error) {
+    throw new HttpError(`the stream contains malformed JSON: ${data.slice(0, 80)}`, { retryable: true, cause: error });
+  }
+}
+
+function* conclude(
+  connection: Connection,
+  request: ContinueRequest,
+  progress: Progress,
+  heardBefore: number,
+): Generator<ContinueEvent> {
+  let finish: "stop" | "length" | "end" = progress.finish === "length" ? "length" : "end";
+  if (finish === "end") {
+    const stopped = request.stop.some((stop) => progress.text.trimEnd().endsWith(stop));
+    const missing = stopped || connection.options.tokenizer ? undefined : missingStop(request, progress);
+    if (missing !== undefined) yield { type: "delta", text: missing };
+    if (stopped || missing !== undefined) finish = "stop";
+  }
+  const estimated = Math.ceil(progress.text.length / 4);
+  const prompt = request.prompt.reduce((sum, message) => sum + message.content.length, request.text.length);
+  const usage = progress.usage
+    ? {
+        ...progress.usage,
+        // What earlier tries brought was sent back as part of the prompt of the last.
+        promptTokens: Math.max(0, progress.usage.promptTokens - heardBefore),
+        completionTokens: progress.usage.completionTokens + heardBefore,
+      }
+    : { promptTokens: Math.ceil(prompt / 4), completionTokens: progress.tokens.length || estimated };
+  yield { type: "end", finish, usage };
+}
+
+/** The stop string that the server cut off: the closing form of the tag that is still open. */
+function missingStop(request: ContinueRequest, progress: Progress): string | undefined {
+  const { stopReason } = progress;
+  if (typeof stopReason === "string" && request.stop.includes(stopReason)) return stopReason;
+  const text = (request.text + progress.text).slice(-100_000);
+  let found: { stop: string; at: number } | undefined;
+  for (const stop of request.stop) {
+    const tag = /^<\/(\w+)>$/.exec(stop)?.[1];
+    if (!tag) continue;
+    const at = text.lastIndexOf(`<${tag}>`);
+    if (at > text.lastIndexOf(stop) && at > (found?.at ?? -1)) found = { stop, at };
+  }
+  return found?.stop;
+}

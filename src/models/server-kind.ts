@@ -1,0 +1,68 @@
+/**
+ * Servers that speak the OpenAI protocol differ in what they offer beyond it: continuing a message, keeping the stop
+ * string, grammars, token ids. `GET /models` tells which server it is and how long its context is.
+ */
+import type { Grammar } from "../core/model.ts";
+
+export type ServerKind = "vllm" | "sglang" | "llama.cpp" | "openai" | "other";
+
+export interface ServerFacts {
+  kind: ServerKind;
+  contextWindow?: number;
+  /** The names of the models it serves. */
+  models: string[];
+}
+
+/** Reads the answer of `GET /models`. */
+export function readServerFacts(baseURL: string, model: string | undefined, answer: unknown): ServerFacts {
+  const data = (answer as { data?: unknown }).data;
+  const entries = (Array.isArray(data) ? data : []) as Record<string, unknown>[];
+  const entry = entries.find((candidate) => candidate["id"] === model) ?? entries[0];
+  const owner = String(entry?.["owned_by"] ?? "").toLowerCase();
+  const meta = (entry?.["meta"] ?? {}) as Record<string, unknown>;
+  const window = entry?.["max_model_len"] ?? entry?.["context_length"] ?? meta["n_ctx"] ?? meta["n_ctx_train"];
+  return {
+    kind: kindOf(baseURL, owner),
+    models: entries.map((candidate) => String(candidate["id"])),
+    ...(typeof window === "number" ? { contextWindow: window } : {}),
+  };
+}
+
+function kindOf(baseURL: string, owner: string): ServerKind {
+  if (owner.includes("vllm")) return "vllm";
+  if (owner.includes("sglang")) return "sglang";
+  if (owner.includes("llamacpp") || owner.includes("llama.cpp")) return "llama.cpp";
+  return /\/\/api\.openai\.com\b/.test(baseURL) ? "openai" : "other";
+}
+
+/** Whether the server goes on with a final assistant message instead of beginning a new one. */
+export function continuesMessages(kind: ServerKind): boolean {
+  return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
+}
+
+/** Fields that make a server continue the final message. */
+export function continueFields(kind: ServerKind): Record<string, unknown> {
+  if (kind === "llama.cpp") return {}; // does it whenever the last message is the assistant's
+  return kind === "vllm"
+    ? { continue_final_message: true, add_generation_prompt: false }
+    : { continue_final_message: true };
+}
+
+/** Fields that keep the stop string in the text. */
+export function keepStopFields(kind: ServerKind): Record<string, unknown> {
+  if (kind === "vllm") return { include_stop_str_in_output: true };
+  return kind === "sglang" ? { no_stop_trim: true } : {};
+}
+
+/** The grammar in the server's own field; nothing where it has none. */
+export function grammarFields(kind: ServerKind, grammar: Grammar | undefined): Record<string, unknown> {
+  if (!grammar) return {};
+  if (kind === "vllm") return { structured_outputs: { grammar: grammar.ebnf } };
+  if (kind === "sglang") return { ebnf: grammar.ebnf };
+  return kind === "llama.cpp" ? { grammar: grammar.gbnf } : {};
+}
+
+/** OpenAI itself refuses more; elsewhere the runtime cuts what comes after the others. */
+export function stopsFor(kind: ServerKind, stop: readonly string[]): readonly string[] {
+  return kind === "openai" || kind === "other" ? stop.slice(0, 4) : stop;
+}
