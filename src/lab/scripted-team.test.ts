@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { memoryLabTools } from "../cli/lab/memory-lab-tools.ts";
+import { realLabTools } from "../cli/lab/real-lab-tools.ts";
+import type { Task } from "../core/task.ts";
+import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { trajectoryText } from "../core/trajectory.ts";
+import { validateSegments } from "../core/validate.ts";
+import { layOutChain } from "../distill/lay-out-chain.ts";
+import { readMoves } from "../distill/read-moves.ts";
+import { runTeam } from "../team/run-team.ts";
+import { runTeams } from "../team/run-teams.ts";
+import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
+import { createWorld } from "./create-world.ts";
+import { labProfile } from "./profile.ts";
+import { scriptedSpecialists } from "./scripted-specialists.ts";
+import { worldTasks } from "./world-tasks.ts";
+
+const world = createWorld({ seed: 2, pages: 600, split: "test" });
+const tasks = worldTasks(world, { count: 500 });
+const meta = (run: TeamRun) => run.meta as { replans: number; scores: number[]; ending: string };
+const share = (runs: readonly TeamRun[], test: (run: TeamRun) => boolean) => runs.filter(test).length / runs.length;
+
+async function play(asked: readonly Task[], options: Partial<Parameters<typeof runTeam>[1]> = {}): Promise<TeamRun[]> {
+  const tools = memoryLabTools(world);
+  const runs: TeamRun[] = [];
+  for (const task of asked) runs.push(await runTeam(task, { roles: scriptedSpecialists(), tools, ...options }));
+  return runs;
+}
+
+const solved = (asked: readonly Task[], runs: readonly TeamRun[]) =>
+  runs.filter((run) => asked.find((task) => task.id === run.taskId)!.answers.includes(run.answer ?? "")).length /
+  asked.length;
+
+describe("the scripted team", () => {
+  it("solves at least 97 % of 500 held-out tasks with the real index, real HTTP and the real sandbox", async () => {
+    const sandbox = pyodideSandbox({ isolation: "run" });
+    const lab = await realLabTools(world, sandbox);
+    try {
+      const runs: TeamRun[] = [];
+      const roles = scriptedSpecialists();
+      for await (const run of runTeams(tasks, { roles, tools: lab.tools, concurrency: 8 })) {
+        teamRunSchema.parse(run);
+        for (const step of run.steps) for (const key of step.input) assert.ok(run.messages[key]);
+        runs.push(run);
+      }
+      assert.ok(solved(tasks, runs) >= 0.97, String(solved(tasks, runs)));
+      assert.ok(runs.every((run) => run.agents.every((agent) => agent.instructions!.length > 300)));
+      const models = new Set(runs.flatMap((run) => run.steps.map((step) => step.model)));
+      assert.ok([...models].every((model) => model!.startsWith("scripted-")));
+      const sameByMemory = await play(tasks.slice(0, 60));
+      for (const run of sameByMemory) {
+        const real = runs.find((one) => one.taskId === run.taskId)!;
+        const results = (one: TeamRun) => one.steps.flatMap((step) => step.toolCalls.map((call) => call.result));
+        assert.deepEqual(results(real), results(run));
+      }
+    } finally {
+      await lab.close();
+      await sandbox.close();
+    }
+  });
+
+  it("goes wrong at first in a share of the runs, and recovers by reflection, verification and new plans", async () => {
+    const runs = await play(tasks);
+    const replanned = share(runs, (run) => meta(run).replans > 0);
+    assert.ok(replanned > 0.12 && replanned < 0.25, `replanned ${replanned}`);
+    assert.ok(share(runs, (run) => meta(run).scores.some((score) => score < 3)) > 0.01);
+    assert.ok(share(runs, (run) => run.steps.some((step) => step.move === "review" && /Poor/.test(step.text))) > 0.08);
+    assert.ok(share(runs, (run) => meta(run).replans > 1) > 0.01);
+    assert.ok(runs.every((run) => meta(run).ending === "verified"));
+  });
+
+  it("plays the same in both topologies", async () => {
+    const asked = tasks.slice(0, 100);
+    const isolated = await play(asked);
+    const shared = await play(asked, { topology: "handoff" });
+    assert.equal(solved(asked, shared), 1);
+    isolated.forEach((run, index) => {
+      const other = shared[index]!;
+      assert.deepEqual(
+        run.steps.map((step) => step.move),
+        other.steps.map((step) => step.move),
+      );
+      assert.ok(other.usage.billedTokens > run.usage.billedTokens);
+    });
+  });
+
+  it("becomes short chains that keep the lab's grammar, without a thought made up", async () => {
+    const lengths = (await play(tasks)).map((run) => {
+      const laid = layOutChain(readMoves(run), run.answer!, labProfile, {});
+      assert.deepEqual(validateSegments(labProfile, laid.segments), []);
+      assert.deepEqual([laid.filledThoughts, laid.filledChecks, laid.repeatedCalls], [0, 0, 0]);
+      for (const segment of laid.segments)
+        if (segment.tag === "think") assert.ok(segment.text.length < 60, segment.text);
+      return trajectoryText(laid.segments).length;
+    });
+    assert.ok(Math.max(...lengths) < 3_500);
+  });
+
+  it("sees only messages: another answer key or another world behind the same texts changes nothing", async () => {
+    const asked = tasks.slice(0, 25);
+    const blind = asked.map((task) => ({ ...task, answers: ["something else"], family: undefined, meta: undefined }));
+    const trace = (runs: TeamRun[]) =>
+      runs.map((run) => [run.answer, run.steps.map((step) => [step.text, step.reasoning])]);
+    assert.deepEqual(trace(await play(blind)), trace(await play(asked)));
+  });
+
+  it("scores a proposal below 3 that the evidence does not support", () => {
+    const { verifier } = scriptedSpecialists();
+    const judge = (question: string, evidence: string, proposal: string) => {
+      const content = `Question: ${question}\n\nEvidence:\n${evidence}\n\nProposed answer: ${proposal}\n\nVerifier, check it and give your score.`;
+      return Number(/\d/.exec(verifier({ messages: [{ role: "user", content }] }).text!)![0]);
+    };
+    const page = (text: string) =>
+      `## Step 1: reader_agent\nTask: t\n### crawl_page {"urls":["http://lab/1"]}\n${text}\nReport: r`;
+    const question = "What is the founding year of the city Kamire?";
+    assert.equal(judge(question, page("Old. Kamire is a city. It dates from 1620."), "1620"), 4);
+    assert.equal(judge(question, page("Old. Kamire is a company. It dates from 1620."), "1620"), 2);
+    assert.equal(judge(question, page("Old. Kamira is a city. It dates from 1620."), "1620"), 2);
+    assert.equal(judge(question, page("Old. Kamire is a city. It dates from 1620."), "1602"), 1);
+    assert.equal(judge(question, "Nothing has been done yet.", "1620"), 2);
+    const run = (code: string, output: string) =>
+      `## Step 1: code_agent\nTask: t\n### code {"code":"${code}"}\n${output}\nReport: r`;
+    assert.equal(judge("Find 12 times 30 plus 4.", run("print(12 * 30 + 4)", "364"), "364"), 4);
+    assert.equal(judge("Find 12 times 30 plus 4.", run("print(12 * 30)", "360"), "360"), 2);
+    assert.equal(judge("Find 12 times 30 plus 4.", run("print(12 * 30 + 4)", "364"), "346"), 1);
+  });
+
+  it("errs in about the share of runs asked for, in well-formed ways that its verifier accepts", async () => {
+    const runs = await play(tasks, { roles: scriptedSpecialists({ imperfect: 0.4, seed: 1 }) });
+    const wrong = 1 - solved(tasks, runs);
+    assert.ok(wrong > 0.33 && wrong < 0.47, String(wrong));
+    assert.ok(runs.every((run) => meta(run).ending === "verified"));
+    for (const run of runs.slice(0, 100)) {
+      const laid = layOutChain(readMoves(run), run.answer!, labProfile, {});
+      assert.deepEqual(validateSegments(labProfile, laid.segments), []);
+    }
+    const again = await play(tasks.slice(0, 50), { roles: scriptedSpecialists({ imperfect: 0.4, seed: 1 }) });
+    assert.deepEqual(
+      again.map((run) => run.answer),
+      runs.slice(0, 50).map((run) => run.answer),
+    );
+    const otherTry = await play(tasks.slice(0, 50), {
+      roles: scriptedSpecialists({ imperfect: 0.4, seed: 1 }),
+      seed: 7,
+    });
+    assert.notDeepEqual(
+      otherTry.map((run) => run.answer),
+      runs.slice(0, 50).map((run) => run.answer),
+    );
+  });
+});
