@@ -5,7 +5,10 @@
  */
 import type { Example } from "./example.ts";
 
-/** Loss functions: imitation, plain policy gradient, clipped (DAPO), and truncated importance weights. */
+/**
+ * Loss functions: imitation, plain policy gradient, clipped (DAPO), and truncated importance weights. `clipLow` and
+ * `clipHigh` are distances from 1: the ratio counts between 1 - clipLow and 1 + clipHigh.
+ */
 export type LossSpec =
   | { name: "cross_entropy" }
   | { name: "importance_sampling" }

@@ -6,6 +6,7 @@
  */
 import type { Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";
+import { largestGap } from "./policy-loss.ts";
 
 /** Log-probability of each target, and what the backward half needs again. */
 export interface LossHead {
@@ -34,7 +35,9 @@ export interface LossInputs {
 
 /** The slope of the loss with respect to each target's log-probability, [tokens, 1] (see policy-loss.ts). */
 export function lossSlope(graph: Graph, logprobs: Value, inputs: LossInputs): Value {
-  const ratio = on.map(graph, "Exp", on.subtract(graph, logprobs, inputs.old));
+  const gap = on.subtract(graph, logprobs, inputs.old);
+  const bound = (value: number) => on.scalar(graph, value);
+  const ratio = on.map(graph, "Exp", on.clip(graph, gap, bound(-largestGap), bound(largestGap)));
   const zero = on.scalar(graph, 0);
   const positive = on.indicator(graph, "Greater", inputs.factor, zero);
   const negative = on.indicator(graph, "Less", inputs.factor, zero);

@@ -1,13 +1,14 @@
 /**
  * The four losses are one formula. Each is a sum over tokens whose slope with respect to the target's log-probability is
- * `-a * clip(ratio, floor, ceiling) * active`, where `a` is the weight or advantage and ratio = exp(logprob - old):
+ * `-a * clip(ratio, floor, ceiling) * active`, where `a` is the weight or advantage and ratio = exp(logprob - old).
+ * With low = 1 - clipLow and high = 1 + clipHigh:
  *
  * | loss                | floor, ceiling      | a token is inactive when                                          |
  * |---------------------|---------------------|-------------------------------------------------------------------|
  * | cross_entropy       | 1, 1                | never                                                             |
  * | importance_sampling | 0, infinity         | never                                                             |
  * | ppo                 | 0, infinity         | a > 0 and ratio > high; a < 0 and ratio < low; a < 0 and ratio > dual |
- * | cispo               | clipLow, clipHigh   | never                                                             |
+ * | cispo               | low, high           | never                                                             |
  *
  * So one training graph serves all of them, fed with six numbers.
  */
@@ -27,6 +28,9 @@ export interface LossNumbers {
 
 const unbounded = 3e38;
 
+/** Log-probabilities further apart than this count as this far apart, so that a ratio is always a number. */
+export const largestGap = 20;
+
 /** The numbers of a loss; refuses bounds that are not bounds of a ratio. */
 export function lossNumbers(loss: LossSpec): LossNumbers {
   const free = { floor: 0, ceiling: unbounded, low: -unbounded, high: unbounded, dual: unbounded };
@@ -43,20 +47,20 @@ export function lossNumbers(loss: LossSpec): LossNumbers {
           `ppo: dualClip is ${loss.dualClip}; it bounds the ratio from above and must exceed 1`,
         );
       }
-      return { ...free, low: loss.clipLow, high: loss.clipHigh, dual: loss.dualClip ?? unbounded };
+      return { ...free, low: 1 - loss.clipLow, high: 1 + loss.clipHigh, dual: loss.dualClip ?? unbounded };
     case "cispo":
       checkBounds(loss);
-      return { ...free, floor: loss.clipLow, ceiling: loss.clipHigh };
+      return { ...free, floor: 1 - loss.clipLow, ceiling: 1 + loss.clipHigh };
     default:
       throw new CoaError("usage", `unknown loss ${JSON.stringify(loss)}`);
   }
 }
 
 function checkBounds(loss: { name: string; clipLow: number; clipHigh: number }): void {
-  if (!(loss.clipLow >= 0 && loss.clipLow <= 1 && loss.clipHigh >= 1)) {
+  if (!(loss.clipLow >= 0 && loss.clipLow <= 1 && loss.clipHigh >= 0)) {
     throw new CoaError(
       "usage",
-      `${loss.name}: clipLow ${loss.clipLow} and clipHigh ${loss.clipHigh} bound the ratio itself; write 0.8 and 1.28, not 0.2 and 0.28`,
+      `${loss.name}: clipLow ${loss.clipLow} and clipHigh ${loss.clipHigh} are distances from a ratio of 1, such as 0.2 and 0.28`,
     );
   }
 }
@@ -79,7 +83,7 @@ export function tokenLoss(
   const { logprob, old, factor } = token;
   if (factor === 0) return { loss: 0, clipped: false, ratio: 1 };
   if (loss.name === "cross_entropy") return { loss: -factor * logprob, clipped: false, ratio: 1 };
-  const ratio = Math.exp(logprob - old);
+  const ratio = Math.exp(Math.min(Math.max(logprob - old, -largestGap), largestGap));
   if (loss.name === "cispo") {
     const bounded = Math.min(Math.max(ratio, numbers.floor), numbers.ceiling);
     return { loss: -factor * bounded * logprob, clipped: bounded !== ratio, ratio };

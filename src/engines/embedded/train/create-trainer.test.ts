@@ -37,8 +37,8 @@ const models = {
 const losses: LossSpec[] = [
   { name: "cross_entropy" },
   { name: "importance_sampling" },
-  { name: "ppo", clipLow: 0.8, clipHigh: 1.28, dualClip: 3 },
-  { name: "cispo", clipLow: 0, clipHigh: 4 },
+  { name: "ppo", clipLow: 0.2, clipHigh: 0.28, dualClip: 3 },
+  { name: "cispo", clipLow: 1, clipHigh: 3 },
 ];
 
 function randomExamples(vocabulary: number, lengths: number[], seed: number): Example[] {
@@ -187,7 +187,10 @@ describe("forward", () => {
       trainer.forward([{ input: Int32Array.of(1), targets: Int32Array.of(1) }], losses[2]!),
       /needs advantages/,
     );
-    await assert.rejects(trainer.forward([], { name: "ppo", clipLow: 0.2, clipHigh: 0.28 }), /write 0.8 and 1.28/);
+    await assert.rejects(
+      trainer.forward([], { name: "ppo", clipLow: 0.8, clipHigh: -0.2 }),
+      /distances from a ratio of 1/,
+    );
     await trainer.close();
   });
 });
