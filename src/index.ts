@@ -32,12 +32,18 @@ export { defineTool, type Tool, type ToolContext } from "./core/tool.ts";
 export { type Segment, type Trajectory, trajectorySchema, trajectoryText } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
 export { validateSegments } from "./core/validate.ts";
+// The engine inside Node.
+export {
+  type EmbeddedEngine,
+  type EmbeddedEngineOptions,
+  openEmbeddedEngine,
+} from "./engines/embedded/embedded-engine.ts";
+export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
 // Files.
 export { jsonlJournal, openJsonl } from "./store/open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./store/read-jsonl.ts";
 export { openWorkspace, type Workspace } from "./store/workspace.ts";
 export { writeFolder } from "./store/write-folder.ts";
-
 // Training.
 export { copyDrills, inSequence } from "./train/copy-drills.ts";
 export { type ExampleSource, fixedExamples } from "./train/example-source.ts";
