@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { TeamRun } from "../../src/core/team-run.ts";
+import { type Trajectory, trajectorySchema } from "../../src/core/trajectory.ts";
+import { validateSegments } from "../../src/core/validate.ts";
+import { type DistillOptions, distill, readReport } from "../../src/distill/distill.ts";
+import type { DistillConfig } from "../../src/distill/distill-config.ts";
+import { reportText } from "../../src/distill/report-text.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { readAllJsonl } from "../../src/store/read-jsonl.ts";
+import { labRuns } from "./lab-runs.ts";
+
+const config: DistillConfig = {
+  profile: labProfile,
+  systemPrompt: false,
+  minInteractions: 4,
+  reflection: { keepWithout: 1 },
+};
+const modules = [join(import.meta.dirname, "lab-plugins.ts")];
+
+describe("distill", () => {
+  let root = "";
+  let options: Omit<DistillOptions, "out">;
+  let runs: TeamRun[] = [];
+  before(async () => {
+    root = await mkdtemp(join(tmpdir(), "coa-distill-"));
+    const clean = await labRuns({ count: 300, seed: 21 });
+    const shaky = await labRuns({ count: 200, seed: 22, imperfect: 0.5, topology: "handoff" });
+    runs = [...clean.runs, ...shaky.runs];
+    const lines = (list: unknown[]) => list.map((record) => `${JSON.stringify(record)}\n`).join("");
+    await writeFile(join(root, "runs.jsonl"), lines(runs));
+    await writeFile(join(root, "tasks.jsonl"), lines([...clean.tasks, ...shaky.tasks]));
+    options = { config, inputs: [join(root, "runs.jsonl")], tasksFiles: [join(root, "tasks.jsonl")], modules };
+  });
+  after(() => rm(root, { recursive: true, force: true }));
+  const chainsOf = (out: string) => readAllJsonl(join(out, "trajectories.jsonl"), trajectorySchema);
+  const bytesOf = (out: string) => readFile(join(out, "trajectories.jsonl"), "utf8");
+
+  it("writes only right, valid chains, and a report that adds up", async () => {
+    const out = join(root, "plain");
+    const report = await distill({ ...options, out, workers: 0 });
+    const chains = await chainsOf(out);
+    assert.equal(chains.length, report.written);
+    for (const chain of chains) assert.deepEqual(validateSegments(labProfile, chain.segments), []);
+    assert.equal(report.records, runs.length);
+    assert.equal(report.stages.reduce((sum, stage) => sum + stage.dropped, 0) + report.kept, report.records);
+    for (const stage of report.stages) {
+      assert.equal(
+        Object.values(stage.reasons).reduce((sum, count) => sum + count, 0),
+        stage.dropped,
+      );
+    }
+    assert.ok(
+      report.stages.find((stage) => stage.name === "correctness")!.dropped > 20,
+      "half of 200 runs misread their question",
+    );
+    assert.deepEqual(report.tokens.map((sum) => sum.topology).sort(), ["agents-as-tools", "handoff"]);
+    const byHand = runs.filter(
+      (run) => run.topology === "handoff" && chains.some((chain) => chain.source?.id === run.id),
+    );
+    const handoff = report.tokens.find((sum) => sum.topology === "handoff")!;
+    assert.equal(
+      handoff.team.billed,
+      byHand.reduce((sum, run) => sum + run.usage.billedTokens, 0),
+    );
+    assert.deepEqual(await readReport(out), JSON.parse(JSON.stringify(report)));
+    const html = await readFile(join(out, "report.html"), "utf8");
+    assert.match(html, /<svg .*correctness.*<\/svg>/s);
+    assert.ok(!html.includes("<script"));
+    assert.match(reportText(report), /correctness +█+.*wrong answer \d+/);
+  });
+
+  it("writes chains that correct themselves twice, and leaves a trace of why each was kept once", async () => {
+    const out = join(root, "copies");
+    const report = await distill({ ...options, out, workers: 0, config: { ...config, correctionCopies: 3 } });
+    const chains = await chainsOf(out);
+    assert.ok(report.correcting > 0, "the lab's verifier rejects some answers");
+    assert.equal(report.copies, report.correcting * 2);
+    assert.equal(new Set(chains.map((chain) => chain.id)).size, chains.length);
+  });
+
+  it("gives the same bytes with worker threads", async () => {
+    const out = join(root, "threads");
+    await distill({ ...options, out, workers: 2 });
+    assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
+  });
+
+  it("stops for no broken line and no failing filter, and lists both at the end", async () => {
+    const broken = join(root, "broken.jsonl");
+    const chain = (await chainsOf(join(root, "plain")))[0]!;
+    const failing: Trajectory = { ...chain, id: "bad-luck", taskId: "free", answer: "777", reward: 1 };
+    const others = runs.slice(0, 5).map((run) => JSON.stringify(run));
+    const lines = [
+      others[0],
+      "{ not json",
+      '{"version":1,"id":"odd","segments":[]}',
+      JSON.stringify(failing),
+      ...others.slice(1),
+    ];
+    await writeFile(broken, `${lines.join("\n")}\n`);
+    const report = await distill({ ...options, inputs: [broken], out: join(root, "broken"), workers: 1 });
+    assert.equal(report.kept, 5);
+    assert.deepEqual(
+      report.problems.map(({ line, stage, message }) => [line, stage, message.split(":")[0]]),
+      [
+        [2, "input", "not JSON"],
+        [3, "input", "not a team run or trajectory"],
+        [4, "no-sevens", "filter failed"],
+      ],
+    );
+  });
+
+  it("removes near-duplicates and balances families", async () => {
+    const twice = join(root, "twice.jsonl");
+    const chains = await chainsOf(join(root, "plain"));
+    const single = chains.filter((chain) => !chain.id.includes("#"));
+    const copies = single.map((chain) => ({ ...chain, id: `${chain.id}-again` }));
+    await writeFile(twice, [...single, ...copies].map((chain) => `${JSON.stringify(chain)}\n`).join(""));
+    const once = await distill({ ...options, inputs: [twice], out: join(root, "once"), workers: 0 });
+    assert.equal(once.stages.find((stage) => stage.name === "near-duplicate")!.dropped, copies.length);
+    const balanced = await distill({
+      ...options,
+      inputs: [twice],
+      out: join(root, "balanced"),
+      workers: 0,
+      config: { ...config, balanceRatio: 0.5 },
+    });
+    const kept = Object.values(balanced.families).map((family) => family.kept);
+    assert.equal(Math.max(...kept), Math.min(...kept));
+    assert.ok(balanced.kept < once.kept);
+  });
+
+  it("goes on where it was stopped and ends with the same files", async () => {
+    const out = join(root, "stopped");
+    const controller = new AbortController();
+    const stopAfter = (done: number) => {
+      if (done >= 128) controller.abort();
+    };
+    await assert.rejects(
+      distill({ ...options, out, workers: 0, signal: controller.signal, onProgress: ({ done }) => stopAfter(done) }),
+      /abort/i,
+    );
+    const half = (await readFile(join(out, "outcomes.jsonl"), "utf8")).trim().split("\n").length;
+    assert.ok(half >= 128 && half < runs.length);
+    // A crash may leave half a line in the journal, and chains whose outcome was not written yet.
+    await appendFile(join(out, "outcomes.jsonl"), '{"index":9');
+    const ahead = (await readFile(join(root, "plain", "kept.jsonl"), "utf8")).split("\n");
+    const next = ahead.find((line) => Number(/^\{"index":(\d+)/.exec(line)?.[1]) >= half);
+    await appendFile(join(out, "kept.jsonl"), `${next}\n`);
+    await distill({ ...options, out, workers: 0 });
+    assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
+    assert.deepEqual(await readReport(out), await readReport(join(root, "plain")));
+  });
+
+  it("survives being killed at random moments", async () => {
+    const out = join(root, "killed");
+    const script = join(root, "run.mjs");
+    const source = join(import.meta.dirname, "../../src");
+    await writeFile(
+      script,
+      `import { distill } from ${JSON.stringify(join(source, "distill/distill.ts"))};
+import { labProfile } from ${JSON.stringify(join(source, "lab/profile.ts"))};
+const options = ${JSON.stringify({ ...options, config: { ...config, profile: undefined }, out, workers: 0 })};
+options.config = { ...options.config, profile: labProfile };
+await distill({ ...options, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
+console.log("finished");`,
+    );
+    let killed = 0;
+    for (let attempt = 0; ; attempt++) {
+      assert.ok(attempt < 20, "it never finished");
+      const finished = await new Promise<boolean>((resolve) => {
+        const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
+        let said = "";
+        let batches = 0;
+        child.stdout.on("data", (data: Buffer) => {
+          said += data;
+          batches = said.split("\n").length - 1;
+          if (batches >= 1 + (attempt % 3) && killed < 3 && !said.includes("finished")) child.kill("SIGKILL");
+        });
+        child.on("exit", (code) => resolve(code === 0));
+      });
+      if (finished) break;
+      killed++;
+    }
+    assert.ok(killed > 0);
+    assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));
+  });
+
+  it("refuses to mix two configurations in one folder, unless told to start anew", async () => {
+    const out = join(root, "plain");
+    const other = { ...options, out, workers: 0, config: { ...config, minInteractions: 9 } };
+    await assert.rejects(distill(other), /another configuration/);
+    const report = await distill({ ...other, restart: true });
+    assert.ok(report.stages.find((stage) => stage.name === "complexity")!.dropped > 0);
+  });
+
+  it("says before any work that a plugin can't be loaded", async () => {
+    await assert.rejects(
+      distill({ ...options, out: join(root, "none"), modules: [join(root, "nowhere.ts")] }),
+      /nowhere/,
+    );
+  });
+});
