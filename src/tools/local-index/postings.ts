@@ -1,8 +1,8 @@
 /**
  * Postings and the BM25 search over them. The score is Lucene's (since version 8):
  * `ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / averageLength))`, with exact lengths where
- * Lucene rounds them to a byte. Terms are taken rarest first; once the k-th best partial score exceeds all that the
- * remaining terms could add, documents not yet seen are skipped and the rest looked up in place. The result is
+ * Lucene rounds them to a byte. Terms are taken rarest first; once the k-th best score is sure to exceed all that the
+ * remaining terms could add, documents not yet seen are skipped and the others looked up in place. The result is
  * exactly that of scoring everything.
  */
 export interface Postings {
@@ -90,22 +90,31 @@ export function postingsSearcher(postings: Postings): (terms: readonly number[],
     }
   }
 
-  /** The same by looking each candidate up: for few. */
-  function addToCandidates(term: QueryTerm, count: number): void {
-    const { start, end, weight } = term;
-    for (let c = 0; c < count; c++) {
-      const document = touched[c]!;
-      let low = start;
-      let high = end;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (documents[middle]! < document) low = middle + 1;
-        else high = middle;
-      }
-      if (low === end || documents[low] !== document) continue;
-      const frequency = frequencies[low]!;
-      scores[document] = scores[document]! + (weight * frequency) / (frequency + norms[document]!);
+  /** What a term adds to one document, found by binary search. */
+  function scoreIn(term: QueryTerm, document: number): number {
+    let low = term.start;
+    let high = term.end;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (documents[middle]! < document) low = middle + 1;
+      else high = middle;
     }
+    if (low === term.end || documents[low] !== document) return 0;
+    const frequency = frequencies[low]!;
+    return (term.weight * frequency) / (frequency + norms[document]!);
+  }
+
+  /** A score that the k-th best document is sure to reach: the least complete score of the k best so far. */
+  function reachable(list: readonly QueryTerm[], from: number, count: number, k: number): number {
+    const best = topK(scores, touched, count, k);
+    let least = Number.POSITIVE_INFINITY;
+    for (const { document, score } of best) {
+      let complete = score;
+      for (let t = from; t < list.length; t++) complete += scoreIn(list[t]!, document);
+      least = Math.min(least, complete);
+    }
+    // The margin keeps documents whose score is equal but for rounding.
+    return least * (1 - 1e-9);
   }
 
   /** Drops candidates that can't reach the threshold even with everything that remains. */
@@ -124,19 +133,20 @@ export function postingsSearcher(postings: Postings): (terms: readonly number[],
     const list = queryTerms(terms);
     let remaining = list.reduce((sum, term) => sum + term.bound, 0);
     let count = 0;
+    let threshold = 0;
     let closed = false; // no new document can reach the top k
-    for (const term of list) {
+    for (const [index, term] of list.entries()) {
       const length = term.end - term.start;
-      if (count >= k && (closed || length > 512)) {
-        const threshold = kthBest(scores, touched, count, k);
-        // The margin keeps documents whose score is equal but for rounding.
-        const margin = threshold * (1 - 1e-9);
-        closed ||= remaining < margin;
-        if (closed) count = prune(count, margin, remaining);
+      if (!closed && count >= k && length > 512) {
+        threshold = Math.max(threshold, reachable(list, index, count, k));
+        closed = remaining < threshold;
       }
       if (!closed) count = addAll(term, count);
-      else if (count * 16 < length) addToCandidates(term, count);
-      else addToSeen(term);
+      else {
+        count = prune(count, threshold, remaining);
+        if (count * 32 > length) addToSeen(term);
+        else for (let c = 0; c < count; c++) scores[touched[c]!] = scores[touched[c]!]! + scoreIn(term, touched[c]!);
+      }
       remaining -= term.bound;
     }
     const best = topK(scores, touched, count, k);

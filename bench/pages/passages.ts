@@ -1,0 +1,89 @@
+/**
+ * Passages of 100 words of real English for search benchmarks: manual pages and documentation installed on this machine,
+ * in a fixed order. Where a benchmark needs more than there are, new ones are made of the halves of two real ones, which
+ * keeps word frequencies and lengths as they are.
+ */
+import { globSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+
+const sources = [
+  "/usr/share/man/man[1-8]/*.gz",
+  "/usr/share/doc/**/*.{html,txt,md,gz}",
+  join(
+    homedir(),
+    ".rustup/toolchains/stable-*/share/doc/rust/html/{book,reference,std,core,alloc,cargo,nomicon}/**/*.html",
+  ),
+  join(import.meta.dirname, "../../node_modules/**/*.md"),
+];
+
+/** Deterministic random numbers (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** Real passages, at most `count`. */
+export function* realPassages(count: number): Generator<string> {
+  let given = 0;
+  for (const source of sources) {
+    for (const path of globSync(source).sort()) {
+      for (const passage of passagesOf(path)) {
+        yield passage;
+        if (++given >= count) return;
+      }
+    }
+  }
+}
+
+/** Exactly `count` passages: the real ones, then mixed ones. */
+export function* passages(count: number): Generator<string> {
+  const real: string[] = [];
+  for (const passage of realPassages(count)) {
+    real.push(passage);
+    yield passage;
+  }
+  if (real.length === 0) throw new Error("no documentation installed to take passages from");
+  const random = seededRandom(5);
+  const pick = () => real[Math.floor(random() * real.length)]!;
+  for (let made = real.length; made < count; made++) {
+    const [first, second] = [pick(), pick()];
+    yield `${first.slice(0, first.length >> 1)} ${second.slice(second.length >> 1)}`;
+  }
+}
+
+/** Queries of two kinds in turn: a few content words of a passage, and a stretch of it as it stands. */
+export function makeQueries(texts: readonly string[], count: number, seed: number): string[] {
+  const random = seededRandom(seed);
+  return Array.from({ length: count }, (_, number) => {
+    const words = texts[Math.floor(random() * texts.length)]!.match(/[A-Za-z]{2,}/g) ?? ["empty"];
+    const length = 3 + Math.floor(random() * 6);
+    if (number % 2 === 0) return Array.from({ length }, () => words[Math.floor(random() * words.length)]).join(" ");
+    const start = Math.floor(random() * Math.max(1, words.length - length));
+    return words.slice(start, start + length + 2).join(" ");
+  });
+}
+
+function passagesOf(path: string): string[] {
+  if (statSync(path).size > 3_000_000) return [];
+  const bytes = readFileSync(path);
+  let text: string;
+  try {
+    text = (path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8");
+  } catch {
+    return [];
+  }
+  if (text.slice(0, 1000).includes("\0")) return [];
+  if (path.endsWith(".html")) text = text.replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]+>/g, " ");
+  if (path.includes("/man/")) text = text.replace(/^[.'].*$/gm, " ").replace(/\\f[A-Z]|\\[&|-]/g, "");
+  const words = text.split(/\s+/);
+  const found: string[] = [];
+  for (let start = 0; start + 50 < words.length; start += 100) found.push(words.slice(start, start + 100).join(" "));
+  return found;
+}
