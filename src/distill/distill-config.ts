@@ -4,6 +4,7 @@
  */
 import type { Grader } from "../core/grader.ts";
 import type { Profile } from "../core/profile.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { LayoutOptions } from "./lay-out-chain.ts";
 import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
 import {
@@ -50,6 +51,8 @@ export interface DistillPlugins {
   countTokens?: (text: string) => number;
   /** A check of compliance beyond the rules, by a model for instance. */
   check?: ComplianceCheck;
+  /** Makes the thoughts of chains that passed everything fluent; may change thoughts and nothing else. */
+  rewrite?: (trajectory: Trajectory, signal?: AbortSignal) => Promise<Trajectory>;
   /** Filters of your own; they come after the built-in ones. */
   filters?: readonly Stage[];
 }
@@ -79,7 +82,7 @@ export async function loadPlugins(modules: readonly string[]): Promise<DistillPl
   const plugins: DistillPlugins & { filters: Stage[] } = { filters: [] };
   for (const module of modules) {
     const { filters, ...rest } = (await import(module)) as DistillPlugins & { default?: unknown };
-    for (const name of ["neutralise", "grade", "countTokens", "check"] as const) {
+    for (const name of ["neutralise", "grade", "countTokens", "check", "rewrite"] as const) {
       if (rest[name] !== undefined) Object.assign(plugins, { [name]: rest[name] });
     }
     plugins.filters.push(...(filters ?? []));

@@ -2,13 +2,15 @@
  * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
-import { isAbort, messageOf } from "../core/errors.ts";
+import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
+import { validateSegments } from "../core/validate.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
 import { distillRun } from "./distill-run.ts";
+import { sameButThoughts } from "./rewrite-thoughts.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
 import { correctsItself } from "./stages/sampling.ts";
@@ -108,8 +110,35 @@ export function recordJudge(
         };
       }
     }
-    return { ...base, stage: null, facts, trajectory: chain, ...(wantsSignature && { signature: signatureOf(chain) }) };
+    try {
+      const written = plugins.rewrite ? await rewritten(chain, plugins.rewrite, config, signal) : chain;
+      return {
+        ...base,
+        stage: null,
+        facts,
+        trajectory: written,
+        ...(wantsSignature && { signature: signatureOf(written) }),
+      };
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      const broken = { stage: "rewrite", reason: "rewriting failed", detail: messageOf(error), problem: true };
+      return { ...base, ...broken, facts, trajectory: chain };
+    }
   };
+}
+
+/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of whoever wrote it. */
+async function rewritten(
+  chain: Trajectory,
+  rewrite: NonNullable<DistillPlugins["rewrite"]>,
+  { profile }: DistillConfig,
+  signal: AbortSignal | undefined,
+): Promise<Trajectory> {
+  const made = await rewrite(chain, signal);
+  if (!sameButThoughts(chain, made, profile.think)) throw new CoaError("filter", "more than thoughts was rewritten");
+  const violation = validateSegments(profile, made.segments)[0];
+  if (violation) throw new CoaError("filter", `the rewriting breaks a rule: ${violation.message}`);
+  return { ...made, usage: chain.usage };
 }
 
 function readRecord(
