@@ -45,7 +45,11 @@ describe("the scripted team", () => {
         runs.push(run);
       }
       assert.ok(solved(tasks, runs) >= 0.97, String(solved(tasks, runs)));
-      assert.ok(runs.every((run) => run.agents.every((agent) => agent.instructions!.length > 300)));
+      const told = runs
+        .flatMap((run) => run.agents.map((agent) => agent.instructions))
+        .filter((text) => text !== undefined);
+      assert.equal(new Set(told).size, 6);
+      assert.ok(told.every((text) => text.length > 300));
       const models = new Set(runs.flatMap((run) => run.steps.map((step) => step.model)));
       assert.ok([...models].every((model) => model!.startsWith("scripted-")));
       const sameByMemory = await play(tasks.slice(0, 60));

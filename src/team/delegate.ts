@@ -78,19 +78,19 @@ export async function delegate(
   }
 }
 
-/** Puts a member's activation on record. */
+/** Puts a member's activation on record; what it was told and given is written down once, with its first. */
 export function startAgent(
   session: WorkSession,
   member: TeamMember,
   link: Pick<TeamAgent, "parentCallId" | "handoffFrom">,
   tools: readonly ChatTool[] = toolsOf(member),
 ): TeamAgent {
+  const first = session.record.agents.every((agent) => agent.name !== member.name);
   const agent = session.record.addAgent({
     name: member.name,
     role: member.role,
     ...link,
-    instructions: member.instructions,
-    tools: [...tools],
+    ...(first && { instructions: member.instructions, tools: [...tools] }),
   });
   session.emit({ type: "agent-start", agent });
   return agent;

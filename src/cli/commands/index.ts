@@ -45,4 +45,10 @@ export const commands: Record<string, { summary: string; load: Load }> = {
     load: () => import("./model-score.ts"),
   },
   "model sample": { summary: "Let a model continue a text", load: () => import("./model-sample.ts") },
+  "team run": { summary: "Run a multi-agent team on tasks and record it", load: () => import("./team-run.ts") },
+  "tasks generate": { summary: "Write tasks from your own documents", load: () => import("./tasks-generate.ts") },
+  "tasks check": {
+    summary: "Keep tasks that need tools and can be solved with them",
+    load: () => import("./tasks-check.ts"),
+  },
 };

@@ -1,0 +1,80 @@
+import { UsageError } from "../../core/errors.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
+import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { openJsonl } from "../../store/open-jsonl.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { checkTask } from "../../team/check-tasks.ts";
+import { runTeam } from "../../team/run-team.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openPlayers, playerFlags } from "./team-players.ts";
+import { openTeamTools, toolFlags } from "./team-tools.ts";
+
+const examples = ["coa tasks check tasks.jsonl --index .coa/index --out good-tasks.jsonl"];
+
+export default defineCommand({
+  name: "tasks check",
+  summary: "Keep the tasks that the team solves with tools and that a model alone cannot answer.",
+  arguments: "<tasks.jsonl>",
+  examples,
+  options: {
+    ...playerFlags,
+    ...toolFlags,
+    samples: { type: "string", default: "4", valueName: "n", describe: "Tries without tools" },
+    "max-blind": { type: "string", default: "0.3", valueName: "share", describe: "Most of them that may be right" },
+    attempts: {
+      type: "string",
+      default: "1",
+      valueName: "n",
+      describe: "Tries of the team; one right answer is enough",
+    },
+    "blind-only": { type: "boolean", default: false, describe: "Do not run the team" },
+    out: {
+      type: "string",
+      default: "checked-tasks.jsonl",
+      valueName: "file",
+      describe: "Where good tasks are appended",
+    },
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional({ name: "tasks check", examples }, positionals, "a file of tasks");
+    const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
+    if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
+    const players = openPlayers(values);
+    const team = values["blind-only"] ? null : await openTeamTools(values);
+    const good = await openJsonl<Task>(values.out);
+    const reasons = new Map<string, number>();
+    try {
+      for (const [index, task] of tasks.entries()) {
+        const check = await checkTask(task, {
+          grade: taskGrader(),
+          model: players.roles["default"]!,
+          samples: numberOf(values.samples, "samples", { min: 1, integer: true }),
+          maxBlindShare: numberOf(values["max-blind"], "max-blind", { min: 0, max: 1 }),
+          attempts: numberOf(values.attempts, "attempts", { min: 1, integer: true }),
+          ...(team && {
+            solve: (one: Task, attempt: number) =>
+              runTeam(one, { roles: players.roles, tools: team.tools, seed: attempt, signal }),
+          }),
+          signal,
+        });
+        if (check.keep) await good.append(task);
+        const reason = check.reason.replace(/in \d+ %/, "in too many");
+        reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+        out.progress({
+          stage: "check",
+          done: index + 1,
+          total: tasks.length,
+          figures: { good: reasons.get("good") ?? 0 },
+        });
+      }
+    } finally {
+      await good.close();
+      await team?.close();
+      await players.close();
+    }
+    out.endProgress();
+    if (values.json) out.json({ file: values.out, tasks: tasks.length, reasons: Object.fromEntries(reasons) });
+    else for (const [reason, count] of reasons) out.print(`${count}: ${reason}`);
+    return 0;
+  },
+});

@@ -1,0 +1,62 @@
+import { UsageError } from "../../core/errors.ts";
+import type { Task } from "../../core/task.ts";
+import { openJsonl } from "../../store/open-jsonl.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { generateTasks, type Rejection, type SourceDocument } from "../../team/generate-tasks.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openPlayers, playerFlags } from "./team-players.ts";
+
+const examples = ["coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
+
+export default defineCommand({
+  name: "tasks generate",
+  summary:
+    "Write tasks from your own documents: atomic questions, deeper ones, merged ones; each checked against the text.",
+  arguments: "<documents.jsonl>",
+  examples,
+  options: {
+    ...playerFlags,
+    "per-document": { type: "string", default: "2", valueName: "n", describe: "Atomic questions per document" },
+    depth: { type: "string", default: "1", valueName: "n", describe: "How many look-ups deeper" },
+    width: { type: "string", default: "0.5", valueName: "share", describe: "Share of questions that are also merged" },
+    limit: { type: "string", valueName: "n", describe: "Use only the first n documents" },
+    out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional({ name: "tasks generate", examples }, positionals, "a file of documents");
+    const documents = (await readAllJsonl(file, undefined, { signal })) as SourceDocument[];
+    const broken = documents.findIndex((one) => typeof one?.id !== "string" || typeof one.text !== "string");
+    if (broken >= 0)
+      throw new UsageError(`${file}:${broken + 1}: a document needs "id" and "text" (and may have "title")`);
+    const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
+    const players = openPlayers(values);
+    const tasks = await openJsonl<Task>(values.out);
+    const rejected = new Map<string, number>();
+    let made = 0;
+    try {
+      const options = {
+        model: players.roles["default"]!,
+        perDocument: numberOf(values["per-document"], "per-document", { min: 1, integer: true }),
+        depth: numberOf(values.depth, "depth", { min: 0, integer: true }),
+        width: numberOf(values.width, "width", { min: 0, max: 1 }),
+        signal,
+        onProgress: out.progress,
+        onRejected: ({ reason }: Rejection) => void rejected.set(reason, (rejected.get(reason) ?? 0) + 1),
+      };
+      for await (const task of generateTasks(documents.slice(0, limit), options)) {
+        await tasks.append(task);
+        made++;
+      }
+    } finally {
+      await tasks.close();
+      await players.close();
+    }
+    out.endProgress();
+    if (values.json) out.json({ file: values.out, tasks: made, rejected: Object.fromEntries(rejected) });
+    else {
+      out.print(`${made} tasks in ${values.out}`);
+      for (const [reason, count] of rejected) out.print(`thrown away ${count}: ${reason}`);
+    }
+    return 0;
+  },
+});

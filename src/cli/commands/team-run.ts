@@ -1,0 +1,139 @@
+import { UsageError } from "../../core/errors.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
+import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
+import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
+import { jsonlJournal } from "../../store/open-jsonl.ts";
+import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
+import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { memoryLabTools } from "../lab/memory-lab-tools.ts";
+import { realLabTools } from "../lab/real-lab-tools.ts";
+import { openPlayers, playerFlags } from "./team-players.ts";
+import { summariseTeamRuns } from "./team-summary.ts";
+import { openTeamTools, toolFlags } from "./team-tools.ts";
+
+const examples = [
+  "coa team run tasks.jsonl --scripted --out runs.jsonl",
+  "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
+];
+
+export default defineCommand({
+  name: "team run",
+  summary: "Run a multi-agent team on every task and keep what it did. Started again, it goes on where it was.",
+  arguments: "<tasks.jsonl>",
+  examples,
+  options: {
+    out: {
+      type: "string",
+      valueName: "file",
+      describe: "Where runs are appended",
+      default: "runs.jsonl",
+    },
+    scripted: { type: "boolean", default: false, describe: "Scripts play the roles, no LLM; for tasks of the lab" },
+    imperfect: { type: "string", valueName: "share", default: "0", describe: "Share of scripted runs that go wrong" },
+    fast: { type: "boolean", default: false, describe: "Lab tools in memory: no HTTP, no sandbox" },
+    ...playerFlags,
+    ...toolFlags,
+    topology: { type: "string", default: "agents-as-tools", describe: "agents-as-tools or handoff" },
+    concurrency: { type: "string", default: "4", valueName: "n", describe: "Tasks at a time" },
+    limit: { type: "string", valueName: "n", describe: "Start at most so many runs" },
+    "run-tokens": { type: "string", valueName: "n", describe: "Token budget of one run" },
+    "budget-tokens": { type: "string", valueName: "n", describe: "Start no run once all have used so many tokens" },
+    survey: { type: "boolean", default: false, describe: "Survey the facts before the plan" },
+    "plan-interval": { type: "string", default: "0", valueName: "n", describe: "Renew the plan after n delegations" },
+    "review-interval": { type: "string", default: "0", valueName: "n", describe: "Reflect after n delegations" },
+    "retry-errors": { type: "boolean", default: false, describe: "Run again what ended in a model's error" },
+    seed: { type: "string", default: "0", valueName: "n", describe: "Passed to the models; chooses imperfect runs" },
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional({ name: "team run", examples }, positionals, "a file of tasks");
+    const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
+    if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
+    if (values.topology !== "agents-as-tools" && values.topology !== "handoff") {
+      throw new UsageError(`--topology takes agents-as-tools or handoff, not "${values.topology}"`);
+    }
+    const whole = (value: string | undefined, name: string) => numberOf(value, name, { min: 0, integer: true });
+    const seed = whole(values.seed, "seed");
+    const players = values.scripted ? null : openPlayers(values);
+    const tools = players ? await openTeamTools(values) : null;
+    const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
+    const common = {
+      topology: values.topology,
+      concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
+      journal,
+      retryErrors: values["retry-errors"],
+      budget: { tokens: whole(values["run-tokens"], "run-tokens") },
+      totalBudget: { tokens: whole(values["budget-tokens"], "budget-tokens"), runs: whole(values.limit, "limit") },
+      planning: { survey: values.survey, interval: whole(values["plan-interval"], "plan-interval") },
+      reviewInterval: whole(values["review-interval"], "review-interval"),
+      seed,
+      signal,
+      onProgress: out.progress,
+    } satisfies Omit<TeamsOptions, "roles" | "tools">;
+    let how: string;
+    try {
+      if (players && tools) {
+        for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
+        how = `models behind an API; code ran in: ${tools.sandbox}`;
+      } else {
+        const imperfect = numberOf(values.imperfect, "imperfect", { min: 0, max: 1 });
+        how = await runScripted(tasks, { ...common, roles: scriptedSpecialists({ imperfect, seed }) }, values.fast);
+      }
+    } finally {
+      await journal.close();
+      await tools?.close();
+      await players?.close();
+    }
+    out.endProgress();
+    const { text, ...summary } = await summariseTeamRuns(
+      readJsonl(values.out, teamRunSchema as never),
+      tasks,
+      taskGrader(),
+    );
+    if (values.json) out.json({ file: values.out, how, topology: values.topology, ...summary });
+    else out.print(`${text}\n${values.topology}; ${how}\nruns in ${values.out}`);
+    return 0;
+  },
+});
+
+/** Scripts on lab tasks: each task says which world it is about. */
+async function runScripted(
+  tasks: readonly Task[],
+  options: Omit<TeamsOptions, "tools">,
+  fast: boolean,
+): Promise<string> {
+  const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
+  if (worlds.has("null")) {
+    const stranger = worlds.get("null")![0]!;
+    throw new UsageError(`--scripted plays lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`);
+  }
+  // One budget over all worlds.
+  const left = {
+    runs: options.totalBudget?.runs ?? Number.POSITIVE_INFINITY,
+    tokens: options.totalBudget?.tokens ?? Number.POSITIVE_INFINITY,
+  };
+  const sandbox = fast ? null : chooseSandbox({ isolation: "run" });
+  try {
+    for (const [origin, ofWorld] of worlds) {
+      const world = createWorld(JSON.parse(origin) as WorldOptions);
+      const lab = sandbox
+        ? await realLabTools(world, sandbox)
+        : { tools: memoryLabTools(world), close: async () => {} };
+      try {
+        for await (const run of runTeams(ofWorld, { ...options, totalBudget: left, tools: lab.tools })) {
+          left.runs--;
+          left.tokens -= run.usage.billedTokens;
+        }
+      } finally {
+        await lab.close();
+      }
+    }
+  } finally {
+    await sandbox?.close();
+  }
+  const tools = fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
+  return `scripted specialists, no LLM; ${tools}`;
+}
