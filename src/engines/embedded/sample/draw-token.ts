@@ -1,7 +1,7 @@
 /**
  * Drawing one token from logits. The log-probability returned is that of exactly the distribution drawn from, after
- * temperature, top-k, top-p and mask. Greedy decoding draws nothing: it takes the largest allowed logit and reports its
- * log-probability at temperature 1, which is what scoring reports.
+ * mask, temperature, top-k and top-p, applied in this order. Greedy decoding draws nothing: it takes the largest allowed
+ * logit and reports its log-probability at temperature 1, which is what scoring reports.
  */
 import { CoaError } from "../../../core/errors.ts";
 
@@ -42,57 +42,95 @@ export function drawFromWeights(weights: Float32Array, sum: number, uniform: num
 
 /** Draws from raw logits with any combination of options. */
 export function drawFromLogits(logits: Float32Array, options: DrawOptions): Drawn {
-  const candidates = candidateIds(logits, options);
-  const largest = logits[candidates[0]!]!;
+  let ids = options.allowed ? preparedMask(options.allowed, logits.length) : everyId(logits.length);
+  const best = largestOf(logits, ids);
+  const largest = logits[best]!;
   if (!Number.isFinite(largest)) throw new CoaError("engine", brokenLogits(largest));
   const greedy = options.temperature === 0;
   const scale = greedy ? 1 : 1 / options.temperature;
-  const weights = new Float64Array(candidates.length);
+  if (!greedy && options.topK > 0 && options.topK < ids.length) ids = mostLikely(logits, ids, options.topK);
+  let weights = new Float64Array(ids.length);
   let sum = 0;
-  for (let index = 0; index < candidates.length; index++) {
-    const weight = Math.exp(scale * (logits[candidates[index]!]! - largest));
-    weights[index] = weight;
-    sum += weight;
-  }
-  let kept = candidates.length;
-  if (options.topP < 1 && !greedy) {
-    // The smallest set of most likely ids whose probability reaches topP.
-    let reached = 0;
-    kept = 0;
-    while (kept < candidates.length && reached < options.topP * sum) reached += weights[kept++]!;
-    kept = Math.max(kept, 1);
-    sum = weights.subarray(0, kept).reduce((a, b) => a + b, 0);
-  }
+  for (let index = 0; index < ids.length; index++)
+    sum += weights[index] = Math.exp(scale * (logits[ids[index]!]! - largest));
+  if (greedy) return { token: best, logprob: -Math.log(sum) };
+  if (options.topP < 1) ({ ids, weights, sum } = nucleus(ids, weights, sum, options.topP));
+  let left = options.uniform() * sum;
   let chosen = 0;
-  if (!greedy) {
-    let left = options.uniform() * sum;
-    for (let index = 0; index < kept; index++) {
-      if (weights[index] === 0) continue;
-      chosen = index;
-      left -= weights[index]!;
-      if (left < 0) break;
-    }
+  for (let index = 0; index < ids.length; index++) {
+    if (weights[index] === 0) continue;
+    chosen = index;
+    left -= weights[index]!;
+    if (left < 0) break;
   }
-  return { token: candidates[chosen]!, logprob: Math.log(weights[chosen]! / sum) };
+  return { token: ids[chosen]!, logprob: Math.log(weights[chosen]! / sum) };
 }
 
-/** The ids that may be drawn; the most likely first, and all in that order where a cut needs it. */
-function candidateIds(logits: Float32Array, { temperature, topK, topP, allowed }: DrawOptions): ArrayLike<number> {
-  const ids = allowed ? Int32Array.from(new Set(allowed)) : Int32Array.from(logits.keys());
-  if (allowed) {
-    for (const id of ids)
-      if (!(id >= 0 && id < logits.length))
-        throw new CoaError("engine", `the mask allows id ${id}, but the vocabulary ends at ${logits.length - 1}`);
+const masks = new WeakMap<readonly number[], Int32Array>();
+
+/** A mask as sorted ids without repeats, so that its order changes nothing; kept, as grammars repeat their masks. */
+function preparedMask(allowed: readonly number[], vocabularySize: number): Int32Array {
+  let ids = masks.get(allowed);
+  if (!ids) {
+    ids = Int32Array.from(new Set(allowed)).sort();
+    const strange = ids.find((id) => id < 0 || id >= vocabularySize);
+    if (strange !== undefined)
+      throw new CoaError("engine", `the mask allows id ${strange}, but the vocabulary ends at ${vocabularySize - 1}`);
     if (ids.length === 0) throw new CoaError("engine", "the mask allows no token at all; the grammar is at a dead end");
-    // The order of a mask must not change what a seed draws.
-    ids.sort();
+    masks.set(allowed, ids);
   }
-  if (temperature > 0 && ((topK > 0 && topK < ids.length) || topP < 1)) {
-    ids.sort((a, b) => logits[b]! - logits[a]! || a - b);
-    return topK > 0 && topK < ids.length ? ids.subarray(0, topK) : ids;
-  }
-  let best = 0;
-  for (let index = 1; index < ids.length; index++) if (logits[ids[index]!]! > logits[ids[best]!]!) best = index;
-  [ids[0], ids[best]] = [ids[best]!, ids[0]!];
   return ids;
+}
+
+let allIds = new Int32Array();
+
+function everyId(count: number): Int32Array {
+  if (allIds.length !== count) allIds = Int32Array.from({ length: count }, (_, id) => id);
+  return allIds;
+}
+
+function largestOf(logits: Float32Array, ids: Int32Array): number {
+  let best = ids[0]!;
+  for (const id of ids) {
+    const value = logits[id]!;
+    if (Number.isNaN(value)) return id;
+    if (value > logits[best]!) best = id;
+  }
+  return best;
+}
+
+/** The `count` largest, found with a sorted list of the best so far: most ids are turned away by one comparison. */
+function mostLikely(logits: Float32Array, ids: Int32Array, count: number): Int32Array {
+  const kept: number[] = [];
+  for (const id of ids) {
+    const value = logits[id]!;
+    if (kept.length === count && value <= logits[kept[count - 1]!]!) continue;
+    let low = 0;
+    for (let high = kept.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (logits[kept[middle]!]! >= value) low = middle + 1;
+      else high = middle;
+    }
+    kept.splice(low, 0, id);
+    if (kept.length > count) kept.pop();
+  }
+  return Int32Array.from(kept);
+}
+
+/** The smallest set of most likely ids whose probability reaches `topP`. */
+function nucleus(ids: Int32Array, weights: Float64Array, sum: number, topP: number) {
+  // Weights below this floor together make up less than 1 - topP, so none of them is needed: few are left to sort.
+  const floor = ((1 - topP) * sum) / ids.length;
+  const order: number[] = [];
+  for (let index = 0; index < ids.length; index++) if (weights[index]! >= floor) order.push(index);
+  order.sort((a, b) => weights[b]! - weights[a]! || ids[a]! - ids[b]!);
+  let reached = 0;
+  let kept = 0;
+  while (kept < order.length && reached < topP * sum) reached += weights[order[kept++]!]!;
+  order.length = Math.max(kept, 1);
+  return {
+    ids: Int32Array.from(order, (index) => ids[index]!),
+    weights: Float64Array.from(order, (index) => weights[index]!),
+    sum: Math.max(reached, weights[order[0]!]!),
+  };
 }
