@@ -2,7 +2,7 @@
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import { type ChainRun, countCall, record } from "./chain-run.ts";
-import { chooseObservations, shorten } from "./compaction.ts";
+import { type CompactionOptions, chooseObservations, shorten } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
 import { constraint } from "./grammar/constraint.ts";
 import { type CallPlan, callCost, planCall } from "./limits.ts";
@@ -41,6 +41,21 @@ function planNow(run: ChainRun): CallPlan {
   });
 }
 
+/** Summaries cost calls of their own; where the budget does not hold them, observations are cut instead. */
+function affordable(run: ChainRun, chosen: readonly number[]): CompactionOptions {
+  const { limits, count, options, price } = run.setup;
+  const { summarise, ...cutting } = options.compaction ?? {};
+  const written = chosen.length * (cutting.maxTokens ?? 128);
+  const read = chosen.reduce((sum, index) => sum + count(run.context.segments[index]!.text) + 128, 0);
+  const cost = callCost({ promptTokens: read, completionTokens: written }, price());
+  const half = (limit: number, used: number) => (limit - used) / 2; // the chain itself needs the rest
+  const fits =
+    written <= half(limits.maxCompletionTokens, run.usage.completionTokens) &&
+    read + written <= half(limits.maxTotalTokens, run.usage.billedTokens) &&
+    cost <= half(limits.maxCostUsd, run.usage.costUsd);
+  return fits ? { ...cutting, summarise } : cutting;
+}
+
 /** Puts short forms in the place of old observations, as chosen now or as the journal says. */
 async function compact(run: ChainRun, chosen: readonly number[]): Promise<void> {
   const { setup, context, usage } = run;
@@ -48,7 +63,7 @@ async function compact(run: ChainRun, chosen: readonly number[]): Promise<void> 
   const known = run.replay.compactions.get(call);
   if (!known && chosen.length === 0) return;
   const tokensBefore = context.size();
-  const options = setup.options.compaction ?? {};
+  const options = affordable(run, chosen);
   const made =
     known ??
     (await shorten(

@@ -102,7 +102,7 @@ export function planCall(budget: CallBudget): CallPlan {
   }
   const limit = lastStep ? "steps" : lateHour ? "wall-time" : ordinary.name;
   if (reserve > 0 && final.room >= smallestCall) {
-    return { kind: "final", maxTokens: Math.floor(Math.min(reserve, final.room)), limit };
+    return { kind: "final", maxTokens: Math.floor(Math.min(reserve, final.room, limits.maxTokensPerCall)), limit };
   }
   return { kind: "none", limit: final.room < smallestCall ? final.name : limit };
 }

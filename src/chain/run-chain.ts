@@ -82,6 +82,8 @@ async function decode(run: ChainRun): Promise<Result> {
       if (plan.kind === "final") {
         asked = plan.limit;
         observe(run, requestToAnswer(profile, plan.limit), "runtime");
+        plan = await nextPlan(run, turn); // the request itself takes room
+        if (plan.kind === "none") break;
       }
       const before = turn.text().length;
       try {

@@ -43,6 +43,11 @@ export async function* runChains(
   const live = new Set<Promise<void>>();
   const done: Trajectory[] = [];
   let failure: unknown;
+  let wake: () => void = () => {};
+  const oneEnds = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+    });
 
   function start(task: Task, sample: number): void {
     const id = replays ? `${task.id}#${sample}` : `${task.id}-${randomUUID()}`;
@@ -56,7 +61,10 @@ export async function* runChains(
       .catch((error) => {
         failure ??= error; // only a bug comes here: runs record their own failures
       })
-      .finally(() => live.delete(running));
+      .finally(() => {
+        live.delete(running);
+        wake();
+      });
     live.add(running);
   }
 
@@ -64,7 +72,7 @@ export async function* runChains(
     for await (const task of tasks) {
       for (let sample = 0; sample < samples; sample++) {
         while (live.size >= maxLive) {
-          await Promise.race(live);
+          await oneEnds();
           while (done.length > 0) yield done.shift()!;
         }
         start(task, sample);
@@ -73,7 +81,7 @@ export async function* runChains(
     }
     while (live.size > 0 || done.length > 0) {
       while (done.length > 0) yield done.shift()!;
-      if (live.size > 0) await Promise.race(live);
+      if (live.size > 0) await oneEnds();
     }
     if (failure !== undefined) throw failure;
   } finally {
