@@ -12,7 +12,7 @@ import { judge } from "./judge.ts";
 import { readReview } from "./protocol.ts";
 import { emptyReply, reviewReminder, reviewRequest, system, user } from "./requests.ts";
 import { callInput } from "./role.ts";
-import { askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
+import { allSettledOrThrow, askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
 import { clip, type MemoryEntry } from "./working-memory.ts";
 
 /** What came of one delegation. */
@@ -127,7 +127,8 @@ async function work(
       continue;
     }
     step.move = "act";
-    const outputs = await Promise.all(step.toolCalls.map((call) => runToolCall(session, agent, member.tools, call)));
+    const calls = step.toolCalls.map((call) => runToolCall(session, agent, member.tools, call));
+    const outputs = await allSettledOrThrow(calls);
     step.toolCalls.forEach((call, index) => {
       const output = clip(outputs[index]!, session.limits.outputCharacters);
       conversation.push({ role: "tool", content: output, toolCallId: call.id, name: call.name });

@@ -14,7 +14,7 @@ import { judge } from "./judge.ts";
 import { readReview, readVerdict } from "./protocol.ts";
 import * as requests from "./requests.ts";
 import type { TeamOptions } from "./run-team.ts";
-import { askMember, type WorkSession } from "./work-session.ts";
+import { allSettledOrThrow, askMember, type WorkSession } from "./work-session.ts";
 import { describeWork } from "./working-memory.ts";
 
 /** How a run ended. */
@@ -155,7 +155,7 @@ async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
     });
     for (let index = 0; index < given.length; index++) outcomes.push(await run(index));
   } else {
-    outcomes.push(...(await Promise.all(given.map((_, index) => run(index)))));
+    outcomes.push(...(await allSettledOrThrow(given.map((_, index) => run(index)))));
     given.forEach((one, index) => {
       answerCall(index, outcomes[index]?.report ?? `error: ${"problem" in one ? one.problem : ""}`);
     });

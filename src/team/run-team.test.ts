@@ -307,6 +307,40 @@ describe("runTeam", () => {
     assert.match(seen.at(-1)!.messages[1]!.content, /What was done so far:/);
   });
 
+  it("holds its budget when members work in parallel, and nothing goes on after the end", async () => {
+    let calls = 0;
+    const slow: RoleFunction = async ({ messages }) => {
+      calls++;
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return messages.at(-1)?.name === "web_search"
+        ? "found"
+        : { toolCalls: [{ name: "web_search", input: { query: "Zed" } }] };
+    };
+    const five = {
+      toolCalls: Array.from({ length: 5 }, (_, at) => ({ name: "search_agent", input: { task: `part ${at}` } })),
+    };
+    for (const [budget, most] of [
+      [{ modelCalls: 4 }, 2],
+      [{ tokens: 4_000 }, 10],
+      [{ toolCalls: 3 }, 10],
+    ] as const) {
+      calls = 0;
+      const run = await play(inOrder("1. all", five, "812"), {
+        roles: { search: slow },
+        budget,
+        limits: { maxTokens: 500 },
+      });
+      const steps = run.steps.length;
+      assert.match(run.error!, /the budget is spent/);
+      assert.ok(calls <= most, `${calls} calls with ${JSON.stringify(budget)}`);
+      assert.ok(run.usage.modelCalls <= ((budget as { modelCalls?: number }).modelCalls ?? 99));
+      assert.ok(run.usage.billedTokens <= ((budget as { tokens?: number }).tokens ?? 1e9));
+      assert.ok(run.usage.toolCalls <= ((budget as { toolCalls?: number }).toolCalls ?? 99));
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(run.steps.length, steps);
+    }
+  });
+
   it("charges what prices say", async () => {
     const manager = inOrder("1. x", "812");
     Object.defineProperty(manager, "name", { value: "m" });

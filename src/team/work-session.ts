@@ -164,6 +164,15 @@ async function checkedInput(tool: Tool, input: unknown): Promise<unknown> {
   throw new CoaError("tool", `${tool.name} can't take ${JSON.stringify(input).slice(0, 200)}: ${issues}`);
 }
 
+/** Waits for all, then passes on the first error: nothing of a run may go on in its back once it has ended. */
+export async function allSettledOrThrow<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(work);
+  return settled.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
+}
+
 /** Whether an error must end the run rather than the step: the budget is spent, or the caller gave up. */
 export function endsRun(session: WorkSession, error: unknown): boolean {
   return error instanceof BudgetSpent || session.signal.aborted;
