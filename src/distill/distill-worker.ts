@@ -28,12 +28,13 @@ export async function judgeBatch(
   judge: (line: string) => Promise<RecordOutcome>,
   lines: readonly string[],
 ): Promise<WireOutcome[]> {
-  const outcomes: WireOutcome[] = [];
-  for (const line of lines) {
-    const { trajectory, ...outcome } = await judge(line);
-    outcomes.push(trajectory ? { ...outcome, line: JSON.stringify(trajectory) } : outcome);
-  }
-  return outcomes;
+  // All at once: graders and checks that ask a model wait together, and the rest never waits.
+  return Promise.all(
+    lines.map(async (line): Promise<WireOutcome> => {
+      const { trajectory, ...outcome } = await judge(line);
+      return trajectory ? { ...outcome, line: JSON.stringify(trajectory) } : outcome;
+    }),
+  );
 }
 
 if (parentPort && (workerData as WorkerSetup | null)?.role === "distill-worker") {

@@ -51,4 +51,16 @@ export const commands: Record<string, { summary: string; load: Load }> = {
     summary: "Keep tasks that need tools and can be solved with them",
     load: () => import("./tasks-check.ts"),
   },
+  "distill run": { summary: "Turn team runs into chains worth learning from", load: () => import("./distill-run.ts") },
+  "distill report": { summary: "Show what a distillation kept and why", load: () => import("./distill-report.ts") },
+  "distill show": { summary: "Show what became of one run", load: () => import("./distill-show.ts") },
+  tools: { summary: "List the tools of a chain and what each needs", load: () => import("./tools.ts") },
+  "tools try": { summary: "Call one tool and print what the model would read", load: () => import("./tools-try.ts") },
+  "tools time": { summary: "Say how long a tool takes", load: () => import("./tools-time.ts") },
+  "index build": {
+    summary: "Build a search index from JSONL or a folder of documents",
+    load: () => import("./index-build.ts"),
+  },
+  "index search": { summary: "Search an index", load: () => import("./index-search.ts") },
+  "index serve": { summary: "Serve an index as POST /retrieve", load: () => import("./index-serve.ts") },
 };

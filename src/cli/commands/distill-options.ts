@@ -1,0 +1,90 @@
+/** Reads the flags of `coa distill run` into a configuration and plugins. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { z } from "zod";
+import { UsageError } from "../../core/errors.ts";
+import type { Profile } from "../../core/profile.ts";
+import { builtInProfiles } from "../../core/profiles.ts";
+import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
+import type { DistillPlugins } from "../../distill/distill-config.ts";
+import { readTasks } from "../../distill/distill-worker.ts";
+import { modelCheck } from "../../distill/model-check.ts";
+import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
+import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { judgeGrader } from "../../evaluate/graders/judge-grader.ts";
+import { labProfile } from "../../lab/profile.ts";
+import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { readJsonl } from "../../store/read-jsonl.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import * as standard from "./distill-plugins.ts";
+
+/** A profile by its name, or the default export of a module. */
+export async function chooseProfile(name: string): Promise<Profile> {
+  const known: Record<string, Profile> = { ...builtInProfiles, lab: labProfile };
+  if (known[name]) return known[name];
+  if (!existsSync(name)) {
+    throw new UsageError(
+      `there is no profile "${name}"; there are ${Object.keys(known).join(", ")}, or give a file that exports one`,
+    );
+  }
+  const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
+  if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export`);
+  return profile;
+}
+
+/** The questions of evaluation sets: any JSONL whose lines have a `question`. */
+export async function readQuestions(files: readonly string[] = []): Promise<string[]> {
+  const questions: string[] = [];
+  for (const file of files) {
+    if (!existsSync(file)) throw new UsageError(`there is no file ${file}`);
+    for await (const { question } of readJsonl(file, z.looseObject({ question: z.string() }))) questions.push(question);
+  }
+  return questions;
+}
+
+export interface ModelFlags {
+  judge?: string;
+  check?: string;
+  rewrite?: string;
+  "base-url"?: string;
+  tokenizer?: string;
+}
+
+/**
+ * Plugins as functions, where a model, a sandbox or a tokenizer takes part; undefined where the rules are enough, so that
+ * they can run in worker threads.
+ */
+export async function choosePlugins(
+  flags: ModelFlags,
+  profile: Profile,
+  tasksFiles: readonly string[],
+): Promise<{ plugins?: DistillPlugins; close(): Promise<void> }> {
+  const clients: { close(): Promise<void> }[] = [];
+  const open = (model: string) => {
+    const client = openaiCompatible({ baseURL: flags["base-url"], model });
+    clients.push(client);
+    return client;
+  };
+  const hasCode = [...(await readTasks(tasksFiles)).values()].some((task) => task.kind === "code");
+  const needed = hasCode || flags.judge || flags.check || flags.rewrite || flags.tokenizer;
+  const close = async () => {
+    await Promise.all(clients.map((client) => client.close()));
+  };
+  if (!needed) return { close };
+  const sandbox = hasCode ? chooseSandbox() : undefined;
+  if (sandbox) clients.push({ close: async () => sandbox.close?.() });
+  const tokenizer = flags.tokenizer === undefined ? undefined : await loadTokenizer(flags.tokenizer);
+  const editor = flags.rewrite === undefined ? undefined : open(flags.rewrite);
+  const plugins: DistillPlugins = {
+    neutralise: standard.neutralise,
+    grade: taskGrader({ sandbox, ...(flags.judge !== undefined && { judge: judgeGrader(open(flags.judge)) }) }),
+    ...(flags.check !== undefined && { check: modelCheck(open(flags.check)) }),
+    ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
+    ...(editor && {
+      rewrite: async (trajectory, signal) =>
+        (await rewriteThoughts(trajectory, { model: editor, profile, signal })).trajectory,
+    }),
+  };
+  return { plugins, close };
+}

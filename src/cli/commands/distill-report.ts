@@ -1,0 +1,21 @@
+import { readReport } from "../../distill/distill.ts";
+import { reportText } from "../../distill/report-text.ts";
+import { defineCommand, onePositional } from "../command.ts";
+
+const command = {
+  name: "distill report",
+  examples: ["coa distill report .coa/distilled/web", "coa distill report .coa/distilled/web --json"],
+};
+
+export default defineCommand({
+  ...command,
+  summary: "Show what a distillation kept and dropped, stage by stage, and why. The folder has it as HTML too.",
+  arguments: "<folder>",
+  options: {},
+  async run({ values, positionals, out }) {
+    const report = await readReport(onePositional(command, positionals, "a distillation's folder"));
+    if (values.json) out.json(report);
+    else out.print(reportText(report));
+    return 0;
+  },
+});

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { type Trajectory, writtenForm } from "../../core/trajectory.ts";
+import type { DroppedSample, OutcomeRecord } from "../../distill/distill-report.ts";
+import { readJsonl } from "../../store/read-jsonl.ts";
+import { defineCommand } from "../command.ts";
+
+const examples = ["coa distill show .coa/distilled/web run-17", "coa distill show .coa/distilled/web run-17 --json"];
+
+export default defineCommand({
+  name: "distill show",
+  summary: "Show what became of one run: the chain it was turned into, or the stage that dropped it and why.",
+  arguments: "<folder> <run, chain or task id>",
+  examples,
+  options: {},
+  async run({ values, positionals, out }) {
+    const [folder, id] = positionals;
+    if (!folder || !id) throw new UsageError(`coa distill show needs a folder and an id. Example: ${examples[0]}`);
+    let found = 0;
+    for await (const outcome of readJsonl<OutcomeRecord>(join(folder, "outcomes.jsonl"))) {
+      if (outcome.id !== id && outcome.taskId !== id) continue;
+      found++;
+      const chain = await chainOf(folder, outcome);
+      const { signature: _signature, ...shown } = outcome;
+      if (values.json) {
+        out.json({ ...shown, chain });
+        continue;
+      }
+      const fate =
+        outcome.stage === null
+          ? "kept"
+          : `dropped by ${outcome.stage}: ${outcome.reason}${outcome.detail ? ` (${outcome.detail})` : ""}`;
+      out.print(`${outcome.id} (task ${outcome.taskId}, ${outcome.file}:${outcome.line}): ${fate}`);
+      if (chain)
+        out.print(
+          chain.segments
+            .map((segment) => out.style(segment.by === "model" ? "green" : "gray", writtenForm(segment)))
+            .join("\n"),
+        );
+      else if (outcome.stage !== null) out.note("its chain was not kept; three samples of each stage are");
+    }
+    if (found === 0) throw new UsageError(`${folder} knows no run, chain or task "${id}"`);
+    return 0;
+  },
+});
+
+async function chainOf(folder: string, outcome: OutcomeRecord): Promise<Trajectory | undefined> {
+  if (outcome.stage === null) {
+    for await (const kept of readJsonl<{ index: number; trajectory: Trajectory }>(join(folder, "kept.jsonl"))) {
+      if (kept.index === outcome.index) return kept.trajectory;
+    }
+  }
+  for await (const sample of readJsonl<DroppedSample>(join(folder, "dropped.jsonl"))) {
+    if (sample.id === outcome.id && sample.text !== undefined) return JSON.parse(sample.text) as Trajectory;
+  }
+  return undefined;
+}
