@@ -59,6 +59,11 @@ export async function indexWriter(folder: string, options: IndexOptions = {}): P
   let pending: string[] = [];
   let pendingLength = 0;
   let position = 0;
+  let isOpen = true;
+  const close = () => {
+    if (isOpen) closeSync(file);
+    isOpen = false;
+  };
   const flush = () => {
     if (pendingLength === 0) return;
     const bytes = Buffer.from(pending.join(""), "utf8");
@@ -80,7 +85,7 @@ export async function indexWriter(folder: string, options: IndexOptions = {}): P
     async finish() {
       flush();
       fsyncSync(file);
-      closeSync(file);
+      close();
       const { postings, terms } = builder.finish();
       const table = packTerms(terms);
       const header = writeSections(join(temporary, "index.bin"), postings, table, Float64Array.from(starts), options);
@@ -90,7 +95,7 @@ export async function indexWriter(folder: string, options: IndexOptions = {}): P
       return { documentCount, termCount, postingCount, bytes: bytes + position };
     },
     async discard() {
-      closeSync(file);
+      close();
       await rm(temporary, { recursive: true, force: true });
     },
   };

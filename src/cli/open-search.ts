@@ -1,0 +1,72 @@
+/** The search provider that flags and environment ask for, with its cache in the workspace. */
+import { UsageError } from "../core/errors.ts";
+import type { Journal } from "../core/journal.ts";
+import { jsonlJournal } from "../store/open-jsonl.ts";
+import { readJsonl } from "../store/read-jsonl.ts";
+import { openWorkspace } from "../store/workspace.ts";
+import { openIndex } from "../tools/local-index/open-index.ts";
+import { cachedSearch, type SearchRecord } from "../tools/search/cached-search.ts";
+import { indexProvider } from "../tools/search/index-provider.ts";
+import type { SearchProvider } from "../tools/search/search-provider.ts";
+import {
+  type WebProviderName,
+  webProviderFromEnvironment,
+  webProviderNames,
+  webProviderVariables,
+} from "../tools/search/web-providers.ts";
+
+interface SearchFlags {
+  search: string | undefined;
+  index: string | undefined;
+  "search-cache": string | undefined;
+  replay: boolean;
+}
+
+export type OpenedSearch =
+  | { provider: SearchProvider; detail: string; close: () => Promise<unknown> }
+  | { detail: string; remedy: string };
+
+/** Opens the index, or the service that is set up, behind the cache. */
+export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSearch> {
+  const { search, index: folder, replay } = flags;
+  if (search === "index" || (search === undefined && folder)) {
+    if (!folder) throw new UsageError("--search index needs --index <folder>; build one with: coa index build");
+    const index = await openIndex(folder);
+    return { provider: indexProvider(index), detail: `index ${folder}, ${index.size} passages`, close: index.close };
+  }
+  if (search !== undefined && !webProviderNames.includes(search as WebProviderName))
+    throw new UsageError(`--search is one of ${webProviderNames.join(", ")}, index; not "${search}"`);
+  const provider =
+    replay && search
+      ? { name: search, search: nothing }
+      : webProviderFromEnvironment(process.env, search as WebProviderName | undefined);
+  if (!provider) {
+    const variables = Object.values(webProviderVariables()).map(([first]) => first);
+    return { detail: "no search service", remedy: `set one of ${variables.join(", ")}, or give --index <folder>` };
+  }
+  const file = flags["search-cache"] ?? (await openWorkspace()).path("cache", "search.jsonl");
+  const journal = replay ? readOnly(file) : await writable(file);
+  const cached = cachedSearch(provider, { journal, mode: replay ? "replay" : "use" });
+  return {
+    provider: cached,
+    detail: `${provider.name}${replay ? ", from the cache alone" : ""}`,
+    close: () => journal.close(),
+  };
+}
+
+async function nothing(): Promise<never> {
+  throw new Error("a replay never asks");
+}
+
+/** The cache file; when another process is writing to it, what it holds can still be used. */
+async function writable(file: string): Promise<Journal<SearchRecord>> {
+  try {
+    return await jsonlJournal<SearchRecord>(file);
+  } catch {
+    return readOnly(file);
+  }
+}
+
+function readOnly(file: string): Journal<SearchRecord> {
+  return { read: () => readJsonl<SearchRecord>(file), append: async () => {}, close: async () => {} };
+}

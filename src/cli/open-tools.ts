@@ -1,0 +1,195 @@
+/**
+ * Puts the tools together from flags and environment: which search service, which index, which sandbox, which MCP
+ * servers. Commands that run chains share these flags. A tool that can't be set up is reported with what to do about it,
+ * and only stops the command when it was asked for by name.
+ */
+import { UsageError } from "../core/errors.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Options, Values } from "./command.ts";
+import { numberOf } from "./command.ts";
+import { openSearchProvider } from "./open-search.ts";
+
+/** Flags that say where tools get their work done. */
+export const toolFlags = {
+  tools: { type: "string", valueName: "names", describe: "Which tools, comma-separated; all that can be set up by default" },
+  search: { type: "string", valueName: "name", describe: "Search by serper, serpapi, brave, tavily, exa, searxng or index" },
+  index: { type: "string", valueName: "folder", describe: "A local index (coa index build) for web_search and wiki_search" },
+  retrieval: { type: "string", valueName: "url", describe: "A retrieval server (POST /retrieve) for wiki_search" },
+  results: { type: "string", default: "10", valueName: "n", describe: "Results per web search" },
+  "search-cache": { type: "string", valueName: "file", describe: "Where search answers are kept; in the workspace by default" },
+  replay: { type: "boolean", default: false, describe: "Answer searches from the cache alone" },
+  block: { type: "string", multiple: true, default: [], valueName: "rule", describe: "Domain, address or file of such to keep out; `benchmarks` for the built-in list" },
+  "allow-host": { type: "string", multiple: true, default: [], valueName: "host", describe: "A private host[:port] that may be crawled" },
+  reader: { type: "string", default: "own", valueName: "name", describe: "Read pages ourselves (own) or with Jina Reader (jina)" },
+  robots: { type: "boolean", default: false, describe: "Keep to robots.txt" },
+  "summarise-pages": { type: "boolean", default: false, describe: "Let the model at OPENAI_BASE_URL summarise pages for the question" },
+  mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
+  "vision-model": { type: "string", valueName: "name", describe: "Vision model for visual_inspector, at OPENAI_BASE_URL" },
+  files: { type: "string", default: ".", valueName: "folder", describe: "Folder visual_inspector may read images from" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+export type ToolFlags = Values<typeof toolFlags>;
+
+/** Whether a tool is ready, by what means, and what would make it so. */
+export interface ToolState {
+  name: string;
+  ready: boolean;
+  detail: string;
+  remedy?: string;
+}
+
+export interface OpenTools {
+  tools: Tool[];
+  states: ToolState[];
+  close(): Promise<void>;
+}
+
+type Opened = { tool: Tool; detail: string; close?: () => Promise<unknown> } | { detail: string; remedy: string };
+
+const makers: Record<string, (flags: ToolFlags) => Promise<Opened>> = {
+  web_search: openWebSearch,
+  crawl_page: openCrawlPage,
+  wiki_search: openWikiSearch,
+  code: openCode,
+  visual_inspector: openVisualInspector,
+};
+
+/** Opens the wanted tools; close them when done. */
+export async function openTools(flags: ToolFlags, options: { signal?: AbortSignal } = {}): Promise<OpenTools> {
+  const named = flags.tools
+    ?.split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+  const result: OpenTools = { tools: [], states: [], close: async () => {} };
+  const closers: (() => Promise<unknown>)[] = [];
+  result.close = async () => {
+    await Promise.allSettled(closers.map((close) => close()));
+  };
+  try {
+    for (const [name, open] of Object.entries(makers)) {
+      if (named && !named.includes(name)) continue;
+      const opened = await open(flags);
+      if ("tool" in opened) {
+        result.tools.push(opened.tool);
+        if (opened.close) closers.push(opened.close);
+      } else if (named) throw new UsageError(`${name}: ${opened.detail}; ${opened.remedy}`);
+      const remedy = "remedy" in opened ? opened.remedy : undefined;
+      result.states.push({ name, ready: "tool" in opened, detail: opened.detail, remedy });
+    }
+    await openMcpServers(flags, result, closers, options.signal);
+    const known = new Set(result.states.map(({ name }) => name));
+    const unknown = named?.find((name) => !known.has(name));
+    if (unknown)
+      throw new UsageError(
+        `there is no tool "${unknown}". There are: ${[...Object.keys(makers), ...known].join(", ")}`,
+      );
+    if (named) result.tools = result.tools.filter((tool) => named.includes(tool.name));
+    return result;
+  } catch (error) {
+    await result.close();
+    throw error;
+  }
+}
+
+async function openMcpServers(
+  flags: ToolFlags,
+  result: OpenTools,
+  closers: (() => Promise<unknown>)[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (const text of flags.mcp) {
+    const { connectMcp } = await import("../tools/mcp/connect-mcp.ts");
+    const [command = "", ...args] = text.split(/\s+/).filter(Boolean);
+    const server = /^https?:\/\//.test(text) ? { url: text } : { command, args };
+    const connection = await connectMcp(server, { signal });
+    closers.push(() => connection.close());
+    result.tools.push(...connection.tools);
+    for (const { name } of connection.tools)
+      result.states.push({ name, ready: true, detail: `MCP server ${connection.serverName}` });
+  }
+}
+
+async function openWebSearch(flags: ToolFlags): Promise<Opened> {
+  const { webSearch } = await import("../tools/search/web-search.ts");
+  const opened = await openSearchProvider(flags);
+  if ("remedy" in opened) return opened;
+  const count = numberOf(flags.results, "results", { min: 1, max: 100, integer: true });
+  const tool = webSearch({ provider: opened.provider, count, blocklist: await readBlocklist(flags.block) });
+  return { tool, detail: opened.detail, close: opened.close };
+}
+
+async function openCrawlPage(flags: ToolFlags): Promise<Opened> {
+  const { crawlPage } = await import("../tools/crawl/crawl-page.ts");
+  const { refusal } = await readBlocklist(flags.block);
+  const summarise = flags["summarise-pages"] ? await pageSummaries() : undefined;
+  if (flags.reader === "jina") {
+    const { jinaReader } = await import("../tools/crawl/jina-reader.ts");
+    const fetchPage = jinaReader({ apiKey: process.env["JINA_API_KEY"] });
+    return { tool: crawlPage({ fetchPage, refusal, summarise }), detail: "Jina Reader" };
+  }
+  if (flags.reader !== "own") throw new UsageError(`--reader is own or jina, not "${flags.reader}"`);
+  const [{ pageFetcher }, { politeFetch }] = await Promise.all([
+    import("../tools/crawl/fetch-page.ts"),
+    import("../tools/crawl/polite-fetch.ts"),
+  ]);
+  const fetcher = pageFetcher({ allowHosts: flags["allow-host"] });
+  const fetchPage = politeFetch(fetcher.fetchPage, { robots: flags.robots });
+  const detail = `public pages${flags["allow-host"].length > 0 ? ` and ${flags["allow-host"].join(", ")}` : ""}`;
+  return { tool: crawlPage({ fetchPage, refusal, summarise }), detail, close: fetcher.close };
+}
+
+async function pageSummaries() {
+  const [{ openaiCompatible }, { summarisePage }] = await Promise.all([
+    import("../models/openai-compatible.ts"),
+    import("../tools/crawl/summarise-page.ts"),
+  ]);
+  return summarisePage({ model: openaiCompatible() });
+}
+
+async function openWikiSearch(flags: ToolFlags): Promise<Opened> {
+  const { indexRetriever, retrievalClient, wikiSearch } = await import("../tools/search/wiki-search.ts");
+  if (flags.retrieval) {
+    return { tool: wikiSearch({ retrieve: retrievalClient({ url: flags.retrieval }) }), detail: flags.retrieval };
+  }
+  if (!flags.index) return { detail: "no corpus", remedy: "give --index <folder> or --retrieval <url>" };
+  const { openIndex } = await import("../tools/local-index/open-index.ts");
+  const index = await openIndex(flags.index);
+  const detail = `index ${flags.index}, ${index.size} passages`;
+  return { tool: wikiSearch({ retrieve: indexRetriever(index) }), detail, close: index.close };
+}
+
+async function openCode(): Promise<Opened> {
+  const [{ codeTool }, { chooseSandbox }] = await Promise.all([
+    import("../tools/code.ts"),
+    import("../tools/sandbox/choose-sandbox.ts"),
+  ]);
+  try {
+    const sandbox = chooseSandbox();
+    const { kind, strength } = sandbox.level;
+    return { tool: codeTool({ sandbox }), detail: `${kind} sandbox, ${strength}`, close: () => sandbox.close() };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    return { detail: (error as Error).message, remedy: "see: coa doctor" };
+  }
+}
+
+async function openVisualInspector(flags: ToolFlags): Promise<Opened> {
+  const model = flags["vision-model"] ?? process.env["COA_VISION_MODEL"];
+  const baseUrl = process.env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1";
+  const apiKey = process.env["OPENAI_API_KEY"];
+  if (!model) return { detail: "no vision model", remedy: "give --vision-model <name> and set OPENAI_BASE_URL" };
+  const { visualInspector } = await import("../tools/visual-inspector.ts");
+  const tool = visualInspector({ baseUrl, model, apiKey, folders: [flags.files] });
+  return { tool, detail: `${model} at ${new URL(baseUrl).host}, images in ${flags.files}` };
+}
+
+/** Rules given one by one, by file, or as `benchmarks`. */
+async function readBlocklist(rules: readonly string[]) {
+  const { benchmarkBlocklist, blocklist } = await import("../tools/search/blocklist.ts");
+  const { existsSync, readFileSync } = await import("node:fs");
+  const entries = rules.flatMap((rule) => {
+    if (rule === "benchmarks") return [...benchmarkBlocklist];
+    return existsSync(rule) ? readFileSync(rule, "utf8").split("\n") : [rule];
+  });
+  return blocklist(entries);
+}

@@ -1,0 +1,40 @@
+/** Calls a tool from the command line with a body written as a chain would write it. */
+import { readToolInputs } from "../chain/tool-input.ts";
+import { UsageError } from "../core/errors.ts";
+import type { TagSpec } from "../core/profile.ts";
+import { builtInProfiles } from "../core/profiles.ts";
+import type { Tool } from "../core/tool.ts";
+
+/** One call: what came back, whether the tool failed, how long it took. */
+export interface Trial {
+  ok: boolean;
+  output: string;
+  ms: number;
+}
+
+/** A function that makes the call described by `body`, as often as it is called. */
+export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortSignal) => Promise<Trial>> {
+  const read = await readToolInputs(specOf(tool.name), tool, body);
+  if (!read.ok) throw new UsageError(read.message);
+  return async (signal) => {
+    const started = performance.now();
+    try {
+      const outputs: string[] = [];
+      for (const input of read.inputs) {
+        const output = await tool.execute(input, { signal, trajectoryId: "try", question: body });
+        outputs.push(typeof output === "string" ? output : JSON.stringify(output));
+      }
+      return { ok: true, output: outputs.join("\n\n"), ms: performance.now() - started };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ok: false, output: (error as Error).message, ms: performance.now() - started };
+    }
+  };
+}
+
+/** How the tag of a tool is written in the profiles that have it; JSON for tools from elsewhere. */
+function specOf(name: string): TagSpec {
+  const tags = Object.values(builtInProfiles).flatMap((profile) => profile.tags);
+  const known = tags.find((tag) => tag.tool === name);
+  return known ?? { name, job: "", body: { kind: "json", example: "{}" }, tool: name, think: "optional", next: [] };
+}
