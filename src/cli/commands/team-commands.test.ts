@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { taskSchema } from "../../core/task.ts";
+import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { main } from "../main.ts";
+import { createOutput } from "../output.ts";
+
+async function coa(...args: string[]): Promise<{ code: number; stdout: string }> {
+  let stdout = "";
+  const out = createOutput({ stdout: { write: (text: string) => (stdout += text) }, stderr: { write: () => true } });
+  return { code: await main(args, out, new AbortController().signal), stdout };
+}
+
+let folder = "";
+const at = (name: string) => join(folder, name);
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "coa-team-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+describe("coa lab", () => {
+  it("writes worlds and tasks, the same every time", async () => {
+    for (const name of ["a", "b"])
+      assert.equal((await coa("lab", "new", "--seed", "8", "--pages", "40", "--out", at(name))).code, 0);
+    for (const file of ["world.json", "documents.jsonl", "pages/index.html"]) {
+      assert.equal(await readFile(at(`a/${file}`), "utf8"), await readFile(at(`b/${file}`), "utf8"));
+    }
+    const { stdout } = await coa("lab", "tasks", "--seed", "8", "--pages", "40", "--count", "10", "--json");
+    const tasks = JSON.parse(stdout) as unknown[];
+    assert.equal(tasks.map((task) => taskSchema.parse(task)).length, 10);
+  });
+
+  it("says what it can't do", async () => {
+    await assert.rejects(coa("lab", "tasks", "--split", "dev"), /--split takes train or test, not "dev"/);
+    await assert.rejects(coa("lab", "tasks", "--family", "hop7"), /no task family "hop7"/);
+    await assert.rejects(coa("lab", "new", "--seed", "99999", "--out", at("c")), /whole number from 0 to 20479/);
+  });
+});
+
+describe("coa team run", () => {
+  it("plays lab tasks with scripts, says that they are scripts, and goes on after a kill", async () => {
+    await coa("lab", "tasks", "--split", "test", "--pages", "200", "--count", "2000", "--out", at("tasks.jsonl"));
+    const command = ["team", "run", at("tasks.jsonl"), "--scripted", "--fast", "--out", at("runs.jsonl")];
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../main.ts"), ...command], { stdio: "ignore" });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    for (let size = 0; size < 200_000 && child.exitCode === null; ) {
+      size = (await readFile(at("runs.jsonl")).catch(() => Buffer.alloc(0))).length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    child.kill("SIGKILL");
+    await ended;
+    // A record counts once its line has ended.
+    const before = (await readFile(at("runs.jsonl"), "utf8")).split("\n").length - 1;
+    assert.ok(before > 0 && before < 2000, `${before} runs before the kill`);
+    const limited = JSON.parse((await coa(...command, "--limit", "5", "--json")).stdout) as { runs: number };
+    assert.equal(limited.runs, before + 5);
+    const { code, stdout } = await coa(...command);
+    assert.equal(code, 0);
+    assert.match(stdout, /solved, of all tasks\s+100\.0 %/);
+    assert.match(stdout, /scripted specialists, no LLM; lab tools in memory/);
+    const runs = (await readAllJsonl(at("runs.jsonl"), teamRunSchema as never)) as TeamRun[];
+    assert.equal(runs.length, 2000);
+    assert.equal(new Set(runs.map((run) => run.taskId)).size, 2000);
+  });
+
+  it("refuses tasks that scripts can't play, and to start without a model", async () => {
+    await writeFile(at("other.jsonl"), '{"version":1,"id":"x","question":"Who?","kind":"qa","answers":[]}\n');
+    await assert.rejects(
+      coa("team", "run", at("other.jsonl"), "--scripted", "--out", at("o.jsonl")),
+      /lab tasks only, and x is none/,
+    );
+    const saved = { url: process.env["OPENAI_BASE_URL"], key: process.env["OPENAI_API_KEY"] };
+    delete process.env["OPENAI_BASE_URL"];
+    delete process.env["OPENAI_API_KEY"];
+    await assert.rejects(coa("team", "run", at("other.jsonl"), "--out", at("p.jsonl")), /no model to play the roles/);
+    if (saved.url) process.env["OPENAI_BASE_URL"] = saved.url;
+    if (saved.key) process.env["OPENAI_API_KEY"] = saved.key;
+    await assert.rejects(readFile(at("p.jsonl")), /ENOENT/);
+  });
+});
+
+describe("coa tasks", () => {
+  it("generates tasks from documents and keeps those that nobody knows by heart", async () => {
+    const server = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => (body += chunk));
+      request.on("end", () => {
+        const content =
+          request.method === "GET"
+            ? ""
+            : (JSON.parse(body) as { messages: { content: string }[] }).messages[1]!.content;
+        const tasks = [
+          {
+            question: "How deep is Lake Orm?",
+            answer: "93 metres",
+            subject: "Lake Orm",
+            evidence: "Lake Orm is 93 metres deep.",
+          },
+          {
+            question: "Which land is Lake Orm in?",
+            answer: "Vell",
+            subject: "Lake Orm",
+            evidence: "Lake Orm lies in Vell.",
+          },
+        ];
+        const reply = content.startsWith("Text")
+          ? JSON.stringify({ tasks })
+          : content.startsWith("Which")
+            ? "Vell"
+            : "12 metres";
+        const choices = [{ index: 0, message: { role: "assistant", content: reply }, finish_reason: "stop" }];
+        response.setHeader("content-type", "application/json");
+        response.end(
+          JSON.stringify({ id: "1", choices, data: [{ id: "m" }], usage: { prompt_tokens: 1, completion_tokens: 1 } }),
+        );
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    try {
+      await writeFile(
+        at("docs.jsonl"),
+        '{"id":"a","title":"Lake Orm","text":"Lake Orm is 93 metres deep. Lake Orm lies in Vell."}\n',
+      );
+      const flags = ["--base-url", url, "--model", "m", "--json"];
+      const made = await coa(
+        "tasks",
+        "generate",
+        at("docs.jsonl"),
+        "--width",
+        "0",
+        "--out",
+        at("made.jsonl"),
+        ...flags,
+      );
+      assert.deepEqual(JSON.parse(made.stdout), {
+        file: at("made.jsonl"),
+        tasks: 2,
+        rejected: { "no other document mentions Lake Orm": 2 },
+      });
+      const checked = await coa(
+        "tasks",
+        "check",
+        at("made.jsonl"),
+        "--blind-only",
+        "--out",
+        at("good.jsonl"),
+        ...flags,
+      );
+      const { reasons } = JSON.parse(checked.stdout) as { reasons: Record<string, number> };
+      assert.deepEqual(reasons, { good: 1, "answered without tools in too many of the tries": 1 });
+      assert.match(await readFile(at("good.jsonl"), "utf8"), /How deep is Lake Orm/);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+});
