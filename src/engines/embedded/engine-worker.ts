@@ -26,7 +26,11 @@ const plain = (error: unknown): PlainError => ({
 
 async function main(options: EmbeddedEngineOptions): Promise<void> {
   const threads = options.threads ?? availableParallelism();
-  const runtime = await openRuntime({ threads, name: options.runtime, executionProviders: options.executionProviders });
+  const runtime = await openRuntime({
+    threads: options.threads,
+    name: options.runtime,
+    executionProviders: options.executionProviders,
+  });
   const { config, parameters } =
     "folder" in options
       ? await loadModelFolder(options.folder)

@@ -19,8 +19,15 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
         executionMode: "sequential",
         graphOptimizationLevel: "all",
         logSeverityLevel: 3,
-        // Idle pool threads must not spin while the sampler computes; denormal numbers are slow and worth nothing here.
-        extra: { session: { force_spinning_stop: "1", set_denormal_as_zero: "1" } },
+        extra: {
+          session: {
+            // Spinning longer wins nothing on idle cores and costs dearly when tools or the sampler share them.
+            "intra_op.spin_duration_us": "50",
+            force_spinning_stop: "1",
+            // Denormal numbers are slow and worth nothing here.
+            set_denormal_as_zero: "1",
+          },
+        },
       });
       return {
         async run(feeds, into = {}) {
