@@ -39,11 +39,62 @@ export {
   openEmbeddedEngine,
 } from "./engines/embedded/embedded-engine.ts";
 export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
+// The lab: a made-up world to teach in.
+export { arithmeticTool } from "./lab/arithmetic-tool.ts";
+export { compactTools } from "./lab/compact-tools.ts";
+export { createWorld, type Entity, type World, type WorldOptions } from "./lab/create-world.ts";
+export { type Split, shortNameSeeds } from "./lab/names.ts";
+export { labProfile } from "./lab/profile.ts";
+export { type SpecialistOptions, scriptedSpecialists } from "./lab/scripted-specialists.ts";
+export { type ServedWorld, serveWorld } from "./lab/serve-world.ts";
+export { memoryFetch, servedFetch } from "./lab/world-fetch.ts";
+export { type WorldDocument, worldDocuments, worldIndexOptions } from "./lab/world-pages.ts";
+export { type Family, type WorldTaskOptions, worldTasks } from "./lab/world-tasks.ts";
 // Files.
 export { jsonlJournal, openJsonl } from "./store/open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./store/read-jsonl.ts";
 export { openWorkspace, type Workspace } from "./store/workspace.ts";
 export { writeFolder } from "./store/write-folder.ts";
+// The team: a multi-agent system, recorded.
+export { standardTeam, type TeamMember } from "./team/agents.ts";
+export { type BestOf, type BestOfOptions, bestOfTeam } from "./team/best-of-team.ts";
+export type { TeamBudget } from "./team/budget.ts";
+export { type CheckOptions, checkTask, type TaskCheck } from "./team/check-tasks.ts";
+export { type GenerateOptions, generateTasks, type Rejection, type SourceDocument } from "./team/generate-tasks.ts";
+export type { RoleFunction, RolePlayer, RoleReply } from "./team/role.ts";
+export { runTeam, type TeamOptions } from "./team/run-team.ts";
+export { runTeams, type TeamsOptions } from "./team/run-teams.ts";
+export type { TeamEvent } from "./team/work-session.ts";
+export { createLongTermMemory, type LongTermMemory, type PastStep } from "./team/working-memory.ts";
+// Tools: search, crawl, images, MCP.
+export { type CrawlPageOptions, crawlPage } from "./tools/crawl/crawl-page.ts";
+export { cachingExtractor, type ExtractedPage, extractPage } from "./tools/crawl/extract-page.ts";
+export { type FetchedPage, type FetchPage, type PageFetcherOptions, pageFetcher } from "./tools/crawl/fetch-page.ts";
+export { BlockedAddressError } from "./tools/crawl/guarded-agent.ts";
+export { jinaReader } from "./tools/crawl/jina-reader.ts";
+export { type PoliteOptions, politeFetch } from "./tools/crawl/polite-fetch.ts";
+export { isPublicAddress } from "./tools/crawl/public-address.ts";
+export { summarisePage } from "./tools/crawl/summarise-page.ts";
+export {
+  buildIndex,
+  type Hit,
+  type IndexDocument,
+  type IndexOptions,
+  type MemoryIndex,
+} from "./tools/local-index/build-index.ts";
+export { type IndexWriter, indexWriter, loadIndex } from "./tools/local-index/index-file.ts";
+export { type LocalIndex, openIndex } from "./tools/local-index/open-index.ts";
+export { readCorpus } from "./tools/local-index/read-corpus.ts";
+export { retrieveHandler } from "./tools/local-index/retrieve-handler.ts";
+export { connectMcp, type McpConnection, type McpOptions, type McpServer } from "./tools/mcp/connect-mcp.ts";
+export { type Blocklist, benchmarkBlocklist, blocklist } from "./tools/search/blocklist.ts";
+export { cachedSearch, type SearchRecord } from "./tools/search/cached-search.ts";
+export { indexProvider } from "./tools/search/index-provider.ts";
+export type { SearchProvider, SearchResult } from "./tools/search/search-provider.ts";
+export { webProvider, webProviderFromEnvironment } from "./tools/search/web-providers.ts";
+export { webSearch } from "./tools/search/web-search.ts";
+export { indexRetriever, type Retrieve, retrievalClient, wikiSearch } from "./tools/search/wiki-search.ts";
+export { visualInspector } from "./tools/visual-inspector.ts";
 // Training.
 export { copyDrills, inSequence } from "./train/copy-drills.ts";
 export { type ExampleSource, fixedExamples } from "./train/example-source.ts";

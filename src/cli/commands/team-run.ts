@@ -123,7 +123,7 @@ async function runScripted(
         ? await realLabTools(world, sandbox)
         : { tools: memoryLabTools(world), close: async () => {} };
       try {
-        for await (const run of runTeams(ofWorld, { ...options, totalBudget: left, tools: lab.tools })) {
+        for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools: lab.tools })) {
           left.runs--;
           left.tokens -= run.usage.billedTokens;
         }
