@@ -150,6 +150,27 @@ describe("distillRun over foreign runs", () => {
     assert.equal(segment.call?.ok, false);
   });
 
+  it("takes what stands in front of a list, of ratings or of a score as the thought behind it", () => {
+    const run = handmade([
+      { agent: "boss", move: "plan", text: "Her name is missing.\n1. find it\n2. answer" },
+      { agent: "boss", move: "act", toolCalls: [call("web_search", { query: "a" }, "A")] },
+      {
+        agent: "judge1",
+        move: "review",
+        text: "All fits.\ninformation_conflict: good\ntool_effectiveness: Good\ntrajectory_monitoring : Fair",
+      },
+      { agent: "boss", move: "answer", text: "Ada" },
+      { agent: "judge2", move: "verify", text: "The page says so.\n**The score this time is: 4**" },
+    ]);
+    assert.equal(
+      trajectoryText(distillRun(run, options(webProfile)).trajectory!.segments),
+      "<think> Her name is missing.</think><plan> 1. find it\n2. answer</plan><think> next: a</think><web_search> a</web_search><observation>A</observation>" +
+        "<think> All fits.</think><reflection> information_conflict : Good\ntool_effectiveness : Good\ntrajectory_monitoring : Fair</reflection>" +
+        "<think> this answers the question</think><suggested_answer> Ada</suggested_answer>" +
+        "<think> The page says so.</think><double_check> The score this time is:4</double_check><answer> Ada</answer>",
+    );
+  });
+
   it("names the step and the rule where a run can't be converted", () => {
     const failure = (run: TeamRun, more = {}) => distillRun(run, { ...options(webProfile), ...more }).failure;
     const odd = handmade([

@@ -98,7 +98,8 @@ function startPool(count: number, setup: WorkerSetup): Pool {
   let number = 0;
   let closing = false;
   const workers = Array.from({ length: count }, (_, place) => {
-    const worker = new Worker(file, { workerData: setup });
+    // Flags of the main thread (--eval, --test, --inspect…) mean nothing here, and some would stop the thread.
+    const worker = new Worker(file, { workerData: setup, execArgv: [] });
     const failAll = (error: unknown) => {
       for (const [key, entry] of waiting) {
         if (entry.worker !== place) continue;

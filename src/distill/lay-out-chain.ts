@@ -160,8 +160,16 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
     },
     plan(text: string, at: string): void {
       step = at;
-      if (fits(planTag)) write(planTag, text, "plan the work");
-      else strong.push(text);
+      if (!fits(planTag)) {
+        strong.push(text);
+        return;
+      }
+      // Without thoughts apart, what stands in front of the list is the thought behind it.
+      const list = strong.length > 0 ? -1 : text.search(/^\s*1[.)]\s/m);
+      if (list > 0 && text.slice(0, list).trim() !== "") {
+        strong.push(text.slice(0, list).trim());
+        write(planTag, text.slice(list), "plan the work");
+      } else write(planTag, text, "plan the work");
     },
     review(text: string, at: string): void {
       step = at;
