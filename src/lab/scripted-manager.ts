@@ -6,7 +6,7 @@
  */
 import type { ChatRequest } from "../core/model.ts";
 import type { Played } from "./scripted-specialists.ts";
-import { pagesTitled, planAsked, printedNumber, wording } from "./scripted-workers.ts";
+import { type FoundPage, pagesTitled, planAsked, printedNumber, wording } from "./scripted-workers.ts";
 import { type Happening, happenings, questionIn } from "./transcript.ts";
 import type { LookUp, Understood } from "./understand-question.ts";
 
@@ -15,10 +15,10 @@ interface Walk {
   lookUp: LookUp;
   /** Values found so far, one per relation. */
   values: string[];
-  /** Pages that turned out to be about something else. */
+  /** Pages of the present subject's title that turned out to be about something else. */
   wrongPages: Set<string>;
   /** Pages with the title of the present subject, in the order of the search; null before the search. */
-  pages: string[] | null;
+  pages: FoundPage[] | null;
   /** The page the newest value came from. */
   lastPage: string | null;
 }
@@ -46,6 +46,11 @@ export function scriptedManager(request: ChatRequest, understand: (question: str
 /** The manager calls others by name, or transfers to them: whichever calls it was given. */
 function callName(request: ChatRequest, member: string): string {
   return request.tools?.find((tool) => tool.name.endsWith(member))?.name ?? member;
+}
+
+/** The page to open next: the first of the right title that was not found wrong. */
+function nextPage(walk: Walk): FoundPage | undefined {
+  return walk.pages?.find((page) => !walk.wrongPages.has(page.url));
 }
 
 function subjectOf(walk: Walk): string {
@@ -93,22 +98,25 @@ function readReport(situation: Situation, walk: Walk, task: string, report: stri
   walk.values.push(value);
   walk.lastPage = page;
   // The walk goes on from another thing, which has to be searched for. A rejected last value leads back to these pages.
-  if (walk.values.length < walk.lookUp.relations.length) walk.pages = null;
+  if (walk.values.length < walk.lookUp.relations.length) {
+    walk.pages = null;
+    walk.wrongPages.clear();
+  }
 }
 
 /** The plan: what remains to be done, one line each. */
 function plan(understood: Understood, situation: Situation): Played {
   const lines: string[] = [];
-  let again = false;
+  let again: FoundPage | undefined;
   if (understood.kind === "compute") lines.push(`compute ${understood.expression}`);
   for (const walk of situation.walks) {
     const { relations } = walk.lookUp;
     for (let step = walk.values.length; step < relations.length; step++) {
       const first = step === walk.values.length;
       const subject = first ? subjectOf(walk) : `#${lines.length}`;
-      const retry = first && walk.wrongPages.size > 0 && walk.pages !== null;
-      again ||= retry;
-      lines.push(`${relations[step]} of ${subject}${retry ? " on the next page" : ""}`);
+      const retry = first && walk.wrongPages.size > 0 ? nextPage(walk) : undefined;
+      again ??= retry;
+      lines.push(`${relations[step]} of ${subject}${retry ? ` in result ${retry.place}` : ""}`);
     }
   }
   if (understood.kind === "mixed") {
@@ -118,7 +126,7 @@ function plan(understood: Understood, situation: Situation): Played {
     lines.push(`compute ${first} ${understood.operator} ${second}`);
   }
   return {
-    reasoning: again ? "try the next page" : `${lines.length} step${lines.length === 1 ? "" : "s"}`,
+    reasoning: again ? `try result ${again.place}` : `${lines.length} step${lines.length === 1 ? "" : "s"}`,
     text: lines.map((line, index) => `${index + 1}. ${line}`).join("\n"),
   };
 }
@@ -135,9 +143,10 @@ function act(request: ChatRequest, understood: Understood, situation: Situation)
     const subject = subjectOf(current);
     const relation = current.lookUp.relations[current.values.length]!;
     if (current.pages === null) return call("search_agent", known ?? `find ${subject}`, wording.search(subject));
-    const page = current.pages.find((url) => !current.wrongPages.has(url));
+    const page = nextPage(current);
     if (page === undefined) return { reasoning: "no page is left", text: "unknown" };
-    return call("reader_agent", `read the ${relation}`, wording.read(page, relation, subject));
+    const where = current.wrongPages.size > 0 ? ` in result ${page.place}` : "";
+    return call("reader_agent", `read the ${relation}${where}`, wording.read(page.url, relation, subject));
   }
   if (understood.kind !== "look-up" && situation.result === null) {
     const values = situation.walks.map((walk) => walk.values.at(-1));

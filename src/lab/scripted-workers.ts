@@ -59,9 +59,16 @@ export function printedNumber(output: string): string | null {
   return /^\s*(?:.*\n)*?\s*(-?\d+)\s*$/m.exec(output)?.[1] ?? null;
 }
 
+/** A page that a search found, and its place among the results, from 1. */
+export interface FoundPage {
+  url: string;
+  place: number;
+}
+
 /** The pages that a search agent's report names under exactly this title. */
-export function pagesTitled(report: string, title: string): string[] {
-  return [...report.matchAll(/^- (.+): (\S+)$/gm)].filter((page) => page[1] === title).map((page) => page[2]!);
+export function pagesTitled(report: string, title: string): FoundPage[] {
+  const found = [...report.matchAll(/^- (.+): (\S+)$/gm)].map((page, index) => ({ page, place: index + 1 }));
+  return found.filter(({ page }) => page[1] === title).map(({ page, place }) => ({ url: page[2]!, place }));
 }
 
 /** Whether the newest message asks for a plan. */
