@@ -63,4 +63,7 @@ export const commands: Record<string, { summary: string; load: Load }> = {
   },
   "index search": { summary: "Search an index", load: () => import("./index-search.ts") },
   "index serve": { summary: "Serve an index as POST /retrieve", load: () => import("./index-serve.ts") },
+  "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
+  "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
+  "train plot": { summary: "Draw a training run's curve in the terminal", load: () => import("./train-plot.ts") },
 };

@@ -1,0 +1,52 @@
+/** Flags that both kinds of training share, and what is made of them. */
+import type { Schedule } from "../../train/schedule.ts";
+import { numberOf, type Options } from "../command.ts";
+
+/** Flags of the optimizer, the schedule and the run's folder. */
+export const trainFlags = {
+  out: { type: "string", default: ".coa/train", valueName: "folder", describe: "The run's folder: configuration, metrics, checkpoints, model" },
+  resume: { type: "boolean", default: false, describe: "Continue a run that was stopped" },
+  seed: { type: "string", default: "1", valueName: "n", describe: "Seed of order and sampling" },
+  rate: { type: "string", valueName: "lr", describe: "Peak learning rate" },
+  "matrix-rate": { type: "string", valueName: "lr", describe: "Peak learning rate of matrices with --optimizer muon" },
+  optimizer: { type: "string", default: "adamw", valueName: "name", describe: "adamw, or muon for matrices (small models from scratch)" },
+  "weight-decay": { type: "string", default: "0", valueName: "x", describe: "Decoupled weight decay" },
+  clip: { type: "string", default: "1", valueName: "norm", describe: "Largest gradient norm" },
+  warmup: { type: "string", default: "10", valueName: "steps", describe: "Steps of linear warm-up" },
+  "micro-tokens": { type: "string", valueName: "n", describe: "Most padded tokens computed at once; more are accumulated" },
+  "checkpoint-every": { type: "string", valueName: "steps", describe: "Steps between checkpoints" },
+  lora: { type: "string", valueName: "rank", describe: "Train a low-rank adapter of this rank and leave the model's weights alone" },
+  threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+type TrainValues = {
+  [K in keyof typeof trainFlags]: (typeof trainFlags)[K]["type"] extends "boolean" ? boolean : string | undefined;
+};
+
+/** Numbers of the shared flags, checked. */
+export function readTrainFlags(
+  values: TrainValues,
+  defaults: { rate: number; checkpointEvery: number; decay: Schedule["decay"] },
+) {
+  const rank = numberOf(values.lora, "lora", { min: 1, integer: true });
+  return {
+    seed: numberOf(values.seed, "seed", { min: 0, integer: true })!,
+    optimizer: {
+      learningRate: numberOf(values.rate, "rate", { min: 0 }) ?? defaults.rate,
+      matrixLearningRate: numberOf(values["matrix-rate"], "matrix-rate", { min: 0 }),
+      weightDecay: numberOf(values["weight-decay"], "weight-decay", { min: 0 }),
+      gradientClip: numberOf(values.clip, "clip", { min: 0 }),
+      beta1: 0.9,
+      beta2: 0.95,
+    },
+    schedule: { warmupSteps: numberOf(values.warmup, "warmup", { min: 0, integer: true })!, decay: defaults.decay },
+    microBatchTokens: numberOf(values["micro-tokens"], "micro-tokens", { min: 64, integer: true }),
+    checkpointEvery:
+      numberOf(values["checkpoint-every"], "checkpoint-every", { min: 1, integer: true }) ?? defaults.checkpointEvery,
+    engine: {
+      threads: numberOf(values.threads, "threads", { min: 1, integer: true }),
+      optimizer: values.optimizer === "muon" ? ("muon" as const) : ("adamw" as const),
+      ...(rank === undefined ? {} : { lora: { rank } }),
+    },
+  };
+}

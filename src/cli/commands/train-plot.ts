@@ -1,0 +1,27 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { figureNames, plotMetrics } from "../../train/plot-metrics.ts";
+import type { Metrics } from "../../train/run-folder.ts";
+import { defineCommand, onePositional } from "../command.ts";
+
+const examples = ["coa train plot .coa/sft", "coa train plot .coa/rl --figure meanReward"];
+
+export default defineCommand({
+  name: "train plot",
+  summary: "Draw a training run's curve in the terminal; with --json print its metrics.",
+  arguments: "<run folder>",
+  examples,
+  options: { figure: { type: "string", valueName: "name", describe: "Which figure; loss or mean reward by default" } },
+  async run({ values, positionals, out }) {
+    const folder = onePositional({ name: "train plot", examples }, positionals, "a run folder");
+    const file = join(folder, "metrics.jsonl");
+    if (!existsSync(file)) throw new UsageError(`${folder} is no training run: it has no metrics.jsonl`);
+    const metrics = await readAllJsonl<Metrics>(file);
+    const figure = values.figure ?? (figureNames(metrics).includes("meanReward") ? "meanReward" : "loss");
+    if (values.json) out.json(metrics);
+    else out.print(plotMetrics(metrics, figure, { width: Math.min(100, out.width - 14), height: 14 }));
+    return 0;
+  },
+});

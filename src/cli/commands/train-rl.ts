@@ -1,0 +1,138 @@
+import { join } from "node:path";
+import { runChain } from "../../chain/run-chain.ts";
+import { UsageError } from "../../core/errors.ts";
+import { builtInProfiles } from "../../core/profiles.ts";
+import { taskSchema } from "../../core/task.ts";
+import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
+import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { labProfile } from "../../lab/profile.ts";
+import { engineModel } from "../../models/engine-model.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { randomStream } from "../../train/random.ts";
+import { outcomeReward } from "../../train/reward.ts";
+import { trainRl } from "../../train/train-rl.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openTools, toolFlags } from "../open-tools.ts";
+import { packageVersion } from "../package-version.ts";
+import { readTrainFlags, trainFlags } from "./train-flags.ts";
+
+const examples = [
+  "coa train rl tasks.jsonl --model .coa/sft/model --profile web --search index --index .coa/wiki --out .coa/rl",
+];
+
+export default defineCommand({
+  name: "train rl",
+  summary: "Let a model practise on tasks with live tools and reinforce what worked (DAPO).",
+  arguments: "<tasks.jsonl>",
+  examples,
+  options: {
+    model: {
+      type: "string",
+      valueName: "folder",
+      describe: "Model to start from, usually one trained by: coa train sft",
+    },
+    profile: { type: "string", default: "web", valueName: "name", describe: "web, mhqa, code, multi or lab" },
+    "bare-question": {
+      type: "boolean",
+      default: false,
+      describe: "Give the model the question without a system prompt",
+    },
+    steps: { type: "string", default: "60", valueName: "n", describe: "Steps of rollouts and updates" },
+    groups: {
+      type: "string",
+      default: "64",
+      valueName: "n",
+      describe: "Groups (tasks) per step that must have something to teach",
+    },
+    samples: { type: "string", default: "8", valueName: "n", describe: "Rollouts per task" },
+    "clip-low": { type: "string", default: "0.2", valueName: "x", describe: "Lower clip of the ratio" },
+    "clip-high": { type: "string", default: "0.28", valueName: "x", describe: "Upper clip of the ratio" },
+    "dual-clip": { type: "string", default: "10", valueName: "c", describe: "Bound on the loss of bad rollouts" },
+    updates: { type: "string", default: "2", valueName: "n", describe: "Updates per pass over a step's rollouts" },
+    passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
+    "format-factor": { type: "boolean", default: false, describe: "Reward 0 where a chain breaks the profile's rules" },
+    "overlong-tokens": { type: "string", valueName: "n", describe: "Punish answers that come near this many tokens" },
+    "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
+    concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
+    ...toolFlags,
+    ...trainFlags,
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional({ name: "train rl", examples }, positionals, "a file of tasks");
+    if (!values.model)
+      throw new UsageError(`coa train rl needs a model to start from: --model <folder>. Example: ${examples[0]}`);
+    const profile = values.profile === "lab" ? labProfile : builtInProfiles[values.profile];
+    if (!profile) throw new UsageError(`there is no profile "${values.profile}"`);
+    const tasks = await readAllJsonl(file, taskSchema);
+    if (tasks.length === 0) throw new UsageError(`${file} has no tasks`);
+    const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "max-tokens") =>
+      numberOf(values[name], name, { min: 1, integer: true })!;
+    const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
+    const overlongTokens = numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true });
+    const opened = await openTools(values);
+    const sandbox = chooseSandbox();
+    const engine = await openEmbeddedEngine({ folder: values.model, ...flags.engine });
+    try {
+      const tokenizer = await loadTokenizer(values.model);
+      const model = engineModel(engine, tokenizer);
+      const result = await trainRl({
+        ...flags,
+        engine,
+        tokenizer,
+        folder: values.out,
+        resume: values.resume,
+        steps: whole("steps"),
+        groups: whole("groups"),
+        samples: whole("samples"),
+        updatesPerEpoch: whole("updates"),
+        epochs: whole("passes"),
+        concurrency: whole("concurrency"),
+        loss: {
+          name: "ppo",
+          clipLow: numberOf(values["clip-low"], "clip-low", { min: 0 })!,
+          clipHigh: numberOf(values["clip-high"], "clip-high", { min: 0 })!,
+          dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
+        },
+        tasks: (step, round, count) => {
+          const random = randomStream(flags.seed, "tasks", step, round);
+          return Array.from({ length: count }, () => tasks[Math.floor(random() * tasks.length)]!);
+        },
+        rollout: (task, how) =>
+          runChain(task, {
+            model,
+            tools: opened.tools,
+            profile,
+            systemPrompt: values["bare-question"] ? false : undefined,
+            limits: { maxCompletionTokens: whole("max-tokens") },
+            sampling: { temperature: 1, seed: how.seed },
+            signal: how.signal,
+          }),
+        reward: outcomeReward(taskGrader({ sandbox }), {
+          format: values["format-factor"] ? profile : undefined,
+          overlongTokens,
+        }),
+        dataFingerprint: `${tasks.length} tasks of ${file}`,
+        config: { model: values.model, profile: profile.name },
+        codeVersion: packageVersion(),
+        signal,
+        onProgress: out.progress,
+      });
+      const folder = join(values.out, "model");
+      await engine.saveModel(folder);
+      await tokenizer.save(folder);
+      out.endProgress();
+      if (values.json) out.json({ ...result, model: folder });
+      else
+        out.print(
+          `${result.rollouts} rollouts, reward ${result.firstReward.toFixed(3)} -> ${result.lastReward.toFixed(3)}. The model: ${folder}`,
+        );
+      return 0;
+    } finally {
+      await engine.close();
+      await opened.close();
+      await sandbox.close();
+    }
+  },
+});
