@@ -67,6 +67,7 @@ export { runTeams, type TeamsOptions } from "./team/run-teams.ts";
 export type { TeamEvent } from "./team/work-session.ts";
 export { createLongTermMemory, type LongTermMemory, type PastStep } from "./team/working-memory.ts";
 // Tools: search, crawl, images, MCP.
+export { cachedFetch } from "./tools/crawl/cached-fetch.ts";
 export { type CrawlPageOptions, crawlPage } from "./tools/crawl/crawl-page.ts";
 export { cachingExtractor, type ExtractedPage, extractPage } from "./tools/crawl/extract-page.ts";
 export { type FetchedPage, type FetchPage, type PageFetcherOptions, pageFetcher } from "./tools/crawl/fetch-page.ts";

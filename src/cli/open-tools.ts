@@ -128,12 +128,13 @@ async function openCrawlPage(flags: ToolFlags): Promise<Opened> {
     return { tool: crawlPage({ fetchPage, refusal, summarise }), detail: "Jina Reader" };
   }
   if (flags.reader !== "own") throw new UsageError(`--reader is own or jina, not "${flags.reader}"`);
-  const [{ pageFetcher }, { politeFetch }] = await Promise.all([
+  const [{ cachedFetch }, { pageFetcher }, { politeFetch }] = await Promise.all([
+    import("../tools/crawl/cached-fetch.ts"),
     import("../tools/crawl/fetch-page.ts"),
     import("../tools/crawl/polite-fetch.ts"),
   ]);
   const fetcher = pageFetcher({ allowHosts: flags["allow-host"] });
-  const fetchPage = politeFetch(fetcher.fetchPage, { robots: flags.robots });
+  const fetchPage = cachedFetch(politeFetch(fetcher.fetchPage, { robots: flags.robots }));
   const detail = `public pages${flags["allow-host"].length > 0 ? ` and ${flags["allow-host"].join(", ")}` : ""}`;
   return { tool: crawlPage({ fetchPage, refusal, summarise }), detail, close: fetcher.close };
 }

@@ -10,6 +10,7 @@ import {
   BlockedAddressError,
   blocklist,
   buildIndex,
+  cachedFetch,
   cachedSearch,
   cachingExtractor,
   crawlPage,
@@ -81,7 +82,7 @@ describe("the public surface of the tools", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const fetcher = pageFetcher({ allowHosts: [host], maxBytes: 5_000_000 });
-    const fetchPage = politeFetch(fetcher.fetchPage, { perHost: 2 });
+    const fetchPage = cachedFetch(politeFetch(fetcher.fetchPage, { perHost: 2 }));
     const tool = crawlPage({ fetchPage, extract: cachingExtractor({ links: false }) });
     assert.match(String(await tool.execute({ urls: [`http://${host}/`] }, context)), /Hello$/);
     await assert.rejects(fetchPage("http://127.0.0.1:1/", context), BlockedAddressError);

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { ChatModel, ChatRequest } from "../../core/model.ts";
+import { cachedFetch } from "./cached-fetch.ts";
 import { cleanUrl } from "./clean-url.ts";
 import { crawlPage } from "./crawl-page.ts";
 import { type PageFetcher, pageFetcher } from "./fetch-page.ts";
@@ -219,6 +220,35 @@ describe("politeFetch", () => {
     );
     await Promise.all(Array.from({ length: 20 }, (_, i) => polite(`https://one.example/${i}`, { signal })));
     assert.equal(most, 3);
+  });
+});
+
+describe("cachedFetch", () => {
+  const body = (size: number) => new Uint8Array(size);
+  let fetched: string[] = [];
+  let time = 0;
+  const now = () => time;
+  const source = async (url: string) => {
+    fetched.push(url);
+    await new Promise((resolve) => setImmediate(resolve));
+    return { url, status: url.includes("bad") ? 500 : 200, contentType: "", body: body(100), truncated: false };
+  };
+
+  it("fetches a page once while it is fresh, also when many ask at once", async () => {
+    const cached = cachedFetch(source, { maxAgeMs: 10, now });
+    await Promise.all(Array.from({ length: 5 }, () => cached("a", { signal })));
+    await cached("a", { signal });
+    assert.deepEqual(fetched, ["a"]);
+    time = 20;
+    await cached("a", { signal });
+    assert.deepEqual(fetched, ["a", "a"]);
+  });
+
+  it("keeps no error pages, and lets the least recently used go when it is full", async () => {
+    fetched = [];
+    const cached = cachedFetch(source, { maxBytes: 400, now });
+    for (const url of ["bad", "bad", "a", "b", "c", "d", "a", "e", "a", "b"]) await cached(url, { signal });
+    assert.deepEqual(fetched, ["bad", "bad", "a", "b", "c", "d", "e", "b"]);
   });
 });
 

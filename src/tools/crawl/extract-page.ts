@@ -50,6 +50,7 @@ function kindOf(page: FetchedPage): Kind {
   if (start.startsWith("%PDF-") || type === "application/pdf") return "pdf";
   if (/html|xml/.test(type)) return "html";
   if (/^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype html|html|head|body)\b/i.test(start)) return "html";
+  if (type === "" && /^\s*<[a-z!?]/i.test(start)) return "html";
   if (/^text\/|json|javascript|yaml|csv|markdown|toml/.test(type)) return "text";
   // NUL bytes don't occur in text, except in UTF-16, which starts with a mark.
   if (start.includes("\0") && !/^(?:\xff\xfe|\xfe\xff)/.test(start)) return "binary";

@@ -38,6 +38,7 @@ export function summarisePage(options: SummariseOptions): SummarisePage {
     const intent = thought.trim() === "" ? "" : await ask(intentPrompt(question, thought), 200, signal);
     const summary = await ask(summaryPrompt(page, question, intent, maxCharacters), maxTokens, signal);
     cache.set(key, summary);
+    if (cache.size > 10_000) cache.delete(cache.keys().next().value!);
     return summary;
   };
 }
