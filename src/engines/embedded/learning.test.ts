@@ -51,7 +51,7 @@ describe("the embedded engine learns", () => {
       vocabularySize: 66,
       hiddenSize: 64,
       layers: 2,
-      heads: 4,
+      heads: 2,
       intermediateSize: 96,
       maxContext: 64,
     });
@@ -70,7 +70,7 @@ describe("the embedded engine learns", () => {
       return { tokens: [...before, 64, ...copied, 65, ...behind, 64, ...copied, 65], answer: copied.length + 1 };
     };
     try {
-      await learn(engine, 300, () => Array.from({ length: 32 }, text), { adam: 3e-3, muon: 1e-2 });
+      await learn(engine, 250, () => Array.from({ length: 32 }, text), { adam: 3e-3, muon: 6e-3 });
       assert.equal(await accuracy(engine, Array.from({ length: 200 }, text)), 1);
     } finally {
       await engine.close();
