@@ -67,7 +67,7 @@ export async function runTests(tests: CodeTests, answer: string, options: CodeGr
           ? { code, stdin: tests.inputs[test]! }
           : {
               code: functionHarness(code, tests.functionName, language),
-              stdin: JSON.stringify(readArguments(tests.inputs[test]!)),
+              stdin: argumentsText(tests.inputs[test]!),
             };
       const result = await sandbox.run({ language, ...request, limits, signal });
       verdicts[test] = { test, ...judge(tests, test, result) };
@@ -136,14 +136,14 @@ function exactJson(text: string): unknown {
   return (JSON.parse as (text: string, reviver: typeof revive) => unknown)(text, revive);
 }
 
-/** Arguments of a call: one JSON array on one line, or one JSON value per line. */
-export function readArguments(input: string): unknown[] {
+/**
+ * Arguments of a call as the text of one JSON array; they come as one array on one line, or as one value per line. Never
+ * parsed and written again, because long whole numbers would not survive it.
+ */
+export function argumentsText(input: string): string {
   const lines = input.split("\n").filter((line) => line.trim() !== "");
-  if (lines.length === 1) {
-    const value = JSON.parse(lines[0]!) as unknown;
-    return Array.isArray(value) ? value : [value];
-  }
-  return lines.map((line) => JSON.parse(line) as unknown);
+  const single = lines.length === 1 && lines[0]!.trim().startsWith("[");
+  return single ? lines[0]! : `[${lines.join(",")}]`;
 }
 
 /** The program in an answer: its last fenced block, or all of it where there is none. */
