@@ -85,6 +85,11 @@ export async function saveGguf(
   const { config, parameters } = model;
   const type = options.type ?? "f32";
   checkParameters(config, parameters, `the model to be written to ${path}`);
+  if (config.architecture === "qwen2" && config.heads * config.headSize !== config.hiddenSize)
+    throw new CoaError(
+      "format",
+      `llama.cpp takes Qwen2 models only where heads x head size is the hidden size; here it is ${config.heads} x ${config.headSize} and ${config.hiddenSize}`,
+    );
   const names = tensorNames(config);
   const tensors = new Map<string, GgufTensor>();
   for (const [name, parameter] of parameters)
