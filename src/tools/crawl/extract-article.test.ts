@@ -39,6 +39,8 @@ describe("htmlToMarkdown", () => {
       ["<script>open", ""],
       ["", ""],
       ["<li>alone", "- alone"],
+      ["<item><title>a</title><p><![CDATA[Some <b>bold</b> news]]></p></item>", "Some bold news"],
+      ["<![CDATA[open", "open"],
     ] as const)
       assert.equal(markdown(html), expected, html);
   });

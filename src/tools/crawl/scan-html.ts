@@ -23,7 +23,12 @@ export function scanHtml(html: string, listener: HtmlListener): void {
     }
     if (bracket > at) listener.text(html.slice(at, bracket));
     const code = html.charCodeAt(bracket + 1);
-    if (code === 33 || code === 63) {
+    if (html.startsWith("<![CDATA[", bracket)) {
+      // Feeds wrap their texts so; what is inside is text, or HTML once more.
+      const end = html.indexOf("]]>", bracket);
+      listener.text(html.slice(bracket + 9, end < 0 ? undefined : end).replace(/<[^<>]*>/g, " "));
+      at = end < 0 ? html.length : end + 3;
+    } else if (code === 33 || code === 63) {
       at = afterDeclaration(html, bracket);
     } else if (code === 47 || isLetter(code)) {
       at = readTag(html, bracket, code === 47, listener);
