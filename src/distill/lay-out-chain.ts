@@ -61,7 +61,7 @@ export function layOutChain(moves: readonly Move[], answer: string, profile: Pro
   moves.forEach((move, index) => {
     switch (move.kind) {
       case "thought":
-        writer.think(move.text, move.weak === true);
+        writer.think(move.text, move.weak === true, move.step);
         break;
       case "plan":
         writer.plan(move.text, move.step);
@@ -97,8 +97,8 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
   const counts = { filledThoughts: 0, filledChecks: 0, repeatedCalls: 0 };
   const results = new Map<string, string>(); // call -> observation
   let state: ChainState = startState();
-  let strong: string[] = [];
-  let weak: string[] = [];
+  let strong: Thought[] = [];
+  let weak: Thought[] = [];
   let step = "";
   const suggestedTag = profile.suggestedAnswer === undefined ? undefined : tagSpec(profile, profile.suggestedAnswer);
   const checkTag =
@@ -123,7 +123,7 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
     const chosen = strong.length > 0 ? strong : weak.slice(-1);
     strong = [];
     weak = [];
-    return withoutRepeats(chosen).join(" ");
+    return withoutRepeats(chosen.map((thought) => thought.text)).join(" ");
   }
 
   /** Writes a role's or tool's tag, with the think it needs. */
@@ -155,26 +155,26 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
     (state.gate === null || state.gate.leaves.includes(tag.name));
 
   return {
-    think(text: string, isWeak: boolean): void {
-      (isWeak ? weak : strong).push(text);
+    think(text: string, isWeak: boolean, at: string): void {
+      (isWeak ? weak : strong).push({ text, step: at });
     },
     plan(text: string, at: string): void {
       step = at;
       if (!fits(planTag)) {
-        strong.push(text);
+        strong.push({ text, step });
         return;
       }
       // Without thoughts apart, what stands in front of the list is the thought behind it.
       const list = strong.length > 0 ? -1 : text.search(/^\s*1[.)]\s/m);
       if (list > 0 && text.slice(0, list).trim() !== "") {
-        strong.push(text.slice(0, list).trim());
+        strong.push({ text: text.slice(0, list).trim(), step });
         write(planTag, text.slice(list), "plan the work");
       } else write(planTag, text, "plan the work");
     },
     review(text: string, at: string): void {
       step = at;
       const { prose, ratings } = readReview(text, reflectionTag);
-      if (prose !== "" && strong.length === 0) strong.push(prose);
+      if (prose !== "" && strong.length === 0) strong.push({ text: prose, step });
       if (!fits(reflectionTag)) return;
       if (reflectionTag.body.kind !== "ratings") {
         // Where no think may stand before it, what was thought is part of the reflection itself.
@@ -187,6 +187,8 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
       step = at;
       const fresh = calls.filter((call) => !isRepeated(call));
       counts.repeatedCalls += calls.length - fresh.length;
+      // What was thought for a call that is left out goes with it.
+      if (fresh.length === 0) strong = strong.filter((thought) => thought.step !== at);
       const together = Math.max(1, Math.min(profile.maxParallelCalls, fresh.length));
       for (let from = 0; from < fresh.length; from += together) writeCalls(fresh.slice(from, from + together));
     },
@@ -199,11 +201,11 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
       const { prose, score } = readVerdict(text);
       if (checkTag?.body.kind !== "score" || state.last !== suggestedTag?.name) {
         // The profile has no check: what the verifier found is a thought (or a reflection, where it was not content).
-        if (prose !== "" && strong.length === 0) strong.push(prose);
+        if (prose !== "" && strong.length === 0) strong.push({ text: prose, step });
         return;
       }
       if (score === null) throw new ConversionError("body-score", at, "the verification gives no score");
-      if (prose !== "" && strong.length === 0) strong.push(prose);
+      if (prose !== "" && strong.length === 0) strong.push({ text: prose, step });
       write(checkTag, `${checkTag.body.phrase}${score}`, "check the answer against the observations");
     },
     finish(answer: string, at: string): LaidOut {
@@ -218,7 +220,11 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
           );
         }
         counts.filledChecks++;
+        // A manager who had something checked again before answering thought of the check, not of the answer.
+        const checking = strong.filter((thought) => /\b(?:verif|double.?check|re-?check|confirm)/i.test(thought.text));
+        strong = strong.filter((thought) => !checking.includes(thought));
         write(suggestedTag, answer, "the observations give the answer");
+        strong = checking;
         write(checkTag, `${checkTag.body.phrase}${checkTag.body.max}`, "the observations support this answer");
       }
       if (reflectionTag && !fits(answerTag) && fits(reflectionTag) && reflectionTag.body.kind === "text") {
@@ -260,7 +266,7 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
   /** A reflection between two programs, where the profile wants one and the record has only thoughts. */
   function bridge(tag: TagSpec): void {
     if (!fits(reflectionTag) || reflectionTag.body.kind !== "text" || !reflectionTag.next.includes(tag.name)) return;
-    const thought = strong.length > 1 ? strong.shift()! : weak.at(-1);
+    const thought = (strong.length > 1 ? strong.shift() : weak.at(-1))?.text;
     if (thought === undefined && !fillThoughts) return;
     if (thought === undefined) counts.filledThoughts++;
     write(reflectionTag, thought ?? "the output is noted", "judge the output");
@@ -277,6 +283,11 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
     const ms = call.startedAt !== undefined && call.endedAt !== undefined ? call.endedAt - call.startedAt : 0;
     return { tag: profile.observation, text, by: "tool", call: { tool, input: callArguments(call.arguments), ok, ms } };
   }
+}
+
+interface Thought {
+  text: string;
+  step: string;
 }
 
 function callKey(call: TeamToolCall): string {

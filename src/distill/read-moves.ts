@@ -74,7 +74,10 @@ function visitStep(walk: Walk, step: TeamStep): void {
   const move = step.move ?? guessMove(walk, step);
   if (step.toolCalls.length > 0) {
     think(step.reasoning);
-    think(step.text);
+    if (isFirstPlan(walk, step)) {
+      walk.moves.push({ kind: "plan", text: step.text, step: step.id });
+      walk.planned = true;
+    } else think(step.text);
     visitCalls(walk, step);
     return;
   }
@@ -114,6 +117,17 @@ function guessMove(walk: Walk, step: TeamStep): TeamStep["move"] {
   const agent = walk.agents.get(step.agentId);
   if (agent?.parentCallId !== undefined) return "report";
   return walk.planned ? undefined : "plan";
+}
+
+/** The first words of an unmarked manager, also where it acts at once: it has sub-agents, so this is how it begins. */
+function isFirstPlan(walk: Walk, step: TeamStep): boolean {
+  return (
+    !walk.marked &&
+    !walk.planned &&
+    step.text.trim() !== "" &&
+    step.agentId === walk.run.steps[0]?.agentId &&
+    walk.run.agents.length > 1
+  );
 }
 
 function visitCalls(walk: Walk, step: TeamStep): void {

@@ -55,7 +55,9 @@ export function toolBody(tag: TagSpec, text: string): string {
   const value = onlyValue(input);
   switch (tag.body.kind) {
     case "urls": {
-      const urls = Array.isArray(value) ? value : [value];
+      // What else a foreign reader was told (a query, a depth) has no place in such a body.
+      const found = value ?? addressIn(input);
+      const urls = Array.isArray(found) ? found : [found];
       const plain = urls.every((url) => typeof url === "string" && url !== "" && !/[\s|,]/.test(url));
       return plain ? urls.join("|") : text.trim();
     }
@@ -79,6 +81,11 @@ function onlyValue(input: unknown): unknown {
   if (input === null || typeof input !== "object" || Array.isArray(input)) return undefined;
   const values = Object.values(input);
   return values.length === 1 ? values[0] : undefined;
+}
+
+function addressIn(input: unknown): unknown {
+  const entries = Object.entries((input ?? {}) as object);
+  return entries.find(([name]) => /^(?:urls?|links?|href|address(?:es)?|pages?)$/i.test(name))?.[1];
 }
 
 /** Text that nobody would take for a fence, for JSON, or trim. */
