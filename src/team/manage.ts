@@ -81,7 +81,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     if (!(error instanceof BudgetSpent)) desk.outcome.ending = "error";
     desk.outcome.error = messageOf(error);
   } finally {
-    rememberSteps(desk);
+    for (const step of session.remembered) step.accepted = desk.outcome.ending === "verified";
   }
   return desk.outcome;
 }
@@ -274,17 +274,4 @@ async function takeNotes(desk: Desk): Promise<void> {
   step.move = "summarise";
   desk.notes = reply.text;
   conversation.push(requests.user(`Notes:\n${reply.text}`));
-}
-
-function rememberSteps(desk: Desk): void {
-  const { session, options, outcome } = desk;
-  for (const entry of session.work) {
-    if (entry.failed || entry.report === "") continue;
-    options.memory?.remember({
-      question: session.task.question,
-      task: entry.task,
-      report: entry.report,
-      accepted: outcome.ending === "verified",
-    });
-  }
 }

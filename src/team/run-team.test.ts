@@ -363,6 +363,14 @@ describe("runTeam", () => {
     }, "812");
     await play(manager, { memory });
     assert.match(shown, /Similar steps of earlier work:\n- find Mount Zed -> found:/);
+    let task = "";
+    const worker: RoleFunction = ({ messages }) => (task = messages[1]!.content);
+    await play(inOrder("1. x", delegateTo("search_agent", "find Mount Zed again"), "812"), {
+      memory,
+      roles: { search: worker },
+    });
+    assert.match(task, /^find Mount Zed again\n\nA similar step done before: find Mount Zed -> found:/);
+    assert.equal(memory.recall("find Mount Zed")[0]!.step.accepted, true);
     assert.doesNotMatch(shown, /Nile/);
   });
 

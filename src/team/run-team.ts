@@ -94,6 +94,8 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     meter: createMeter(options.budget ?? {}, now, startedAt),
     countTokens,
     work: [],
+    memory: options.memory,
+    remembered: [],
     limits: {
       managerSteps: 30,
       agentSteps: 8,

@@ -70,6 +70,20 @@ describe("runTeams", () => {
     assert.ok(spent.reduce((a, b) => a + b, 0) >= 2_000);
   });
 
+  it("keeps the best of several runs, with the cost of all", async () => {
+    const varied: RoleFunction = ({ messages, seed }) => (messages.length === 2 ? "1. think" : `try ${seed}`);
+    const judge: RoleFunction = () => "Best: 2";
+    const options = { roles: { ...roles, manager: varied }, tools: [], bestOf: { n: 3, judge } };
+    const runs: TeamRun[] = [];
+    for await (const run of runTeams(tasks.slice(0, 2), options)) runs.push(run);
+    assert.deepEqual(
+      runs.map((run) => run.answer),
+      ["try 1", "try 1"],
+    );
+    assert.deepEqual((runs[0]!.meta as { bestOf: { answers: string[] } }).bestOf.answers, ["try 0", "try 1", "try 2"]);
+    assert.equal(runs[0]!.usage.modelCalls, 3 * 3 + 1);
+  });
+
   it("stops when the caller does", async () => {
     const stop = new AbortController();
     const journal = memoryJournal<TeamRun>();

@@ -7,6 +7,8 @@ import type { Journal } from "../core/journal.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
+import { type BestOfOptions, bestOfTeam } from "./best-of-team.ts";
+import type { RolePlayer } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
 
 export interface TeamsOptions extends Omit<TeamOptions, "id"> {
@@ -18,6 +20,8 @@ export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   retryErrors?: boolean;
   /** For all runs together: no new run starts once one of these is reached. */
   totalBudget?: { tokens?: number; costUsd?: number; runs?: number };
+  /** Run each task n times and keep the best, as a judge chooses; the cost of all is in the run's usage. */
+  bestOf?: { n: number; choose?: BestOfOptions["choose"]; judge: RolePlayer };
   onProgress?: OnProgress;
 }
 
@@ -48,7 +52,7 @@ export async function* runTeams(
     started++;
     underWay.set(
       task.id,
-      runTeam(task, options).then(async (run) => {
+      runOne(task, options).then(async (run) => {
         await journal?.append(run);
         return run;
       }),
@@ -83,6 +87,13 @@ export async function* runTeams(
     // Runs still under way must not be left behind as unhandled rejections.
     await Promise.allSettled(underWay.values());
   }
+}
+
+async function runOne(task: Task, options: TeamsOptions): Promise<TeamRun> {
+  if (!options.bestOf || options.bestOf.n < 2) return runTeam(task, options);
+  const { run, index, runs, usage, judgements } = await bestOfTeam(task, { ...options, ...options.bestOf });
+  const bestOf = { index, answers: runs.map((one) => one.answer), judgements };
+  return { ...run, usage, meta: { ...run.meta, bestOf } };
 }
 
 async function finishedTasks(journal: Journal<TeamRun> | undefined, retryErrors: boolean): Promise<Set<string>> {

@@ -2,16 +2,14 @@ import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../evaluate/graders/grade-task.ts";
-import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { jsonlJournal } from "../../store/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
-import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { memoryLabTools } from "../lab/memory-lab-tools.ts";
-import { realLabTools } from "../lab/real-lab-tools.ts";
+import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
+import { runScripted } from "./team-scripted.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 import { openTeamTools, toolFlags } from "./team-tools.ts";
 
@@ -45,6 +43,14 @@ export default defineCommand({
     survey: { type: "boolean", default: false, describe: "Survey the facts before the plan" },
     "plan-interval": { type: "string", default: "0", valueName: "n", describe: "Renew the plan after n delegations" },
     "review-interval": { type: "string", default: "0", valueName: "n", describe: "Reflect after n delegations" },
+    "best-of": {
+      type: "string",
+      default: "1",
+      valueName: "n",
+      describe: "Run each task n times, a judge picks the best",
+    },
+    choose: { type: "string", default: "list-wise", describe: "How the judge picks: list-wise or scored" },
+    memory: { type: "string", valueName: "file", describe: "Steps of earlier runs, recalled and added to" },
     "retry-errors": { type: "boolean", default: false, describe: "Run again what ended in a model's error" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Passed to the models; chooses imperfect runs" },
   },
@@ -57,9 +63,15 @@ export default defineCommand({
     }
     const whole = (value: string | undefined, name: string) => numberOf(value, name, { min: 0, integer: true });
     const seed = whole(values.seed, "seed");
+    if (values.choose !== "list-wise" && values.choose !== "scored") {
+      throw new UsageError(`--choose takes list-wise or scored, not "${values.choose}"`);
+    }
+    const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
+    if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges; scripts can't");
     const players = values.scripted ? null : openPlayers(values);
     const tools = players ? await openTeamTools(values) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
+    const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
     const common = {
       topology: values.topology,
       concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
@@ -69,6 +81,11 @@ export default defineCommand({
       totalBudget: { tokens: whole(values["budget-tokens"], "budget-tokens"), runs: whole(values.limit, "limit") },
       planning: { survey: values.survey, interval: whole(values["plan-interval"], "plan-interval") },
       reviewInterval: whole(values["review-interval"], "review-interval"),
+      ...(n > 1 &&
+        players && {
+          bestOf: { n, choose: values.choose, judge: players.roles["judge"] ?? players.roles["default"]! },
+        }),
+      memory: memory?.memory,
       seed,
       signal,
       onProgress: out.progress,
@@ -84,6 +101,7 @@ export default defineCommand({
       }
     } finally {
       await journal.close();
+      await memory?.close();
       await tools?.close();
       await players?.close();
     }
@@ -98,42 +116,3 @@ export default defineCommand({
     return 0;
   },
 });
-
-/** Scripts on lab tasks: each task says which world it is about. */
-async function runScripted(
-  tasks: readonly Task[],
-  options: Omit<TeamsOptions, "tools">,
-  fast: boolean,
-): Promise<string> {
-  const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
-  if (worlds.has("null")) {
-    const stranger = worlds.get("null")![0]!;
-    throw new UsageError(`--scripted plays lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`);
-  }
-  // One budget over all worlds.
-  const left = {
-    runs: options.totalBudget?.runs ?? Number.POSITIVE_INFINITY,
-    tokens: options.totalBudget?.tokens ?? Number.POSITIVE_INFINITY,
-  };
-  const sandbox = fast ? null : chooseSandbox({ isolation: "run" });
-  try {
-    for (const [origin, ofWorld] of worlds) {
-      const world = createWorld(JSON.parse(origin) as WorldOptions);
-      const lab = sandbox
-        ? await realLabTools(world, sandbox)
-        : { tools: memoryLabTools(world), close: async () => {} };
-      try {
-        for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools: lab.tools })) {
-          left.runs--;
-          left.tokens -= run.usage.billedTokens;
-        }
-      } finally {
-        await lab.close();
-      }
-    }
-  } finally {
-    await sandbox?.close();
-  }
-  const tools = fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
-  return `scripted specialists, no LLM; ${tools}`;
-}

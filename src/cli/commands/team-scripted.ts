@@ -1,0 +1,47 @@
+/** The scripted team on lab tasks, world by world. */
+import { UsageError } from "../../core/errors.ts";
+import type { Task } from "../../core/task.ts";
+import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
+import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { memoryLabTools } from "../lab/memory-lab-tools.ts";
+import { realLabTools } from "../lab/real-lab-tools.ts";
+
+/** Plays every task in the world it says it is about; returns in words what it was played with. */
+export async function runScripted(
+  tasks: readonly Task[],
+  options: Omit<TeamsOptions, "tools">,
+  fast: boolean,
+): Promise<string> {
+  const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
+  if (worlds.has("null")) {
+    const stranger = worlds.get("null")![0]!;
+    throw new UsageError(`--scripted plays lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`);
+  }
+  // One budget over all worlds.
+  const left = {
+    runs: options.totalBudget?.runs ?? Number.POSITIVE_INFINITY,
+    tokens: options.totalBudget?.tokens ?? Number.POSITIVE_INFINITY,
+  };
+  const sandbox = fast ? null : chooseSandbox({ isolation: "run" });
+  try {
+    for (const [origin, ofWorld] of worlds) {
+      const world = createWorld(JSON.parse(origin) as WorldOptions);
+      const lab = sandbox
+        ? await realLabTools(world, sandbox)
+        : { tools: memoryLabTools(world), close: async () => {} };
+      try {
+        for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools: lab.tools })) {
+          left.runs--;
+          left.tokens -= run.usage.billedTokens;
+        }
+      } finally {
+        await lab.close();
+      }
+    }
+  } finally {
+    await sandbox?.close();
+  }
+  const tools = fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
+  return `scripted specialists, no LLM; ${tools}`;
+}
