@@ -7,9 +7,9 @@ import { jsonlJournal } from "../../store/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
-import { runScripted } from "./team-scripted.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 import { openTeamTools, toolFlags } from "./team-tools.ts";
 
@@ -32,6 +32,7 @@ export default defineCommand({
     },
     scripted: { type: "boolean", default: false, describe: "Scripts play the roles, no LLM; for tasks of the lab" },
     imperfect: { type: "string", valueName: "share", default: "0", describe: "Share of scripted runs that go wrong" },
+    lab: { type: "boolean", default: false, describe: "Give the models the tools of the lab, for tasks of the lab" },
     fast: { type: "boolean", default: false, describe: "Lab tools in memory: no HTTP, no sandbox" },
     ...playerFlags,
     ...toolFlags,
@@ -69,7 +70,7 @@ export default defineCommand({
     const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
     if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges; scripts can't");
     const players = values.scripted ? null : openPlayers(values);
-    const tools = players ? await openTeamTools(values) : null;
+    const tools = players && !values.lab ? await openTeamTools(values) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
     const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
     const common = {
@@ -95,9 +96,14 @@ export default defineCommand({
       if (players && tools) {
         for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
         how = `models behind an API; code ran in: ${tools.sandbox}`;
+      } else if (players) {
+        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast)}`;
       } else {
-        const imperfect = numberOf(values.imperfect, "imperfect", { min: 0, max: 1 });
-        how = await runScripted(tasks, { ...common, roles: scriptedSpecialists({ imperfect, seed }) }, values.fast);
+        const roles = scriptedSpecialists({
+          imperfect: numberOf(values.imperfect, "imperfect", { min: 0, max: 1 }),
+          seed,
+        });
+        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast)}`;
       }
     } finally {
       await journal.close();

@@ -1,4 +1,4 @@
-/** The scripted team on lab tasks, world by world. */
+/** A team on lab tasks, world by world, with the lab's tools. */
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
@@ -7,8 +7,8 @@ import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { memoryLabTools } from "../lab/memory-lab-tools.ts";
 import { realLabTools } from "../lab/real-lab-tools.ts";
 
-/** Plays every task in the world it says it is about; returns in words what it was played with. */
-export async function runScripted(
+/** Plays every task in the world it says it is about; returns in words with which tools. */
+export async function runInLab(
   tasks: readonly Task[],
   options: Omit<TeamsOptions, "tools">,
   fast: boolean,
@@ -16,7 +16,9 @@ export async function runScripted(
   const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
   if (worlds.has("null")) {
     const stranger = worlds.get("null")![0]!;
-    throw new UsageError(`--scripted plays lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`);
+    throw new UsageError(
+      `the lab's tools are for lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`,
+    );
   }
   // One budget over all worlds.
   const left = {
@@ -42,6 +44,5 @@ export async function runScripted(
   } finally {
     await sandbox?.close();
   }
-  const tools = fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
-  return `scripted specialists, no LLM; ${tools}`;
+  return fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
 }
