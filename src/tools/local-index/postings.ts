@@ -1,9 +1,9 @@
 /**
  * Postings and the BM25 search over them. The score is Lucene's (since version 8):
  * `ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / averageLength))`, with exact lengths where
- * Lucene rounds them to a byte. Terms are taken rarest first; once the k-th best score is sure to exceed all that the
- * remaining terms could add, documents not yet seen are skipped and the others looked up in place. The result is
- * exactly that of scoring everything.
+ * Lucene rounds them to a byte. Terms are taken rarest first. What the k-th best document is sure to reach grows on the
+ * way, and documents that can't reach it any more are dropped or never taken up; the result is exactly that of scoring
+ * everything.
  */
 export interface Postings {
   documentCount: number;
@@ -67,14 +67,19 @@ export function postingsSearcher(postings: Postings): (terms: readonly number[],
     return list.sort((a, b) => b.bound - a.bound || a.end - a.start - (b.end - b.start));
   }
 
-  /** Adds a term's scores to every document that holds it. */
-  function addAll(term: QueryTerm, count: number): number {
+  /** Adds a term's scores to the documents seen so far, and to new ones where it is at least `least`. */
+  function addAll(term: QueryTerm, count: number, least: number): number {
     const { start, end, weight } = term;
     for (let i = start; i < end; i++) {
       const document = documents[i]!;
       const frequency = frequencies[i]!;
-      if (scores[document] === 0) touched[count++] = document;
-      scores[document] = scores[document]! + (weight * frequency) / (frequency + norms[document]!);
+      const score = (weight * frequency) / (frequency + norms[document]!);
+      const before = scores[document]!;
+      if (before === 0) {
+        if (score < least) continue;
+        touched[count++] = document;
+      }
+      scores[document] = before + score;
     }
     return count;
   }
@@ -119,6 +124,7 @@ export function postingsSearcher(postings: Postings): (terms: readonly number[],
 
   /** Drops candidates that can't reach the threshold even with everything that remains. */
   function prune(count: number, threshold: number, remaining: number): number {
+    if (threshold <= remaining) return count;
     let kept = 0;
     for (let c = 0; c < count; c++) {
       const document = touched[c]!;
@@ -134,20 +140,16 @@ export function postingsSearcher(postings: Postings): (terms: readonly number[],
     let remaining = list.reduce((sum, term) => sum + term.bound, 0);
     let count = 0;
     let threshold = 0;
-    let closed = false; // no new document can reach the top k
     for (const [index, term] of list.entries()) {
       const length = term.end - term.start;
-      if (!closed && count >= k && length > 512) {
-        threshold = Math.max(threshold, reachable(list, index, count, k));
-        closed = remaining < threshold;
-      }
-      if (!closed) count = addAll(term, count);
-      else {
-        count = prune(count, threshold, remaining);
-        if (count * 32 > length) addToSeen(term);
-        else for (let c = 0; c < count; c++) scores[touched[c]!] = scores[touched[c]!]! + scoreIn(term, touched[c]!);
-      }
-      remaining -= term.bound;
+      if (count >= k && length > 256) threshold = Math.max(threshold, reachable(list, index, count, k));
+      count = prune(count, threshold, remaining);
+      // A document dropped or left out now can't come back: what could still be added to it is below the threshold.
+      const rest = remaining - term.bound;
+      if (remaining >= threshold) count = addAll(term, count, threshold - rest);
+      else if (count * 32 > length) addToSeen(term);
+      else for (let c = 0; c < count; c++) scores[touched[c]!] = scores[touched[c]!]! + scoreIn(term, touched[c]!);
+      remaining = rest;
     }
     const best = topK(scores, touched, count, k);
     for (let c = 0; c < count; c++) scores[touched[c]!] = 0;
