@@ -16,6 +16,9 @@ const consonants = [..."bdfghjklmnprstvz"];
 const vowels = [..."aeiou"];
 const syllables = consonants.flatMap((consonant) => vowels.map((vowel) => consonant + vowel));
 
+/** Random syllables sometimes spell what nobody wants to read. */
+const unwelcome = /nig[aeiou]|fag[ao]|put[ao]|rape|pedo|nazi|kike|kaka|pipi|popo|dike/;
+
 /** How many words of each length one seed and split own. */
 const blocks = [
   { length: 3, words: 800 },
@@ -39,7 +42,10 @@ export function* ownWords(seed: number, split: Split, variant = 0): Generator<st
     const start = (seed * 2 + (split === "test" ? 1 : 0)) * words;
     if (start + words > space) continue;
     const order = seededRandom("words", seed, split, variant, length).shuffle([...Array(words).keys()]);
-    for (const offset of order) yield capitalised(spell(start + offset, length));
+    for (const offset of order) {
+      const word = spell(start + offset, length);
+      if (!unwelcome.test(word)) yield capitalised(word);
+    }
   }
   throw new UsageError("the world is too large: its seed has no names left; ask for fewer pages");
 }
@@ -70,6 +76,7 @@ export const firstNames: readonly string[] = [
   ...new Set(
     seededRandom("first names")
       .shuffle(syllables.flatMap((first) => syllables.map((second) => first + second)))
+      .filter((name) => !unwelcome.test(name))
       .slice(0, 120)
       .map(capitalised),
   ),
