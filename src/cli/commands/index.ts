@@ -66,4 +66,9 @@ export const commands: Record<string, { summary: string; load: Load }> = {
   "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
   "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
   "train plot": { summary: "Draw a training run's curve in the terminal", load: () => import("./train-plot.ts") },
+  grade: { summary: "Grade answers given as JSONL", load: () => import("./grade.ts") },
+  "eval list": { summary: "List benchmarks and evaluations", load: () => import("./eval-list.ts") },
+  "eval run": { summary: "Run a system on tasks and grade it", load: () => import("./eval-run.ts") },
+  "eval compare": { summary: "Compare systems: table and HTML report", load: () => import("./eval-compare.ts") },
+  "eval report": { summary: "Show one evaluation", load: () => import("./eval-report.ts") },
 };

@@ -9,10 +9,15 @@ export interface ReportOptions {
   title?: string;
   /** Questions by task id, for the examples. */
   questions?: ReadonlyMap<string, { question: string; answers: readonly string[] }>;
-  /** Runs by id; those of shown examples are written into the file and linked. */
+  /** Runs by `runKey(system, id)`; those of shown examples are written into the file. */
   runs?: ReadonlyMap<string, unknown>;
   /** Examples to show where systems differ. */
   examples?: number;
+}
+
+/** Where a run is looked up: two systems may give their runs the same ids. */
+export function runKey(system: string, id: string): string {
+  return `${system}\u0000${id}`;
 }
 
 /** The whole report. */
@@ -143,7 +148,10 @@ function shownExamples(comparison: Comparison, { questions, runs, examples = 20 
   return comparison.differing.slice(0, examples).map(({ taskId, outcomes }) => {
     const task = questions?.get(taskId);
     const answers = Object.entries(outcomes).map(([system, outcome]) => {
-      const run = outcome.runId === undefined ? undefined : runs?.get(outcome.runId);
+      const run =
+        outcome.runId === undefined
+          ? undefined
+          : (runs?.get(runKey(system, outcome.runId)) ?? runs?.get(outcome.runId));
       const mark = outcome.success === 1 ? "right" : outcome.success === 0 ? "wrong" : percent(outcome.success, 0);
       return `<li class="${outcome.success > 0.5 ? "right" : "wrong"}"><b>${escapeHtml(system)}</b> <em>${mark}</em> ${escapeHtml(outcome.answer ?? "no answer")}<small>${escapeHtml(outcome.reason)}</small>${run ? runHtml(run) : ""}</li>`;
     });

@@ -1,0 +1,48 @@
+import { writeFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
+import { comparisonTable } from "../../evaluate/report/comparison-table.ts";
+import { openWorkspace } from "../../store/workspace.ts";
+import { defineCommand } from "../command.ts";
+import { readNamed } from "./eval-stored.ts";
+
+const examples = ["coa eval compare team chain-sft chain-rl", "coa eval compare team chain-rl --out report.html"];
+
+export default defineCommand({
+  name: "eval compare",
+  summary: "Compare evaluations on the same tasks: one table, and one HTML report. The first named is the baseline.",
+  arguments: "<baseline> <other>…",
+  examples,
+  options: {
+    out: { type: "string", valueName: "file", describe: "Where the HTML report goes; into the workspace by default" },
+    title: { type: "string", valueName: "text", describe: "Title of the report" },
+    examples: { type: "string", default: "20", valueName: "n", describe: "Tasks to show where systems differ" },
+    html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
+  },
+  async run({ values, positionals, out }) {
+    if (positionals.length < 2)
+      throw new UsageError(`coa eval compare needs two evaluations or more. Example: ${examples[0]}`);
+    const evaluations = await Promise.all(positionals.map(readNamed));
+    const comparison = compareEvaluations(evaluations);
+    let file: string | undefined;
+    if (values.html) {
+      const names = positionals.map((name) => basename(name));
+      file = values.out ?? (await openWorkspace()).path("evals", `${names.join("-vs-")}.html`);
+      await writeFile(
+        file,
+        await comparisonReport(evaluations, comparison, {
+          title: values.title ?? names.join(" vs "),
+          examples: Number(values.examples),
+        }),
+      );
+    }
+    if (values.json) out.json({ ...comparison, report: file });
+    else {
+      out.print(comparisonTable(comparison));
+      if (file) out.print(`\nreport: ${file}`);
+    }
+    return 0;
+  },
+});

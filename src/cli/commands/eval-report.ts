@@ -1,0 +1,68 @@
+import { writeFile } from "node:fs/promises";
+import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
+import { textTable } from "../../evaluate/report/comparison-table.ts";
+import { count, percentWithInterval } from "../../evaluate/report/format-figures.ts";
+import { defineCommand, onePositional } from "../command.ts";
+import { readNamed } from "./eval-stored.ts";
+
+const examples = [
+  "coa eval report chain-rl",
+  "coa eval report chain-rl --out report.html",
+  "coa eval report chain-rl --json",
+];
+
+export default defineCommand({
+  name: "eval report",
+  summary: "Show one evaluation: by family and level, outcomes, what went wrong. Works on an unfinished one too.",
+  arguments: "<name>",
+  examples,
+  options: {
+    out: { type: "string", valueName: "file", describe: "Write an HTML report here" },
+    wrong: { type: "string", default: "5", valueName: "n", describe: "Wrong answers to show" },
+  },
+  async run({ values, positionals, out }) {
+    const name = onePositional({ name: "eval report", examples }, positionals, "an evaluation");
+    const evaluation = await readNamed(name);
+    const { summary, records } = evaluation;
+    if (values.out) {
+      const comparison = compareEvaluations([evaluation]);
+      await writeFile(values.out, await comparisonReport([evaluation], comparison, { title: name }));
+      out.note(`report: ${values.out}`);
+    }
+    if (values.json) {
+      out.json(summary);
+      return 0;
+    }
+    const groups = { family: summary.byFamily, level: summary.byLevel };
+    const rows = Object.entries(groups).flatMap(([kind, table]) =>
+      Object.entries(table).map(([group, figures]) => [
+        `${kind} ${group}`,
+        String(figures.tasks),
+        percentWithInterval(figures.success),
+        count(figures.perTask.billedTokens),
+        count(figures.perTask.toolCalls),
+      ]),
+    );
+    out.print(
+      textTable([
+        ["", "tasks", "success", "tokens/task", "tools/task"],
+        [
+          "all",
+          String(summary.tasks),
+          percentWithInterval(summary.success),
+          count(summary.perTask.billedTokens),
+          count(summary.perTask.toolCalls),
+        ],
+        ...rows,
+      ]),
+    );
+    out.print(
+      `\nof ${summary.runs} runs: right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}, not run ${summary.missing}`,
+    );
+    for (const record of records.filter(({ grade }) => grade.correct !== true).slice(0, Number(values.wrong))) {
+      out.print(`\n${record.taskId}: ${record.answer ?? "no answer"}\n  ${record.grade.reason}`);
+    }
+    return 0;
+  },
+});

@@ -1,0 +1,99 @@
+import { UsageError } from "../../core/errors.ts";
+import { loadTasks } from "../../evaluate/benchmarks/load-tasks.ts";
+import { count, money, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
+import { runEvaluation } from "../../evaluate/run-evaluation.ts";
+import { openWorkspace } from "../../store/workspace.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { openSystem, systemFlags } from "./eval-system.ts";
+
+const examples = [
+  "coa eval run math500.parquet --system model --base-url http://localhost:8000/v1 --name bare",
+  "coa eval run tasks.jsonl --system chain --model .coa/rl/model --profile web --index .coa/wiki --name chain-rl",
+  "coa eval run gaia_dev_103.json --system ./my-team.ts --name team --judge-model gpt-4.1-mini",
+];
+
+export default defineCommand({
+  name: "eval run",
+  summary: "Run a system on tasks and grade it. Started again under the same name, it goes on where it was.",
+  arguments: "<tasks>",
+  examples,
+  options: {
+    name: {
+      type: "string",
+      valueName: "name",
+      describe: "What the evaluation is called in comparisons; its folder in the workspace",
+    },
+    benchmark: {
+      type: "string",
+      valueName: "name",
+      describe: "Which benchmark the file holds; found from its name otherwise",
+    },
+    limit: { type: "string", valueName: "n", describe: "At most so many tasks, chosen by the seed" },
+    family: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this family" },
+    level: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this level" },
+    samples: { type: "string", default: "1", valueName: "k", describe: "Runs of each task, for avg@k and pass@k" },
+    concurrency: { type: "string", default: "4", valueName: "n", describe: "Runs at the same time" },
+    seed: { type: "string", default: "0", valueName: "n", describe: "Chooses tasks and seeds every run" },
+    "retry-errors": { type: "boolean", default: false, describe: "Run again what crashed earlier" },
+    ...systemFlags,
+    ...gradingFlags,
+  },
+  async run({ values, positionals, out, signal }) {
+    const file = onePositional({ name: "eval run", examples }, positionals, "a file of tasks");
+    const whole = (text: string | undefined, flag: string, min = 1) => numberOf(text, flag, { min, integer: true });
+    const seed = whole(values.seed, "seed", 0)!;
+    const tasks = await loadTasks(file, {
+      benchmark: values.benchmark,
+      limit: whole(values.limit, "limit"),
+      seed,
+      families: values.family.length > 0 ? values.family : undefined,
+      levels: values.level.length > 0 ? values.level : undefined,
+      signal,
+    });
+    if (tasks.length === 0) throw new UsageError(`no tasks in ${file} (after --family and --level)`);
+    const { system, close } = await openSystem(values, values.name, signal);
+    const graders = openGrader(values, tasks);
+    if (graders.note) out.note(graders.note);
+    try {
+      const folder = (await openWorkspace()).path("evals", system.name);
+      const { summary } = await runEvaluation(tasks, system, {
+        folder,
+        grader: graders.grader,
+        samples: whole(values.samples, "samples"),
+        concurrency: whole(values.concurrency, "concurrency"),
+        seed,
+        retryErrors: values["retry-errors"],
+        signal,
+        onProgress: out.progress,
+      });
+      out.endProgress();
+      if (values.json) {
+        out.json({ folder, ...summary });
+        return 0;
+      }
+      const { perSuccess: cost } = summary;
+      out.print(
+        `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${summary.samples}`,
+      );
+      out.print(
+        `right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
+      );
+      if (summary.samples > 1)
+        out.print(
+          `${Object.entries(summary.passAtK)
+            .map(([k, value]) => `pass@${k} ${percent(value)}`)
+            .join(", ")}; majority ${percent(summary.majority ?? 0)}`,
+        );
+      if (cost)
+        out.print(
+          `per success: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${money(cost.costUsd)}`,
+        );
+      out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
+      return 0;
+    } finally {
+      await graders.close();
+      await close();
+    }
+  },
+});

@@ -1,0 +1,11 @@
+/** Evaluations by name or by folder. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { openWorkspace } from "../../store/workspace.ts";
+
+/** Reads an evaluation: a folder as it is, a name from the workspace. */
+export async function readNamed(name: string): Promise<StoredEvaluation> {
+  if (existsSync(join(name, "evaluation.json"))) return readEvaluation(name);
+  return readEvaluation((await openWorkspace()).path("evals", name));
+}

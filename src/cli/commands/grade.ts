@@ -1,0 +1,89 @@
+import { createInterface } from "node:readline";
+import { UsageError } from "../../core/errors.ts";
+import type { Grade } from "../../core/grader.ts";
+import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
+import { gradeTask } from "../../evaluate/graders/grade-task.ts";
+import { judgeGrader } from "../../evaluate/graders/judge-grader.ts";
+import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { defineCommand, onePositional } from "../command.ts";
+import { gradingSandbox } from "./eval-grading.ts";
+
+const examples = [
+  `echo '{"gold":"1/2","answer":"\\\\boxed{0.5}"}' | coa grade math`,
+  `coa grade qa < pairs.jsonl > grades.jsonl`,
+  `echo '{"gold":{"inputs":["2\\n"],"outputs":["4\\n"]},"answer":"print(int(input())*2)"}' | coa grade code`,
+];
+
+/** One line of input: what is right, and what was answered. */
+interface Line {
+  gold: unknown;
+  answer?: string | null;
+  question?: string;
+}
+
+export default defineCommand({
+  name: "grade",
+  summary: `Grade answers: JSONL { gold, answer } on stdin, JSONL { correct, reason } on stdout. Kinds: ${taskKinds.join(", ")}.`,
+  arguments: "<kind>",
+  examples,
+  options: {
+    "judge-model": { type: "string", valueName: "name", describe: "Judge for kind judge (default OPENAI_MODEL)" },
+    "judge-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL)" },
+  },
+  async run({ values, positionals, out, signal }) {
+    const kind = onePositional({ name: "grade", examples }, positionals, "a kind") as TaskKind;
+    if (!taskKinds.includes(kind))
+      throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
+    const sandbox = kind === "code" ? gradingSandbox() : undefined;
+    const model =
+      kind === "judge" ? openaiCompatible({ baseURL: values["judge-url"], model: values["judge-model"] }) : undefined;
+    const judge = model && judgeGrader(model);
+    const grades: Grade[] = [];
+    let number = 0;
+    try {
+      for await (const text of createInterface({ input: process.stdin })) {
+        number++;
+        if (text.trim() === "") continue;
+        signal.throwIfAborted();
+        const line = readLine(text, number);
+        const { gold, answer = null, question = "?" } = line;
+        const task = defineTask({
+          id: `line-${number}`,
+          question,
+          kind,
+          ...(kind === "code" ? { tests: testsOf(gold, number) } : { answers: goldsOf(gold) }),
+        });
+        const grade = await gradeTask(task, answer, { judge, sandbox, signal });
+        if (values.json) grades.push(grade);
+        else out.json({ correct: grade.correct, score: grade.score, reason: grade.reason });
+      }
+    } finally {
+      await sandbox?.close();
+      await model?.close();
+    }
+    if (values.json) out.json(grades);
+    return 0;
+  },
+});
+
+function readLine(text: string, number: number): Line {
+  try {
+    const value = JSON.parse(text) as Line;
+    if (value !== null && typeof value === "object" && "gold" in value) return value;
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(`line ${number} of the input is not JSON with a gold and an answer: ${text.slice(0, 80)}`);
+}
+
+function goldsOf(gold: unknown): string[] {
+  return (Array.isArray(gold) ? gold : [gold]).map(String);
+}
+
+function testsOf(gold: unknown, number: number): CodeTests {
+  const parsed = codeTests.safeParse(gold);
+  if (parsed.success) return parsed.data;
+  throw new UsageError(
+    `line ${number}: for code the gold holds the tests: { inputs: [...], outputs: [...], functionName? }`,
+  );
+}
