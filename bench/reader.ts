@@ -2,17 +2,19 @@
 import type { Figure } from "../scripts/bench.ts";
 import { tagReader } from "../src/chain/tag-reader.ts";
 
-const tags = [
-  "think",
-  "plan",
-  "web_search",
-  "crawl_page",
-  "observation",
-  "reflection",
-  "suggested_answer",
-  "double_check",
-  "answer",
-];
+const options = {
+  tags: [
+    "think",
+    "plan",
+    "web_search",
+    "crawl_page",
+    "observation",
+    "reflection",
+    "suggested_answer",
+    "double_check",
+    "answer",
+  ],
+};
 const step =
   "<think>The first page gives the year, but a < b is not what the question asks; the <b>second</b> source has to confirm it.</think>\n" +
   "<web_search>population of the second largest city in 1987</web_search>\n<observation>\n" +
@@ -23,21 +25,27 @@ function textOf(bytes: number): string {
   return step.repeat(Math.ceil(bytes / step.length)).slice(0, bytes);
 }
 
-/** Megabytes per second for a text given in chunks of this size. */
+/** Megabytes per second of CPU time for a text given in chunks of this size. */
 function speed(text: string, chunkSize: number, milliseconds: number): number {
-  let bytes = 0;
-  let segments = 0;
   const chunks: string[] = [];
   for (let from = 0; from < text.length; from += chunkSize) chunks.push(text.slice(from, from + chunkSize));
-  const began = performance.now();
-  do {
-    const reader = tagReader({ tags }, { close: () => void segments++ });
-    for (const chunk of chunks) reader.write(chunk);
-    reader.end();
-    bytes += text.length;
-  } while (performance.now() - began < milliseconds);
+  const repeats = Math.ceil(20_000 / text.length); // asking for the time must not be what is measured
+  let bytes = 0;
+  let segments = 0;
+  let spentMs = 0;
+  const began = process.cpuUsage();
+  while (spentMs < milliseconds) {
+    for (let repeat = 0; repeat < repeats; repeat++) {
+      const reader = tagReader(options, { close: () => void segments++ });
+      for (const chunk of chunks) reader.write(chunk);
+      reader.end();
+      bytes += text.length;
+    }
+    const { user, system } = process.cpuUsage(began);
+    spentMs = (user + system) / 1000;
+  }
   if (segments === 0) throw new Error("nothing was read");
-  return bytes / 1e6 / ((performance.now() - began) / 1000);
+  return bytes / 1e3 / spentMs;
 }
 
 export default async function bench(): Promise<Figure[]> {
@@ -50,7 +58,6 @@ export default async function bench(): Promise<Figure[]> {
       best.set(size, Math.max(best.get(size) ?? 0, measured));
     }
   }
-  const slowest = Math.min(...best.values());
   const figures: Figure[] = [...best].map(([size, value]) => ({
     name: `reading ${size >= 1e6 ? `${size / 1e6} MB` : `${size / 1e3} KB`}`,
     value,
@@ -58,12 +65,13 @@ export default async function bench(): Promise<Figure[]> {
     target: ">= 100 MB/s",
     met: value >= 100,
   }));
+  const linear = best.get(1e8)! / best.get(1e6)!;
   figures.push({
-    name: "slowest size against fastest",
-    value: slowest / Math.max(...best.values()),
-    unit: "of the speed",
-    target: ">= 0.3 (linear)",
-    met: slowest / Math.max(...best.values()) >= 0.3,
+    name: "speed at 100 MB against 1 MB",
+    value: linear,
+    unit: "",
+    target: ">= 0.7 (linear)",
+    met: linear >= 0.7,
   });
   figures.push({ name: "1 MB in chunks of 4 characters", value: speed(textOf(1e6), 4, 500), unit: "MB/s" });
   return figures;

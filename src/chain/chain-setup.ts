@@ -1,7 +1,7 @@
 /** The options of a chain with their defaults filled in: made once, used by all chains of a batch. */
 import type { Message } from "../core/message.ts";
 import type { Price } from "../core/model.ts";
-import { stopStrings, tagNames } from "../core/profile.ts";
+import { type Profile, stopStrings, tagNames } from "../core/profile.ts";
 import { systemPrompt } from "../core/system-prompt.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
@@ -9,7 +9,7 @@ import type { ChainOptions, Enforcement } from "./chain-options.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { neutraliser } from "./neutralise.ts";
 import { type Layout, tokenCounter } from "./observation.ts";
-import { toolsByName } from "./tool-set.ts";
+import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 export interface ChainSetup {
   options: ChainOptions;
@@ -30,9 +30,9 @@ export interface ChainSetup {
 /** Checks and completes the options. */
 export function chainSetup(options: ChainOptions): ChainSetup {
   const { model, profile } = options;
-  const tools = toolsByName(options.tools);
+  const { tools, prompt, neutralise } = derived(options);
   const onTokens = model.tokenizer !== undefined;
-  const system = options.systemPrompt ?? systemPrompt(profile, [...tools.values()]);
+  const system = options.systemPrompt ?? prompt();
   return {
     options,
     tools,
@@ -45,13 +45,48 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
     price: () => priceOf(options),
     count: tokenCounter(model),
-    neutralise: neutraliser(tagNames(profile), model.tokenizer?.specialTokens.keys()),
+    neutralise,
     clock: options.clock ?? (() => performance.now()),
     prompt: (task) => [
       ...(system === false ? [] : [{ role: "system" as const, content: system }]),
       { role: "user" as const, content: task.question },
     ],
   };
+}
+
+interface Derived {
+  tools: ReadonlyMap<string, Tool>;
+  prompt(): string;
+  neutralise: (text: string) => string;
+}
+
+const known = new WeakMap<Profile, { tools: ToolSet; tokenizer: unknown; derived: Derived }>();
+
+/** What follows from profile, tools and tokenizer alone; the last is kept, because chains come in thousands alike. */
+function derived({ profile, tools, model }: ChainOptions): Derived {
+  const last = known.get(profile);
+  if (last && last.tokenizer === model.tokenizer && sameTools(last.tools, tools)) return last.derived;
+  const byName = toolsByName(tools);
+  let text: string | undefined;
+  const made: Derived = {
+    tools: byName,
+    prompt: () => (text ??= systemPrompt(profile, [...byName.values()])),
+    neutralise: neutraliser(tagNames(profile), model.tokenizer?.specialTokens.keys()),
+  };
+  known.set(profile, {
+    tools: Array.isArray(tools) ? [...tools] : { ...tools },
+    tokenizer: model.tokenizer,
+    derived: made,
+  });
+  return made;
+}
+
+function sameTools(a: ToolSet, b: ToolSet): boolean {
+  const [first, second] = [Object.entries(a), Object.entries(b)];
+  return (
+    first.length === second.length &&
+    first.every(([name, tool], index) => name === second[index]![0] && tool === second[index]![1])
+  );
 }
 
 function priceOf({ prices, model }: ChainOptions): Price | undefined {

@@ -5,27 +5,31 @@ export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/** Runs `work` for at most `milliseconds`; aborts of `parent` are passed on. */
+/**
+ * Runs `work` for at most `milliseconds`; aborts of `parent` are passed on. The signal is made when it is asked for,
+ * because most tools never look at it and making one costs more than everything else here.
+ */
 export async function withDeadline<T>(
   parent: AbortSignal | undefined,
   milliseconds: number,
-  work: (signal: AbortSignal) => Promise<T> | T,
+  work: (signal: () => AbortSignal) => Promise<T> | T,
 ): Promise<T> {
   parent?.throwIfAborted();
-  const controller = new AbortController();
+  let controller: AbortController | undefined;
+  const signal = () => (controller ??= new AbortController()).signal;
   let free: (reason: unknown) => void = () => {};
   const freed = new Promise<never>((_, reject) => {
     free = reject;
   });
   const stop = (reason: unknown) => {
     free(reason);
-    controller.abort(reason);
+    controller?.abort(reason);
   };
   const onAbort = () => stop(parent?.reason);
   parent?.addEventListener("abort", onAbort, { once: true });
   const timer = startTimer(milliseconds, stop);
   try {
-    return await Promise.race([freed, (async () => work(controller.signal))()]);
+    return await Promise.race([freed, (async () => work(signal))()]);
   } finally {
     clearTimeout(timer);
     parent?.removeEventListener("abort", onAbort);
@@ -33,15 +37,19 @@ export async function withDeadline<T>(
 }
 
 /** Iterates over what `make` returns, with the same promise: at the deadline or at an abort the iteration ends by throwing. */
-export async function* iterateWithDeadline<T>(
+export function iterateWithDeadline<T>(
+  parent: AbortSignal | undefined,
+  milliseconds: number,
+  make: (signal: AbortSignal | undefined) => AsyncIterable<T>,
+): AsyncIterable<T> {
+  return !parent && !Number.isFinite(milliseconds) ? make(undefined) : guarded(parent, milliseconds, make);
+}
+
+async function* guarded<T>(
   parent: AbortSignal | undefined,
   milliseconds: number,
   make: (signal: AbortSignal | undefined) => AsyncIterable<T>,
 ): AsyncGenerator<T> {
-  if (!parent && !Number.isFinite(milliseconds)) {
-    yield* make(undefined);
-    return;
-  }
   parent?.throwIfAborted();
   const controller = new AbortController();
   let free: (reason: unknown) => void = () => {};

@@ -8,7 +8,7 @@ import type { CallUsage, ContinueEvent } from "../core/model.ts";
 import { type Profile, tagNames, tagSpec } from "../core/profile.ts";
 import { looseText, type Segment, type Violation, writtenForm } from "../core/trajectory.ts";
 import { DeadlineError } from "./deadline.ts";
-import { type ReadSegment, tagReader } from "./tag-reader.ts";
+import { type ReadSegment, type TagReaderOptions, tagReader } from "./tag-reader.ts";
 
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";
@@ -45,6 +45,17 @@ export interface ModelTurn {
   replay(heard: HeardCall): void;
   /** Ends the turn: its segments in order, and what was wrong with their form. */
   finish(): { segments: Segment[]; unclosed: ReadonlySet<Segment>; violations: Violation[] };
+}
+
+const readers = new WeakMap<Profile, TagReaderOptions>();
+
+function readerOptions(profile: Profile): TagReaderOptions {
+  let options = readers.get(profile);
+  if (!options) {
+    const verbatim = profile.tags.filter((tag) => tag.body.kind === "code").map((tag) => tag.name);
+    readers.set(profile, (options = { tags: tagNames(profile), verbatim }));
+  }
+  return options;
 }
 
 /** Begins a turn; `firstIndex` is the place of its first segment in the chain. */
@@ -90,29 +101,23 @@ export function modelTurn(
     return calls >= profile.maxParallelCalls;
   }
 
-  const reader = tagReader(
-    {
-      tags: tagNames(profile),
-      verbatim: profile.tags.filter((tag) => tag.body.kind === "code").map((tag) => tag.name),
+  const reader = tagReader(readerOptions(profile), {
+    open(tag) {
+      if (tag === profile.observation) {
+        if (calls === 0) report("author", "the model wrote an observation of its own; it was dropped");
+        return true;
+      }
+      emit?.({ type: "segment-start", index: firstIndex + segments.length, tag, by: "model" });
+      return false;
     },
-    {
-      open(tag) {
-        if (tag === profile.observation) {
-          if (calls === 0) report("author", "the model wrote an observation of its own; it was dropped");
-          return true;
-        }
-        emit?.({ type: "segment-start", index: firstIndex + segments.length, tag, by: "model" });
-        return false;
-      },
-      text: emit && ((text) => emit({ type: "segment-delta", index: firstIndex + segments.length, text })),
-      close: onClose,
-      problem(problem) {
-        // Loose text is a segment of its own, which the validator finds.
-        if (problem.kind === "stray-close") report("stray-close", problem.message);
-        else if (problem.kind !== "loose-text") report("unclosed", problem.message);
-      },
+    text: emit && ((text) => emit({ type: "segment-delta", index: firstIndex + segments.length, text })),
+    close: onClose,
+    problem(problem) {
+      // Loose text is a segment of its own, which the validator finds.
+      if (problem.kind === "stray-close") report("stray-close", problem.message);
+      else if (problem.kind !== "loose-text") report("unclosed", problem.message);
     },
-  );
+  });
 
   /** Offers one delta to the reader. Where the reader stops, everything past that place is taken back. */
   function feed(text: string, tokens: readonly number[] = [], logprobs: readonly number[] = []): void {

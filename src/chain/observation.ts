@@ -31,6 +31,7 @@ export function tokenCounter(model: Model): (text: string) => number {
 
 /** A cautious guess where no tokenizer is at hand: four ASCII characters or one other character to a token. */
 export function estimateTokens(text: string): number {
+  if (!/[^\x00-\x7f]/.test(text)) return Math.ceil(text.length / 4);
   let wide = 0;
   for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) wide++;
   return Math.ceil((text.length - wide) / 4) + wide;

@@ -48,10 +48,34 @@ export interface TagReader {
   readonly stopped: boolean;
 }
 
+/** Keep and reuse the object: what is derived from it is kept with it. */
 export interface TagReaderOptions {
-  tags: Iterable<string>;
+  tags: readonly string[];
   /** Tags whose body is code: inside them only their own closing tag means anything. */
-  verbatim?: Iterable<string>;
+  verbatim?: readonly string[];
+}
+
+interface KnownTags {
+  tags: ReadonlySet<string>;
+  verbatim: ReadonlySet<string>;
+  longest: number;
+}
+
+const knownTags = new WeakMap<TagReaderOptions, KnownTags>();
+
+function tagsOf(options: TagReaderOptions): KnownTags {
+  let known = knownTags.get(options);
+  if (!known) {
+    const tags = new Set(options.tags);
+    tags.delete(looseText);
+    known = {
+      tags,
+      verbatim: new Set(options.verbatim),
+      longest: Math.max(0, ...options.tags.map((tag) => tag.length)),
+    };
+    knownTags.set(options, known);
+  }
+  return known;
 }
 
 const isNameCode = (code: number) =>
@@ -60,11 +84,7 @@ const leadingSpace = /^\s*/;
 
 /** Makes a reader that reports to `sink`. */
 export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagReader {
-  const tags = new Set(options.tags);
-  tags.delete(looseText);
-  const verbatim = new Set(options.verbatim ?? []);
-  let longest = 0;
-  for (const tag of tags) longest = Math.max(longest, tag.length);
+  const { tags, verbatim, longest } = tagsOf(options);
 
   let open: string | undefined; // tag of the segment being read; looseText when outside any tag but text has come
   let inside = false; // open is a real tag

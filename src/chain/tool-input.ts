@@ -42,7 +42,7 @@ export async function readToolInputs(spec: TagSpec, tool: Tool, body: string): P
 /** Readings of a body, the likeliest first; each is the list of inputs it would mean. */
 function* guesses(spec: TagSpec, schema: JsonSchema, body: string): Generator<unknown[]> {
   const json = readJson(body);
-  const looksLikeJson = json !== undefined && typeof json === "object" && json !== null;
+  const looksLikeJson = typeof json === "object" && json !== null;
   if (spec.body.kind === "code") yield [codeInput(schema, body)];
   if (looksLikeJson) {
     const inputs = Array.isArray(json) && !json.every(isPlain) ? json : [adapt(schema, json)];
@@ -64,7 +64,6 @@ function* guesses(spec: TagSpec, schema: JsonSchema, body: string): Generator<un
   if (schema.type === "string" || !schema.properties) yield [plain];
   const number = propertyOf(schema, "number") ?? propertyOf(schema, "integer");
   if (number && !Number.isNaN(Number(plain))) yield [{ [number]: Number(plain) }];
-  if (json !== undefined && !looksLikeJson) yield [json];
 }
 
 const isPlain = (value: unknown) => typeof value !== "object" || value === null;
@@ -94,7 +93,9 @@ function propertyOf(schema: JsonSchema, type: string): string | undefined {
   return (required ?? fits[0])?.[0];
 }
 
+/** The object or list that a body holds, alone or among other words. */
 function readJson(body: string): unknown {
+  if (!/[{[]/.test(body)) return undefined;
   for (const text of [stripFence(body), /[{[][\s\S]*[}\]]/.exec(body)?.[0] ?? ""]) {
     if (text === "") continue;
     try {

@@ -156,14 +156,7 @@ async function execute(tool: Tool, input: unknown, place: number, options: ToolS
   try {
     const timeoutMs = Math.min(tool.timeoutMs ?? options.timeoutMs, options.remainingMs);
     const result = await withDeadline(options.signal, timeoutMs, (signal) =>
-      // `abortSignal` and `toolCallId` are the names the AI SDK gives them.
-      tool.execute(input, {
-        ...options.context,
-        signal,
-        abortSignal: signal,
-        toolCallId: callId,
-        messages: [],
-      } as ToolContext),
+      tool.execute(input, contextFor(options.context, callId, signal)),
     );
     output = options.neutralise(outputText(result));
   } catch (error) {
@@ -179,6 +172,21 @@ async function execute(tool: Tool, input: unknown, place: number, options: ToolS
   await options.onOutcome(place, outcome);
   options.onResult?.(callId, outcome);
   return outcome;
+}
+
+/** `abortSignal`, `toolCallId` and `messages` are the names the AI SDK gives to what a tool may want. */
+function contextFor(context: ToolStepOptions["context"], toolCallId: string, signal: () => AbortSignal): ToolContext {
+  return {
+    ...context,
+    toolCallId,
+    messages: [],
+    get signal() {
+      return signal();
+    },
+    get abortSignal() {
+      return signal();
+    },
+  } as ToolContext;
 }
 
 function unknownTool(spec: TagSpec, tools: ReadonlyMap<string, Tool>): string {

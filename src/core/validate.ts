@@ -165,8 +165,12 @@ function codeProblem(format: Extract<BodyFormat, { kind: "code" }>, text: string
 
 /** Opening or closing form of any of the profile's tags. */
 export function tagPattern(profile: Profile): RegExp {
-  return new RegExp(`</?(?:${tagNames(profile).join("|")})\\s*>`);
+  let pattern = tagPatterns.get(profile);
+  if (!pattern) tagPatterns.set(profile, (pattern = new RegExp(`</?(?:${tagNames(profile).join("|")})\\s*>`)));
+  return pattern;
 }
+
+const tagPatterns = new WeakMap<Profile, RegExp>();
 
 function excerpt(text: string): string {
   const line = text.trim().replace(/\s+/g, " ");
