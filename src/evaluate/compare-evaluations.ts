@@ -5,7 +5,7 @@
 import { UsageError } from "../core/errors.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { bootstrap, comparePaired, type Estimate, type PairedComparison } from "./metrics/statistics.ts";
-import type { Summary } from "./metrics/summarise.ts";
+import { type Summary, summarise } from "./metrics/summarise.ts";
 import type { StoredEvaluation } from "./read-evaluation.ts";
 
 export interface ComparisonRow {
@@ -46,7 +46,7 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
   const names = unique(evaluations.map((evaluation) => evaluation.summary.system));
   const base = perTask(first, shared);
   const rows = evaluations.map((evaluation, i): ComparisonRow => {
-    const { summary } = evaluation;
+    const summary = summaryOf(evaluation, shared);
     const row = { system: names[i]!, topology: summary.topology ?? "single", summary };
     if (i === 0) return row;
     const mine = perTask(evaluation, shared);
@@ -70,6 +70,17 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
     rows,
     differing: differing(evaluations, names, shared),
   };
+}
+
+/** Figures of the shared tasks alone: a system that was given easier tasks besides must not look better for them. */
+function summaryOf({ summary, tasks, records }: StoredEvaluation, ids: readonly string[]): Summary {
+  if (tasks.length === ids.length) return summary;
+  const kept = new Set(ids);
+  const { system, topology, samples } = summary;
+  return summarise(
+    records.filter((record) => kept.has(record.taskId)),
+    { system, topology, samples, tasks: tasks.filter((task) => kept.has(task.id)) },
+  );
 }
 
 interface TaskOutcome {

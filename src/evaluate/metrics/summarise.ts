@@ -1,6 +1,6 @@
 /**
  * The figures of one system on one set of tasks. Every planned run is in the denominator: what was not answered, crashed
- * or could not be graded counts as no success, and is shown apart. Costs are told per task, per success (everything
+ * or could not be graded counts as no success, and is shown apart. Costs are told per task (one run of it), per success (everything
  * spent, failures included, divided by the successes) and of the right runs alone.
  */
 import type { EvaluationRecord } from "../evaluation-record.ts";
@@ -17,6 +17,7 @@ export interface Costs {
 export interface GroupFigures {
   tasks: number;
   success: Estimate;
+  /** Mean of one run of one task, over the runs that were made. */
   perTask: Costs;
   /** Null where there was no success to divide by. */
   perSuccess: Costs | null;
@@ -124,7 +125,7 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
   return {
     tasks: rows.length,
     success: bootstrap(rows.map(successOf), mean, options),
-    perTask: divide(spent, Math.max(1, rows.length)),
+    perTask: divide(spent, Math.max(1, records.length)),
     perSuccess: successes === 0 ? null : divide(spent, successes),
   };
 }

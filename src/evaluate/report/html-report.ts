@@ -1,5 +1,6 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
 import type { Comparison } from "../compare-evaluations.ts";
+import type { Summary } from "../metrics/summarise.ts";
 import { comparisonCells } from "./comparison-table.ts";
 import { count, duration, money, percent } from "./format-figures.ts";
 import { runHtml } from "./run-html.ts";
@@ -57,13 +58,13 @@ ${groupSection(comparison, "byFamily", "By family")}
 ${groupSection(comparison, "byLevel", "By level")}
 <h2>Where the tokens go</h2>
 ${stackedBars(
-  rows.map((row) => ({ name: row.system, parts: perTask(row.summary.tokensByRole, row.summary.tasks) })),
+  rows.map((row) => ({ name: row.system, parts: perRun(row.summary.tokensByRole, row.summary) })),
   "billed tokens per task",
 )}
 <p class="note">Of a team: billed tokens of each agent's role. Of a chain: billed tokens shared over its tags by their length, because every call reads the whole sequence again.</p>
 <h2>Tool calls</h2>
 ${stackedBars(
-  rows.map((row) => ({ name: row.system, parts: perTask(row.summary.toolCalls, row.summary.tasks) })),
+  rows.map((row) => ({ name: row.system, parts: perRun(row.summary.toolCalls, row.summary) })),
   "calls per task",
 )}
 <h2>Outcomes</h2>
@@ -108,8 +109,8 @@ function groupSection({ rows }: Comparison, by: "byFamily" | "byLevel", heading:
   return `<h2>${heading}</h2>\n${groupedBars(bars)}`;
 }
 
-function perTask(totals: Record<string, number>, tasks: number): Record<string, number> {
-  return Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, value / Math.max(1, tasks)]));
+function perRun(totals: Record<string, number>, { runs, missing }: Summary): Record<string, number> {
+  return Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, value / Math.max(1, runs - missing)]));
 }
 
 function outcomeCells({ rows }: Comparison): string[][] {
@@ -166,9 +167,9 @@ const style = `
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5b6675;--line:#dfe4ea;--card:#f6f8fa;--c0:#2563a8;--c1:#c2571a;--c2:#2f8a57;--c3:#8a4fb0;--c4:#b8860b;--c5:#c03a5b}
 @media (prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e4e9ef;--soft:#98a4b3;--line:#2b333d;--card:#1a2028;--c0:#6aa9ee;--c1:#f09055;--c2:#63c88f;--c3:#bb8ae0;--c4:#dfb74a;--c5:#ee7d98}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}
-main{max-width:960px;margin:0 auto;padding:24px 16px 64px}h1{font-size:1.7rem;margin:.2em 0}h2{margin:2em 0 .4em;font-size:1.25rem}h3{margin:1.2em 0 .3em;font-size:1rem}
+main{max-width:1040px;margin:0 auto;padding:24px 16px 64px}h1{font-size:1.7rem;margin:.2em 0}h2{margin:2em 0 .4em;font-size:1.25rem}h3{margin:1.2em 0 .3em;font-size:1rem}
 .lead{font-size:1.05rem}.note,small{color:var(--soft);font-size:.85rem}small{display:block}.wide{overflow-x:auto}
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;min-width:100%}th,td{padding:6px 10px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th:first-child,td:first-child{text-align:left;font-weight:600}
+table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;min-width:100%}th,td{padding:6px 10px;border-bottom:1px solid var(--line);text-align:right}td:nth-child(2){white-space:nowrap}th:first-child,td:first-child{text-align:left;font-weight:600}
 svg{width:100%;height:auto;display:block}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg text.label{fill:var(--fg);font-weight:600}.grid{stroke:var(--line)}.interval{stroke:var(--fg);stroke-width:1.5}
 .legend span{margin-right:18px}.legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px}
 section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:4px 16px 12px;margin:12px 0}section p{white-space:pre-wrap;overflow-wrap:anywhere}ul{list-style:none;padding:0;margin:0}li{border-left:4px solid var(--line);padding:4px 0 4px 12px;margin:8px 0;overflow-wrap:anywhere}li.right{border-color:var(--c2)}li.wrong{border-color:var(--c5)}li em{color:var(--soft)}
