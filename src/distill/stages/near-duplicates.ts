@@ -1,12 +1,12 @@
 /**
- * Near-duplicates by MinHash: a chain is reduced to 64 numbers such that two chains agree in about as many of them as
+ * Near-duplicates by MinHash: a chain is reduced to 128 numbers such that two chains agree in about as many of them as
  * their sets of word sequences overlap. Chains that agree in a whole band of numbers are compared; everything is held in
- * flat arrays, about 600 bytes a chain.
+ * flat arrays, about a kilobyte a chain.
  */
 import type { Trajectory } from "../../core/trajectory.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
-const size = 64;
+const size = 128;
 const bandRows = 8;
 const bands = size / bandRows;
 
