@@ -32,6 +32,44 @@ export { defineTool, type Tool, type ToolContext } from "./core/tool.ts";
 export { type Segment, type Trajectory, trajectorySchema, trajectoryText } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
 export { validateSegments } from "./core/validate.ts";
+// Datasets: tokenizers, examples, exports.
+export { type BatchOptions, lengthBuckets } from "./dataset/batches.ts";
+export {
+  type BuildDatasetOptions,
+  buildDataset,
+  type Dataset,
+  type DatasetManifest,
+  openDataset,
+} from "./dataset/dataset-folder.ts";
+export { type DatasetStats, datasetStats } from "./dataset/dataset-stats.ts";
+export {
+  type ExportFormat,
+  type ExportOptions,
+  type ExportResult,
+  exportDataset,
+  exportFormats,
+} from "./dataset/export/export-dataset.ts";
+export { loadTokenizer, tokenizerFromJson } from "./dataset/load-tokenizer.ts";
+export { splitSide } from "./dataset/split.ts";
+export { roleMarkers, type TrainTokenizerOptions, tagTokens, trainTokenizer } from "./dataset/train-tokenizer.ts";
+export {
+  type ExampleOptions,
+  rolloutToExample,
+  sequenceToExample,
+  type TrainingSequence,
+  trajectoryToExample,
+  trajectoryToSequence,
+} from "./dataset/trajectory-to-example.ts";
+// Distillation: from team runs to chains worth learning from.
+export { type DistillOptions, distill, readReport } from "./distill/distill.ts";
+export type { DistillConfig, DistillPlugins } from "./distill/distill-config.ts";
+export type { DistillReport } from "./distill/distill-report.ts";
+export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill/distill-run.ts";
+export { modelCheck } from "./distill/model-check.ts";
+export { reportHtml } from "./distill/report-html.ts";
+export { reportText } from "./distill/report-text.ts";
+export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./distill/rewrite-thoughts.ts";
+export { defineFilter, type Rejection, type Stage, type StageContext } from "./distill/stages/stage.ts";
 // The engine inside Node.
 export {
   type EmbeddedEngine,
@@ -39,6 +77,30 @@ export {
   openEmbeddedEngine,
 } from "./engines/embedded/embedded-engine.ts";
 export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
+// Evaluation: graders, benchmarks, figures, comparison.
+export { type BareSystemOptions, bareSystem } from "./evaluate/bare-system.ts";
+export { type Benchmark, benchmarks } from "./evaluate/benchmarks/benchmarks.ts";
+export { type LoadOptions, loadTasks } from "./evaluate/benchmarks/load-tasks.ts";
+export { benchmarkHosts, withoutUrls } from "./evaluate/block-urls.ts";
+export { type CallCache, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./evaluate/call-cache.ts";
+export { type ChainSystemOptions, chainSystem } from "./evaluate/chain-system.ts";
+export { type Comparison, compareEvaluations } from "./evaluate/compare-evaluations.ts";
+export type { EvaluationRecord } from "./evaluate/evaluation-record.ts";
+export { type CodeGradeOptions, gradeCode } from "./evaluate/graders/grade-code.ts";
+export { gradeGaia } from "./evaluate/graders/grade-gaia.ts";
+export { gradeQa } from "./evaluate/graders/grade-qa.ts";
+export { type GradeTaskOptions, gradeTask, taskGrader } from "./evaluate/graders/grade-task.ts";
+export { type JudgeOptions, judgeGrader } from "./evaluate/graders/judge-grader.ts";
+export { gradeMath } from "./evaluate/math/grade-math.ts";
+export { bootstrap, comparePaired, type Estimate, type PairedComparison, passAtK } from "./evaluate/metrics/statistics.ts";
+export type { Costs, Summary } from "./evaluate/metrics/summarise.ts";
+export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/metrics/vote.ts";
+export { limitedChatModel, limitedModel, rateLimiter } from "./evaluate/rate-limit.ts";
+export { readEvaluation, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
+export { comparisonReport } from "./evaluate/report/comparison-report.ts";
+export { comparisonTable } from "./evaluate/report/comparison-table.ts";
+export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
+export { defineSystem, type System, type SystemResult } from "./evaluate/system.ts";
 // The lab: a made-up world to teach in.
 export { arithmeticTool } from "./lab/arithmetic-tool.ts";
 export { compactTools } from "./lab/compact-tools.ts";
