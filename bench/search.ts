@@ -54,8 +54,12 @@ export default async function bench(): Promise<Figure[]> {
         const rows = sqlite(query);
         theirs[number] = Math.min(theirs[number]!, performance.now() - middle);
         ours[number] = Math.min(ours[number]!, middle - start);
-        const found = new Set(hits.map((hit) => hit.document.id));
-        overlap += rows.filter((id) => found.has(id)).length / Math.max(1, rows.length) / queries.length / rounds;
+        if (round > 0) continue;
+        // Copies of a passage score the same; which of them comes first is no difference.
+        const least = (hits.at(-1)?.score ?? 0) - 1e-9;
+        const tied = index.search(query, 500).filter(({ score }) => score >= least);
+        const found = new Set(tied.map((hit) => hit.document.id));
+        overlap += rows.filter((id) => found.has(id)).length / Math.max(1, rows.length) / queries.length;
       }
     }
     index.close();
@@ -82,7 +86,7 @@ export default async function bench(): Promise<Figure[]> {
       { name: "query, p50, 100k passages", value: p50, unit: "ms", peer, ratio: quantile(theirs, 0.5) / p50, target: "<= 0.5 ms", met: p50 <= 0.5 },
       { name: "query, p99", value: p99, unit: "ms", peer, ratio: quantile(theirs, 0.99) / p99, target: "<= 5 ms", met: p99 <= 5 },
       { name: "query, mean", value: mean(ours), unit: "ms", peer, ratio, target: ">= 20x", met: ratio >= 20 },
-      { name: "same documents in the top 10", value: overlap * 100, unit: "%", peer },
+      { name: "same documents in the top 10, ties aside", value: overlap * 100, unit: "%", peer },
       { name: "query through the worker, p50", value: quantile(through, 0.5), unit: "ms" },
       { name: "longest stall of the event loop while the worker loads", value: delay.max / 1e6, unit: "ms" },
       { name: "load a saved index", value: quantile(loads, 0.5), unit: "ms", target: "< 500 ms", met: quantile(loads, 0.5) < 500 },

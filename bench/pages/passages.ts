@@ -60,15 +60,18 @@ export function* passages(count: number): Generator<string> {
   }
 }
 
-/** Queries of two kinds in turn: a few content words of a passage, and a stretch of it as it stands. */
+/** Queries of two kinds in turn: a few words of a passage, and a stretch of it. Each word once: engines differ on repeats. */
 export function makeQueries(texts: readonly string[], count: number, seed: number): string[] {
   const random = seededRandom(seed);
   return Array.from({ length: count }, (_, number) => {
     const words = texts[Math.floor(random() * texts.length)]!.match(/[A-Za-z]{2,}/g) ?? ["empty"];
     const length = 3 + Math.floor(random() * 6);
-    if (number % 2 === 0) return Array.from({ length }, () => words[Math.floor(random() * words.length)]).join(" ");
     const start = Math.floor(random() * Math.max(1, words.length - length));
-    return words.slice(start, start + length + 2).join(" ");
+    const chosen =
+      number % 2 === 0
+        ? Array.from({ length }, () => words[Math.floor(random() * words.length)]!)
+        : words.slice(start, start + length + 2);
+    return [...new Set(chosen.map((word) => word.toLowerCase()))].join(" ");
   });
 }
 
