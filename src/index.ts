@@ -69,7 +69,12 @@ export { modelCheck } from "./distill/model-check.ts";
 export { reportHtml } from "./distill/report-html.ts";
 export { reportText } from "./distill/report-text.ts";
 export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./distill/rewrite-thoughts.ts";
-export { defineFilter, type Rejection, type Stage, type StageContext } from "./distill/stages/stage.ts";
+export {
+  defineFilter,
+  type Rejection as FilterRejection,
+  type Stage,
+  type StageContext,
+} from "./distill/stages/stage.ts";
 // The engine inside Node.
 export {
   type EmbeddedEngine,
@@ -92,7 +97,13 @@ export { gradeQa } from "./evaluate/graders/grade-qa.ts";
 export { type GradeTaskOptions, gradeTask, taskGrader } from "./evaluate/graders/grade-task.ts";
 export { type JudgeOptions, judgeGrader } from "./evaluate/graders/judge-grader.ts";
 export { gradeMath } from "./evaluate/math/grade-math.ts";
-export { bootstrap, comparePaired, type Estimate, type PairedComparison, passAtK } from "./evaluate/metrics/statistics.ts";
+export {
+  bootstrap,
+  comparePaired,
+  type Estimate,
+  type PairedComparison,
+  passAtK,
+} from "./evaluate/metrics/statistics.ts";
 export type { Costs, Summary } from "./evaluate/metrics/summarise.ts";
 export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/metrics/vote.ts";
 export { limitedChatModel, limitedModel, rateLimiter } from "./evaluate/rate-limit.ts";
