@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { linear, swiGlu } from "../autodiff/rules.ts";
+import { createTape, gradients } from "../autodiff/tape.ts";
+import { drawGraph } from "./draw-graph.ts";
+import { createGraph } from "./graph.ts";
+
+/** The example of docs/guide/engine.md: a projection, and the gradient of its weight. */
+function smallGraph() {
+  const graph = createGraph();
+  const tape = createTape(graph);
+  const x = graph.input("x", "float32", ["tokens", 4]);
+  const weight = graph.input("weight", "float32", [3, 4]);
+  const y = linear(tape, x, weight);
+  const slope = graph.input("slope of y", "float32", ["tokens", 3]);
+  const [dWeight] = gradients(tape, [[y, slope]], [weight]);
+  graph.output("y", y);
+  graph.output("gradient of weight", dWeight!);
+  return graph;
+}
+
+describe("drawGraph", () => {
+  it("draws the graph that the guide shows", () => {
+    const drawing = drawGraph(smallGraph());
+    const guide = readFileSync(join(import.meta.dirname, "../../../../docs/guide/engine.md"), "utf8");
+    assert.ok(guide.includes(`\`\`\`mermaid\n${drawing}\n\`\`\``), `docs/guide/engine.md should show:\n${drawing}`);
+  });
+
+  it("shows forward and backward of one operator as one graph", () => {
+    const graph = createGraph();
+    const tape = createTape(graph);
+    const [gate, up] = [graph.input("gate", "float32", [2, 2]), graph.input("up", "float32", [2, 2])];
+    const y = swiGlu(tape, gate, up);
+    const [dUp] = gradients(tape, [[y, graph.input("slope", "float32", [2, 2])]], [up]);
+    graph.output("up's gradient", dUp!);
+    // Only what `up` needs is added: one product beyond the two nodes of the forward pass.
+    assert.deepEqual(
+      graph.nodes.map((node) => node.operator),
+      ["QuickGelu", "Mul", "Mul", "Identity"],
+    );
+    assert.match(drawGraph(graph), /op0\["QuickGelu"\]/);
+  });
+});
