@@ -39,7 +39,8 @@ before(async () => {
   await writeFile(join(folder, "towns.jsonl"), passages.map((passage) => JSON.stringify(passage)).join("\n"));
 });
 after(async () => {
-  process.env = saved;
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, saved);
   await rm(folder, { recursive: true, force: true });
 });
 
