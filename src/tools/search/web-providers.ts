@@ -2,7 +2,7 @@
  * The search services, one entry each: where the request goes, what it carries, and where the results are in the answer.
  * Everything else (keys, limits, back-off, cache) is the same for all.
  */
-import { UsageError } from "../../core/errors.ts";
+import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { decodeEntities } from "../crawl/scan-html.ts";
 import { keyPool } from "./key-pool.ts";
 import { rateLimiter } from "./rate-limiter.ts";
@@ -17,6 +17,8 @@ interface Service {
   /** Starts per second, well within what the service allows on its common plans. */
   perSecond: number;
   maxCount: number;
+  /** What to do about a refusal that its users often meet. */
+  hintOn403?: string;
   request(endpoint: string, query: string, count: number, key: string): ServiceRequest;
   /** The list of results inside the answer. */
   // biome-ignore lint/suspicious/noExplicitAny: the services' JSON has no type; `tidy` reads each field with care
@@ -99,6 +101,7 @@ const services = {
   },
   searxng: {
     variables: ["SEARXNG_API_BASE", "SEARXNG_URL"],
+    hintOn403: "add json to search.formats in the instance's settings.yml",
     needsKey: false,
     perSecond: 10,
     maxCount: 50,
@@ -149,6 +152,9 @@ export function webProvider(name: WebProviderName, options: WebProviderOptions =
         timeoutMs,
         backOffMs,
         signal,
+      }).catch((error: unknown) => {
+        if (!service.hintOn403 || !/HTTP 403/.test(messageOf(error))) throw error;
+        throw new CoaError("tool", `${messageOf(error)} (${service.hintOn403})`, { cause: error });
       });
       const list = service.list(answer ?? {});
       return (Array.isArray(list) ? list : [])

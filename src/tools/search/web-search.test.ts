@@ -128,6 +128,11 @@ describe("webProvider", () => {
       /exa did not answer after 3 tries \(HTTP 500: down\)/,
     );
     assert.equal(seen.length, 3);
+    answers = [{ status: 403, body: "no" }];
+    await assert.rejects(
+      webProvider("searxng", { endpoint: base }).search("q", { count: 1, signal }),
+      /add json to search\.formats/,
+    );
     answers = [{ body: "<html>" }];
     await assert.rejects(patient.search("q", { count: 1, signal }), /not JSON/);
   });
