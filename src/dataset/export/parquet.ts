@@ -2,7 +2,6 @@
  * Rows to Parquet, in the nested layout that pandas and Arrow call `list<struct<…>>`: an optional list group, a repeated
  * `list`, an `element`. Rows are pulled one row group at a time, so a file may be larger than memory.
  */
-import { fileWriter, parquetWriteRows } from "hyparquet-writer";
 
 /** The type of a column: text, whole number, yes or no, or built of these. */
 export type ColumnType = "string" | "int64" | "boolean" | { list: ColumnType } | { struct: Record<string, ColumnType> };
@@ -21,6 +20,8 @@ export async function writeParquet(
   columns: Record<string, ColumnType>,
   rows: AsyncIterable<Record<string, unknown>> | Iterable<Record<string, unknown>>,
 ): Promise<void> {
+  // Loaded when a file is really written: most who import this package never do.
+  const { fileWriter, parquetWriteRows } = await import("hyparquet-writer");
   const names = Object.keys(columns);
   const schema: SchemaElement[] = [
     { name: "root", num_children: names.length },

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { trajectorySchema, writtenForm } from "../../core/trajectory.ts";
+import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { main } from "../main.ts";
+import { createOutput } from "../output.ts";
+
+/** Runs a command line in this process. */
+async function coa(...args: string[]): Promise<{ code: number; stdout: string }> {
+  let stdout = "";
+  const write = (text: string) => {
+    stdout += text;
+  };
+  const out = createOutput({ stdout: { write }, stderr: { write: () => true } });
+  return { code: await main(args, out, new AbortController().signal), stdout };
+}
+
+describe("from a lab task to a dataset, on the command line", () => {
+  let folder = "";
+  const path = (name: string) => join(folder, name);
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "coa-cli-distill-"));
+    await coa("lab", "tasks", "--seed", "31", "--pages", "200", "--count", "40", "--out", path("tasks.jsonl"));
+    const flags = ["--scripted", "--fast", "--imperfect", "0.3", "--out", path("runs.jsonl")];
+    assert.equal((await coa("team", "run", path("tasks.jsonl"), ...flags)).code, 0);
+    await appendFile(path("runs.jsonl"), "{ broken\n");
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+  const distill = (...more: string[]) =>
+    coa(
+      "distill",
+      "run",
+      path("runs.jsonl"),
+      "--tasks",
+      path("tasks.jsonl"),
+      "--profile",
+      "lab",
+      "--bare",
+      "--min-interactions",
+      "4",
+      "--keep-without-reflection",
+      "1",
+      "--out",
+      path("distilled"),
+      ...more,
+    );
+
+  it("distils, reports and shows", async () => {
+    const { code, stdout } = await distill("--json");
+    assert.equal(code, 0);
+    const report = JSON.parse(stdout);
+    assert.equal(report.records, 41);
+    assert.deepEqual(
+      report.problems.map((problem: { line: number; stage: string }) => [problem.line, problem.stage]),
+      [[41, "input"]],
+    );
+    const chains = await readAllJsonl(path("distilled/trajectories.jsonl"), trajectorySchema);
+    assert.equal(chains.length, report.written);
+    assert.match((await coa("distill", "report", path("distilled"))).stdout, /correctness +█/);
+    const shown = await coa("distill", "show", path("distilled"), chains[0]!.taskId);
+    assert.ok(shown.stdout.includes(writtenForm(chains[0]!.segments[1]!)));
+    assert.match(shown.stdout, /: kept\n/);
+    await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /knows no run/);
+  });
+
+  it("takes a filter of the user's own, and says when one is missing or the profile unknown", async () => {
+    const filter = path("my-filter.ts");
+    await writeFile(
+      filter,
+      `export default { name: "even", judge: (t: { answer: string }) => (/[02468]$/.test(t.answer) ? { reason: "even" } : null) };\n`,
+    );
+    const { stdout } = await distill("--restart", "--filter", filter, "--json");
+    const stage = JSON.parse(stdout).stages.find((one: { name: string }) => one.name === "even");
+    assert.ok(stage.dropped > 0);
+    await assert.rejects(distill("--filter", path("nowhere.ts")), /there is no file/);
+    await assert.rejects(distill("--profile", "nonsense"), /there is no profile/);
+    await assert.rejects(coa("distill", "run", path("runs.jsonl")), /--out/);
+  });
+
+  it("builds, inspects, counts, splits and exports the dataset", async () => {
+    const chains = path("distilled/trajectories.jsonl");
+    const built = await coa("dataset", "build", chains, "--vocabulary", "420", "--out", path("dataset"), "--json");
+    const manifest = JSON.parse(built.stdout);
+    assert.equal(manifest.examples, (await readAllJsonl(chains)).length);
+    const { spans } = JSON.parse((await coa("dataset", "inspect", path("dataset"), "--json")).stdout);
+    assert.deepEqual(spans.map((span: { kind: string }) => span.kind).slice(0, 3), ["prompt", "trained", "masked"]);
+    assert.match((await coa("dataset", "inspect", path("dataset"))).stdout, /\[trained\] <think> /);
+    assert.match((await coa("dataset", "stats", path("dataset"))).stdout, /examples +\d+\n/);
+    const again = await coa(
+      "dataset",
+      "build",
+      chains,
+      "--tokenizer",
+      path("dataset/tokenizer"),
+      "--weight",
+      "think=0.5",
+      "--max-tokens",
+      "300",
+      "--overlong",
+      "cut",
+      "--out",
+      path("cut"),
+      "--json",
+    );
+    assert.ok(JSON.parse(again.stdout).cut > 0);
+    const split = JSON.parse((await coa("dataset", "split", chains, "--validation", "0.3", "--json")).stdout);
+    assert.equal(split[0].records + split[1].records, manifest.examples);
+    for (const format of ["chat", "llama-factory", "verl-sft", "openai"]) {
+      const { stdout } = await coa("dataset", "export", chains, "--format", format, "--out", path(format), "--json");
+      assert.equal(JSON.parse(stdout).rows, manifest.examples);
+    }
+    const trl = await coa(
+      "dataset",
+      "export",
+      chains,
+      "--format",
+      "trl",
+      "--tokenizer",
+      path("dataset/tokenizer"),
+      "--out",
+      path("trl"),
+    );
+    assert.match(trl.stdout, new RegExp(`^${manifest.examples} rows`));
+    const rl = await coa(
+      "dataset",
+      "export",
+      path("tasks.jsonl"),
+      "--format",
+      "verl-rl",
+      "--profile",
+      "web",
+      "--out",
+      path("rl"),
+    );
+    assert.match(rl.stdout, /^40 rows/);
+    assert.match(await readFile(path("rl/chains.jsonl"), "utf8"), /"ground_truth"/);
+  });
+
+  it("explains wrong usage in one sentence", async () => {
+    await assert.rejects(
+      coa("dataset", "build", path("nothing.jsonl"), "--vocabulary", "400", "--out", path("x")),
+      /there is no file/,
+    );
+    await assert.rejects(
+      coa("dataset", "build", path("tasks.jsonl"), "--out", path("x")),
+      /--tokenizer <folder>, or train one/,
+    );
+    await assert.rejects(
+      coa("dataset", "export", path("tasks.jsonl"), "--format", "csv"),
+      /--format takes one of chat/,
+    );
+    await assert.rejects(coa("dataset", "inspect", path("dataset"), "--index", "100000"), /but not example 100000/);
+    await assert.rejects(
+      coa("dataset", "split", path("tasks.jsonl"), "--validation", "0.9", "--test", "0.5"),
+      /more than everything/,
+    );
+  });
+});
