@@ -69,8 +69,9 @@ export function observationOf(result: SandboxResult, maxCharacters = defaultLimi
   };
   const whole = shown(Number.POSITIVE_INFINITY);
   if (whole.length <= maxCharacters) return whole;
-  // Cutting inside the blocks keeps the marks around them; a last cut holds the promise where even that is too long.
+  // Cutting inside the blocks keeps the marks around them; where even that is too long the marks are cut as well.
   const parts = (result.stdout === "" ? 0 : 1) + (result.stderr === "" || result.verdict === "ok" ? 0 : 1);
-  const room = Math.max(0, maxCharacters - shown(0).length - 40 * parts);
-  return trimMiddle(shown(Math.floor(room / Math.max(1, parts))), maxCharacters);
+  const room = Math.max(0, maxCharacters - shown(0).length);
+  const cut = shown(Math.floor(room / Math.max(1, parts)));
+  return cut.length <= maxCharacters ? cut : trimMiddle(whole, Math.max(0, maxCharacters - 40));
 }

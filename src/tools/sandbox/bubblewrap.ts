@@ -1,7 +1,7 @@
 /**
  * The system's own python3 in Linux namespaces, by bubblewrap. Never as root: bubblewrap started by root leaves
  * `/proc/sys` writable inside, so root first becomes `nobody`. Inside there is no network, no other process, nothing
- * writable but three small in-memory folders, no way to make further user namespaces, and the whole family of processes
+ * writable but three small in-memory folders, no dangerous system calls, and the whole family of processes
  * is bounded in memory and number. Each run is a sandbox of its own, started ahead of time; nothing survives it.
  */
 
@@ -14,6 +14,7 @@ import { childPool } from "./child-pool.ts";
 import { isRoot, nobody, systemProgram } from "./launch.ts";
 import { withLimits } from "./limits.ts";
 import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
 
 export interface BubblewrapOptions {
   limits?: Partial<SandboxLimits>;
@@ -56,6 +57,7 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   const groups = controlGroups(undefined, options.cgroupParent);
   const standard = withLimits(options.limits);
   const processes = options.maxProcesses ?? 64;
+  const filter = systemCallFilter();
   const inGroup = new Map<OneShot, ControlGroup>();
 
   async function start(): Promise<OneShot> {
@@ -64,11 +66,12 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
       command: systemProgram("bwrap") as string,
       args: [
         ...walls(options.diskMb ?? 64),
-        ...["--info-fd", "4"],
+        ...["--info-fd", "4", ...(filter ? ["--seccomp", "5"] : [])],
         ...[options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
       ],
       user: isRoot() ? nobody : undefined,
-      prepare: (text) => group?.join(Number(/"child-pid":\s*(\d+)/.exec(text)?.[1])),
+      filter,
+      prepare: (pid) => group?.join(pid),
     });
     if (group) inGroup.set(child, group);
     void child.exited.then(() => {

@@ -17,6 +17,8 @@ export interface ChildPool<Child> {
   close(): Promise<void>;
 }
 
+const startTries = 3;
+
 interface Session<Child> {
   child?: Child;
   turn: Promise<unknown>;
@@ -66,9 +68,14 @@ export function childPool<Child extends AnyChild>(options: {
   }
 
   async function take(): Promise<Child> {
-    for (;;) {
-      const child = await (ready.shift() ?? begin());
-      if (child.alive) return child;
+    for (let failures = 0; ; ) {
+      try {
+        const child = await (ready.shift() ?? begin());
+        if (child.alive) return child;
+      } catch (error) {
+        // Somebody may have killed it while it started; what can't start at all fails again at once.
+        if (++failures === startTries) throw error;
+      }
     }
   }
 

@@ -48,7 +48,10 @@ export async function startLineChild<Request, Reply>(options: {
   let chunks: Buffer[] = [];
   let bytes = 0;
   let alive = true;
-  const kill = (): void => void child.kill("SIGKILL");
+  const kill = (): void => {
+    alive = false;
+    child.kill("SIGKILL");
+  };
   const settle = (outcome: { line: string } | { status: string } | { timeout: true }): void => {
     const waiting = pending;
     pending = undefined;

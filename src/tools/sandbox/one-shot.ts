@@ -34,10 +34,11 @@ export interface OneShot {
 
 /**
  * What the child's Python does first: it takes its limits and the program from descriptor 3, lowers the limits for good
- * (they are hard limits, so nothing that follows can raise them again) and becomes the program.
+ * (they are hard limits, so nothing that follows can raise them again), closes what it inherited and becomes the program.
  */
 export const pythonEntry = `
-import sys, resource as _r
+import os as _o, sys, resource as _r
+_o.closerange(4, 65536)
 with open(3, "rb") as _f: _l, _c = _f.read().split(b"\\n", 1)
 with open("main.py", "wb") as _f: _f.write(_c)
 for _n, _v in zip(("CPU", "AS", "NPROC", "FSIZE", "NOFILE", "CORE"), map(int, _l.split())):
@@ -50,7 +51,7 @@ sys.argv = ["main.py"]
 __file__ = "main.py"
 _c = compile(_c, "main.py", "exec", dont_inherit=True)
 _g = globals()
-for _n in ("_f", "_h", "_l", "_r", "_v", "sys", "_n"): _g.pop(_n, None)
+for _n in ("_f", "_h", "_l", "_o", "_r", "_v", "sys", "_n"): _g.pop(_n, None)
 exec(_g.pop("_c"), _g.pop("_g"))
 `;
 
@@ -60,26 +61,43 @@ export function limitsLine(limits: SandboxLimits, processes: number): string {
   return `${Math.max(1, Math.ceil(limits.cpuMs / 1000))} ${bytes} ${processes} ${bytes} 256 0\n`;
 }
 
-/** Starts the process. With `prepare`, waits for what it first says on descriptor 4 and passes that on. */
+/** Starts the process. With `prepare`, waits until it tells on descriptor 4 which process is the first inside. */
 export async function startOneShot(options: {
   command: string;
   args: string[];
   /** User and group to start as; only root may say so. */
   user?: number;
-  prepare?: (information: string) => void;
+  prepare?: (innerPid: number) => void;
+  /** Written to descriptor 5 at once. */
+  filter?: Uint8Array;
 }): Promise<OneShot> {
-  const { prepare, user } = options;
+  const { prepare, user, filter } = options;
   const child = spawn(options.command, options.args, {
     env: {},
     cwd: "/",
-    stdio: ["pipe", "pipe", "pipe", "pipe", ...(prepare ? (["pipe"] as const) : [])],
+    stdio: ["pipe", "pipe", "pipe", "pipe", prepare ? "pipe" : "ignore", filter ? "pipe" : "ignore"],
     ...(user === undefined ? {} : { uid: user, gid: user }),
   });
-  const streams = child.stdio as (Socket | undefined)[];
+  const streams = child.stdio as unknown as (Socket | null)[];
   for (const part of [child, ...streams]) part?.unref?.();
   for (const stream of streams) stream?.on("error", () => {});
+  if (filter) streams[5]?.end(filter);
   let ended: { exitCode: number } | undefined;
   let failure: Error | undefined;
+  let inner = 0;
+  let killed = false;
+  // The inner process first: the outer one then ends by itself and buries it. An outer one killed at the wrong moment of
+  // its start would leave an inner one that waits for it for ever.
+  const kill = (): void => {
+    if (ended !== undefined) return;
+    killed = true;
+    try {
+      if (inner === 0) child.kill("SIGKILL");
+      else process.kill(inner, "SIGKILL");
+    } catch {} // it was faster
+    const last = setTimeout(() => child.kill("SIGKILL"), 1_000);
+    void exited.then(() => clearTimeout(last));
+  };
   const exited = new Promise<void>((resolve) => {
     child.once("error", (error) => {
       failure = error;
@@ -107,7 +125,8 @@ export async function startOneShot(options: {
       const why = failure?.message ?? Buffer.concat(early.map(([, chunk]) => chunk)).toString();
       throw new CoaError("sandbox", `${options.command} did not start: ${why.trim() || "no reason given"}`);
     }
-    prepare(information);
+    inner = Number(/"child-pid":\s*(\d+)/.exec(information)?.[1] ?? 0);
+    prepare(inner);
   }
 
   async function run({ input, stdin, limits, signal }: Program): Promise<SandboxResult> {
@@ -117,7 +136,7 @@ export async function startOneShot(options: {
     let bytes = 0;
     const stop = (why: typeof stopped): void => {
       stopped ??= why;
-      child.kill("SIGKILL");
+      kill();
     };
     const windows = new Map<Readable, OutputWindow>();
     for (const stream of [stdout, stderr]) {
@@ -157,10 +176,10 @@ export async function startOneShot(options: {
   return {
     pid: child.pid ?? 0,
     get alive() {
-      return ended === undefined;
+      return ended === undefined && !killed;
     },
     run,
-    kill: () => void child.kill("SIGKILL"),
+    kill,
     exited,
   };
 }

@@ -19,8 +19,10 @@ const cpuUsage = node.cpuUsage.bind(node);
 
 // WebAssembly memory never shrinks, so a shared child that has once grown this far is replaced.
 const maxKeptBytes = 192 * 1024 * 1024;
+
+// The file ends with a digest of 32 bytes, which the parent has checked.
 function readSnapshot(): Uint8Array {
-  const bytes = new Uint8Array(fstatSync(3).size);
+  const bytes = new Uint8Array(fstatSync(3).size - 32);
   for (let at = 0; at < bytes.length; ) at += readSync(3, bytes, at, bytes.length - at, at);
   fs.closeSync(3);
   return bytes;

@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -44,14 +44,8 @@ export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number)
 export async function startPyodide(options: { memoryMb: number; cacheFolder?: string }): Promise<PyodideChild> {
   const snapshot = await pyodideSnapshot(options.cacheFolder);
   if (snapshot) {
-    try {
-      const { command, args } = pyodideLaunch("load", options.memoryMb);
-      return await startLineChild({ command, args, inheritedFile: snapshot });
-    } catch (error) {
-      if (existsSync(snapshot)) rmSync(snapshot, { force: true });
-      building.clear();
-      if ((error as Error).message.includes("ENOENT")) throw error;
-    }
+    const { command, args } = pyodideLaunch("load", options.memoryMb);
+    return startLineChild({ command, args, inheritedFile: snapshot });
   }
   const { command, args } = pyodideLaunch("plain", options.memoryMb);
   return startLineChild({ command, args });
@@ -79,14 +73,14 @@ async function findOrBuild(cacheFolder?: string): Promise<string | undefined> {
   const name = `pyodide-${version}-${digest}.snapshot`;
   const folders = cacheFolders(cacheFolder);
   for (const folder of folders) {
-    if (isOurs(folder) && existsSync(join(folder, name))) return join(folder, name);
+    if (isOurs(folder) && isWhole(join(folder, name))) return join(folder, name);
   }
   const folder = folders.find(canWrite);
   if (!folder) return undefined;
   const bytes = await makeSnapshot();
   const temporary = join(folder, `${name}.${randomUUID()}.tmp`);
   try {
-    writeFileSync(temporary, bytes, { mode: 0o600, flush: true });
+    writeFileSync(temporary, Buffer.concat([bytes, digestOf(bytes)]), { mode: 0o600, flush: true });
     renameSync(temporary, join(folder, name));
   } catch {
     rmSync(temporary, { force: true });
@@ -125,6 +119,18 @@ function isOurs(folder: string): boolean {
   try {
     const { uid, mode } = statSync(folder);
     return process.getuid === undefined || ((uid === process.getuid() || uid === 0) && (mode & 0o022) === 0);
+  } catch {
+    return false;
+  }
+}
+
+const digestOf = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest();
+
+// The last 32 bytes are the digest of the rest, so a damaged file is made again instead of failing every start.
+function isWhole(path: string): boolean {
+  try {
+    const bytes = readFileSync(path);
+    return bytes.length > 1_000_000 && digestOf(bytes.subarray(0, -32)).equals(bytes.subarray(-32));
   } catch {
     return false;
   }

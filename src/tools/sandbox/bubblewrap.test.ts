@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { after, describe, it } from "node:test";
+import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
+import { controlGroups } from "./cgroup.ts";
+import { isRoot } from "./launch.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
+
+const skip = bubblewrapProblem() ?? false;
+
+describe("bubblewrapSandbox", { skip }, () => {
+  const sandbox = skip ? undefined : bubblewrapSandbox({ limits: { wallMs: 20_000 }, concurrency: 4 });
+  after(() => sandbox?.close());
+  const run = (code: string, more: object = {}) => sandbox!.run({ language: "python", code, ...more });
+
+  it("runs the system's Python as the main program, with standard input", async () => {
+    const { stdout, verdict, exitCode } = await run(
+      "import sys\nprint(__name__, __file__, sys.argv, sorted(n for n in globals() if not n.startswith('__')), input())",
+      { stdin: "line\n" },
+    );
+    assert.equal(stdout, "__main__ main.py ['main.py'] ['sys'] line\n");
+    assert.deepEqual([verdict, exitCode], ["ok", 0]);
+    const pickled = "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)";
+    assert.equal((await run(pickled)).stdout, "True\n");
+  });
+
+  it("tells exit codes, tracebacks, memory and time limits", async () => {
+    assert.equal((await run("raise SystemExit(7)")).exitCode, 7);
+    const failed = await run("def f():\n    return 1 / 0\nf()");
+    assert.match(failed.stderr, /^Traceback \(most recent call last\):\n {2}File ".*main.py", line 3, in <module>/);
+    assert.match((await run("print(")).stderr, /SyntaxError/);
+    assert.equal((await run("x = bytearray(1 << 30)")).verdict, "memory");
+    assert.equal((await run("while True: pass", { limits: { cpuMs: 1000 } })).verdict, "timeout");
+    const slept = await run("print('on', flush=True)\nimport time; time.sleep(60)", { limits: { wallMs: 500 } });
+    assert.deepEqual([slept.verdict, slept.stdout], ["timeout", "on\n"]);
+  });
+
+  it("keeps nothing from one run to the next, even in one trajectory", async () => {
+    await run("open('/tmp/x', 'w').write('1'); open('y', 'w').write('2')", { sessionKey: "t" });
+    assert.equal(
+      (await run("import os; print(os.listdir('/tmp'), os.listdir('.'))", { sessionKey: "t" })).stdout,
+      "[] ['main.py']\n",
+    );
+  });
+
+  it("takes programs and inputs larger than a pipe", async () => {
+    const lines = Array.from({ length: 50_000 }, (_, at) => `${at}`);
+    const code = `# ${"x".repeat(500_000)}\nimport sys\nprint(sum(map(int, sys.stdin)))`;
+    assert.equal((await run(code, { stdin: lines.join("\n") })).stdout, `${(50_000 * 49_999) / 2}\n`);
+    const { stdout } = await run("print('z' * 300000)", { limits: { outputCharacters: 1_000_000 } });
+    assert.equal(stdout.length, 300_001);
+  });
+
+  it("runs many at once, each with its own answer", async () => {
+    const results = await Promise.all(Array.from({ length: 12 }, (_, at) => run(`print(${at} * ${at})`)));
+    assert.deepEqual(
+      results.map((result) => result.stdout),
+      Array.from({ length: 12 }, (_, at) => `${at * at}\n`),
+    );
+  });
+
+  it("can be aborted", async () => {
+    const controller = new AbortController();
+    const running = run("import time; time.sleep(60)", { signal: controller.signal });
+    setTimeout(() => controller.abort(), 30);
+    await assert.rejects(running, { name: "AbortError" });
+    assert.equal((await run("print(1)")).stdout, "1\n");
+  });
+});
+
+describe("controlGroups", () => {
+  const groups = controlGroups();
+  it("makes, limits, reuses and removes groups", { skip: groups ? false : "no group can be made here" }, () => {
+    const first = groups!.take({ memoryMb: 64, processes: 8 });
+    const names = () => {
+      const folder = groups!.version === 1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
+      return readdirSync(folder).filter((name) => name.startsWith(`coa-sandbox-${process.pid}-`));
+    };
+    const before = names().length;
+    groups!.free(first);
+    assert.equal(groups!.take({ memoryMb: 32, processes: 8 }), first);
+    assert.equal(names().length, before);
+    groups!.close();
+    assert.equal(names().length, before - 1);
+    assert.ok(isRoot() || existsSync("/sys/fs/cgroup"));
+  });
+
+  it("says so where there is nothing to make them in", () => {
+    assert.equal(controlGroups("/nonexistent"), undefined);
+  });
+});
+
+describe("systemCallFilter", () => {
+  // The kernel's own reading of the filter, in a few lines.
+  function interpret(filter: Uint8Array, call: number, audit: number): number {
+    const view = new DataView(filter.buffer);
+    let accumulator = 0;
+    for (let at = 0; ; at++) {
+      const [code, yes, no, value] = [
+        view.getUint16(at * 8, true),
+        view.getUint8(at * 8 + 2),
+        view.getUint8(at * 8 + 3),
+        view.getUint32(at * 8 + 4, true),
+      ];
+      if (code === 0x20) accumulator = value === 4 ? audit : call;
+      else if (code === 0x15) at += accumulator === value ? yes : no;
+      else if (code === 0x35) at += accumulator >= value ? yes : no;
+      else if (code === 0x06) return value;
+      else throw new Error(`unknown instruction ${code}`);
+    }
+  }
+
+  it("refuses ptrace, mount and their kind, allows the rest, kills calls of another architecture", () => {
+    const filter = systemCallFilter("x64")!;
+    const [allow, refuse, kill] = [0x7fff0000, 0x00050001, 0x80000000];
+    for (const call of [101, 165, 166, 272, 308, 321, 425, 442, 0x40000000 + 1]) {
+      assert.equal(interpret(filter, call, 0xc000003e), refuse, `${call}`);
+    }
+    for (const call of [0, 1, 2, 9, 56, 57, 59, 61, 231, 257, 435]) {
+      assert.equal(interpret(filter, call, 0xc000003e), allow, `${call}`);
+    }
+    assert.equal(interpret(filter, 0, 0x40000003), kill);
+    assert.equal(interpret(systemCallFilter("arm64")!, 117, 0xc00000b7), refuse);
+    assert.equal(systemCallFilter("mips"), undefined);
+  });
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { bubblewrapProblem } from "./bubblewrap.ts";
+import { chooseSandbox, sandboxLevels } from "./choose-sandbox.ts";
+
+describe("chooseSandbox", () => {
+  it("takes Pyodide by default and runs both languages", async () => {
+    const sandbox = chooseSandbox({ environment: {}, kind: "pyodide", warm: 0, limits: { wallMs: 30_000 } });
+    assert.equal(sandbox.level.kind, "pyodide");
+    assert.deepEqual(sandbox.languages, ["python", "javascript"]);
+    assert.equal((await sandbox.run({ language: "python", code: "print(1)" })).stdout, "1\n");
+    assert.equal((await sandbox.run({ language: "javascript", code: "console.log(2)" })).stdout, "2\n");
+    await sandbox.close();
+  });
+
+  it("follows the environment", { skip: bubblewrapProblem() ?? false }, async () => {
+    const sandbox = chooseSandbox({ environment: { COA_SANDBOX: "bubblewrap" } });
+    assert.deepEqual([sandbox.level.kind, sandbox.level.strength], ["bubblewrap", "strong"]);
+    await sandbox.close();
+  });
+
+  it("prefers what was configured and refuses what is incomplete or unknown", () => {
+    assert.equal(chooseSandbox({ environment: { COA_SANDBOX_URL: "http://127.0.0.1:9" } }).level.kind, "remote");
+    assert.throws(() => chooseSandbox({ environment: { COA_SANDBOX: "remote" } }), /COA_SANDBOX_URL/);
+    assert.throws(() => chooseSandbox({ environment: { COA_SANDBOX: "docker" } }), /docker is not a sandbox/);
+    assert.throws(() => chooseSandbox({ environment: { COA_NSJAIL: "/nonexistent" } }), /no nsjail at \/nonexistent/);
+  });
+
+  it("tells about every sandbox and which one is in force", async () => {
+    const levels = await sandboxLevels({ environment: {}, kind: "pyodide" });
+    assert.deepEqual(
+      levels.map((level) => level.kind),
+      ["pyodide", "bubblewrap", "nsjail", "remote", "quickjs"],
+    );
+    assert.deepEqual(
+      levels.filter((level) => level.inForce).map((level) => level.kind),
+      ["pyodide"],
+    );
+    for (const level of levels) {
+      assert.ok(level.available ? level.caveats.length > 0 : (level.remedy ?? "").length > 10, level.kind);
+    }
+  });
+});

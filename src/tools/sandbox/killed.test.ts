@@ -1,0 +1,103 @@
+/** Kill -9 at any time: of a child, and of us. There is always a result, the pool goes on, and nobody is left behind. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Sandbox } from "../../core/sandbox.ts";
+import { codeTool } from "../code.ts";
+import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
+import { processTree } from "./process-tree.ts";
+import { pyodideSandbox } from "./pyodide.ts";
+
+const skipAll = process.platform === "linux" ? false : "processes are found through /proc";
+const limits = { wallMs: 60_000, cpuMs: 60_000 };
+
+/** Processes below `pid` that have come as far as running the interpreter. */
+const family = (pid: number): number[] => processTree(pid).filter((member) => member !== pid);
+
+async function until(fact: () => boolean): Promise<boolean> {
+  for (let left = 2_000; left > 0 && !fact(); left--) await new Promise((resolve) => setTimeout(resolve, 10));
+  return fact();
+}
+
+function cases(name: string, make: () => Sandbox, skip: string | false): void {
+  describe(`${name} children killed from outside`, { skip: skipAll || skip }, () => {
+    const sandbox = skipAll || skip ? undefined : make();
+    after(() => sandbox?.close());
+
+    it("gives the chain an observation and serves the next call", async () => {
+      const tool = codeTool({ sandbox: sandbox!, limits });
+      const context = { signal: new AbortController().signal, trajectoryId: "killed" };
+      await tool.execute({ code: "print(1)" }, context);
+      for (const delayMs of [0, 5, 40]) {
+        const running = tool.execute({ code: "while True: pass" }, context);
+        await until(() => family(process.pid).some((pid) => busy(pid)));
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        for (const pid of family(process.pid)) killOwn(pid);
+        assert.match(String(await running), /^(NO_RESULT|\[FAILED\])/);
+        assert.match(String(await tool.execute({ code: "print(6 * 7)" }, context)), /42/);
+      }
+    });
+
+    it("replaces children that are killed while they wait", async () => {
+      for (let round = 0; round < 3; round++) {
+        const waiting = family(process.pid);
+        for (const pid of waiting) killOwn(pid);
+        await until(() => !family(process.pid).some((pid) => waiting.includes(pid)));
+        await new Promise((resolve) => setImmediate(resolve));
+        const { stdout } = await sandbox!.run({
+          language: "python",
+          code: "print(5)",
+          sessionKey: `r${round}`,
+          limits,
+        });
+        assert.equal(stdout, "5\n");
+      }
+    });
+
+    it("leaves no orphan when we are killed ourselves", async () => {
+      const source = `
+        import { ${name}Sandbox } from ${JSON.stringify(fileURLToPath(new URL(`./${name}.ts`, import.meta.url)))};
+        const sandbox = ${name}Sandbox({ warm: 1, limits: ${JSON.stringify(limits)} });
+        await sandbox.run({ language: "python", code: "print(1)", sessionKey: "a" });
+        console.log("ready");
+        await sandbox.run({ language: "python", code: "while True: pass", sessionKey: "a" });`;
+      const parent = spawn(process.execPath, ["--input-type=module", "-e", source], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await new Promise((resolve) => parent.stdout.once("data", resolve));
+      await until(() => family(parent.pid as number).some((pid) => busy(pid)));
+      const children = family(parent.pid as number);
+      assert.ok(children.length > 0);
+      parent.kill("SIGKILL");
+      assert.ok(await until(() => children.every((pid) => gone(pid))), `left: ${children.filter((pid) => !gone(pid))}`);
+    });
+  });
+}
+
+function busy(pid: number): boolean {
+  const command = read(`/proc/${pid}/cmdline`);
+  return /python3|pyodide-boot/.test(command) && /^State:\s+R/m.test(read(`/proc/${pid}/status`));
+}
+
+function gone(pid: number): boolean {
+  return !existsSync(`/proc/${pid}`) || /^State:\s+[ZX]/m.test(read(`/proc/${pid}/status`));
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function killOwn(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {}
+}
+
+cases("pyodide", () => pyodideSandbox({ warm: 1 }), false);
+cases("bubblewrap", () => bubblewrapSandbox(), bubblewrapProblem() ?? false);
