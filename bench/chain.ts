@@ -21,30 +21,37 @@ const task = defineTask({ id: "t", question: "question" });
 const input = z.object({ query: z.string() });
 const search = defineTool({ name: "wiki_search", description: "Search.", input, run: async () => toolResult });
 
-/** Zero latency: every answer is ready, whole or in chunks. */
+const scripts = new Map(
+  [true, false].map((streaming) => {
+    const answers = Array.from({ length: steps }, (_, call): ContinueEvent[] => {
+      const move = call === steps - 1 ? "<answer>done</answer>" : `<wiki_search>q${call}</wiki_search>`;
+      const text = `<think>${thought}</think>${move}`;
+      const deltas = (streaming ? chunks(text) : [text]).map(
+        (delta): ContinueEvent => ({ type: "delta", text: delta }),
+      );
+      return [...deltas, { type: "end", finish: "stop", usage: { promptTokens: 100, completionTokens: 20 } }];
+    });
+    return [streaming, answers];
+  }),
+);
+
+/** Zero latency: every answer is ready, whole or in chunks. One model per trajectory, as with the peers. */
 function instantModel(streaming: boolean): Model {
-  const events = Array.from({ length: steps }, (_, call): ContinueEvent[] => {
-    const text =
-      call === steps - 1
-        ? `<think>${thought}</think><answer>done</answer>`
-        : `<think>${thought}</think><wiki_search>q${call}</wiki_search>`;
-    const deltas = (streaming ? chunks(text) : [text]).map((delta): ContinueEvent => ({ type: "delta", text: delta }));
-    return [...deltas, { type: "end", finish: "stop", usage: { promptTokens: 100, completionTokens: 20 } }];
-  });
+  const answers = scripts.get(streaming)!;
+  let call = 0;
   return {
     name: "instant",
     capabilities: { tokens: false, grammar: "none" },
-    async *continue({ text }) {
-      yield* events[text.split("</observation>").length - 1]!;
+    async *continue() {
+      yield* answers[call++]!;
     },
   };
 }
 
-const models = { true: instantModel(true), false: instantModel(false) };
 const ours: Peer = {
   name: "ours",
   async run(streaming) {
-    const options = { model: models[`${streaming}`], tools: [search], profile: mhqaProfile };
+    const options = { model: instantModel(streaming), tools: [search], profile: mhqaProfile };
     if (!streaming) return (await runChain(task, options)).answer ?? "";
     let answer = "";
     for await (const event of streamChain(task, options))
@@ -97,7 +104,7 @@ async function memoryPerChain(live = 512): Promise<number> {
   collect();
   const before = process.memoryUsage().heapUsed;
   const running = Array.from({ length: live }, () =>
-    runChain(task, { model: models.true, tools: [slow], profile: mhqaProfile, onEvent: () => {} }),
+    runChain(task, { model: instantModel(true), tools: [slow], profile: mhqaProfile, onEvent: () => {} }),
   );
   await allWait;
   collect();

@@ -146,9 +146,11 @@ async function decode(run: ChainRun): Promise<Result> {
 
 /** Why a move is refused, or null. A missing think is no reason to refuse a good call; wrong order is. */
 function refusal(profile: Profile, state: ChainState, segment: Segment): string | null {
-  const reachable = [...allowedNext(profile, state), ...allowedNext(profile, { ...state, thought: !state.thought })];
-  const waiting = state.openCalls > 0; // more calls side by side than the profile has room for are run all the same
-  if (reachable.includes(segment.tag) || waiting) {
+  const reachable =
+    state.openCalls > 0 || // more calls side by side than the profile has room for are run all the same
+    allowedNext(profile, state).includes(segment.tag) ||
+    allowedNext(profile, { ...state, thought: !state.thought }).includes(segment.tag);
+  if (reachable) {
     if (segment.tag !== profile.answer || segment.text.trim() !== "") return null;
     return "format error: the answer is empty. Write the answer itself.";
   }
