@@ -23,6 +23,12 @@ interface PendingSample extends Pending<Sample> {
   stopListening(): void;
 }
 
+type Allow = Extract<ToWorker, { type: "allow" }>;
+type MaskAnswer = Allow["answers"][number];
+type NewMask = Allow["masks"][number];
+/** Masks the worker remembers; a callback that makes a new array every time must not fill its memory. */
+const maxKeptMasks = 2000;
+
 /** An embedded engine also tells its model's config. */
 export interface EmbeddedEngine extends Engine {
   readonly config: ModelConfig;
@@ -73,12 +79,30 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
         else pending.resolve({ tokens, logprobs, finish: event.finish, computedTokens: event.computedTokens });
       }
     }
-    for (const id of askNext) answerMask(id);
+    if (askNext.size > 0) answerMasks(askNext);
   };
-  const answerMask = (id: number) => {
-    const pending = samples.get(id);
-    if (!pending) return;
-    guard(id, () => post({ type: "allow", id, tokens: pending.request.allowedTokens!(pending.tokens) }));
+  // Grammars return the same array for the same state, so each array crosses once and is then known by its number; and
+  // one message answers for all, or requests that advance together would drift apart.
+  const maskNumbers = new Map<readonly number[], number>();
+  const answerMasks = (ids: Iterable<number>) => {
+    const forget = maskNumbers.size > maxKeptMasks;
+    if (forget) maskNumbers.clear();
+    const message = { type: "allow" as const, answers: [] as MaskAnswer[], masks: [] as NewMask[], forget };
+    for (const id of ids) {
+      const pending = samples.get(id);
+      if (!pending) continue;
+      guard(id, () => {
+        const tokens = pending.request.allowedTokens!(pending.tokens);
+        let mask = tokens && maskNumbers.get(tokens);
+        if (tokens && mask === undefined) {
+          mask = nextId++;
+          maskNumbers.set(tokens, mask);
+          message.masks.push({ mask, tokens });
+        }
+        message.answers.push({ id, mask });
+      });
+    }
+    post(message);
   };
   /** A callback that throws ends its own request only. */
   const guard = (id: number, work: () => void) => {
@@ -158,7 +182,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
       samples.set(id, { request, tokens: [], logprobs: [], resolve, reject, stopListening });
       worker.ref();
       post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) } });
-      if (allowedTokens) answerMask(id);
+      if (allowedTokens) answerMasks([id]);
       return promise;
     },
     endSession: (sessionKey) => post({ type: "endSession", sessionKey }),

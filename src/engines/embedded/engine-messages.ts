@@ -47,7 +47,13 @@ export type ToWorker =
       [K in keyof EngineCalls]: { type: "call"; id: number; name: K; input: EngineCalls[K]["input"] };
     }[keyof EngineCalls]
   | { type: "sample"; request: SamplerRequest }
-  | { type: "allow"; id: number; tokens: readonly number[] | undefined }
+  /** Masks for the next token of requests; `masks` are the ones the worker has not seen, `forget` drops all it has. */
+  | {
+      type: "allow";
+      answers: readonly { id: number; mask: number | undefined }[];
+      masks: readonly { mask: number; tokens: readonly number[] }[];
+      forget: boolean;
+    }
   | { type: "cancel"; id: number }
   | { type: "endSession"; sessionKey: string };
 

@@ -134,6 +134,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       post({ type: "refused", id: request.id, error: plain(error) });
     }
   };
+  const masks = new Map<number, readonly number[]>();
   port.on("message", (message: ToWorker) => {
     switch (message.type) {
       case "call":
@@ -143,7 +144,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
         submit(message.request);
         break;
       case "allow":
-        sampler?.allow(message.id, message.tokens);
+        if (message.forget) masks.clear();
+        for (const { mask, tokens } of message.masks) masks.set(mask, tokens);
+        for (const { id, mask } of message.answers)
+          sampler?.allow(id, mask === undefined ? undefined : masks.get(mask));
         wake();
         break;
       case "cancel":
