@@ -49,6 +49,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   const sessions = sessionCache(pool);
   const waiting: Sequence[] = [];
   const running: Sequence[] = []; // in order of admission
+  const byId = new Map<number, Sequence>(); // both of the above
   const slots = Array.from({ length: maxBatch }, (_, index) => maxBatch - 1 - index);
 
   const release = (sequence: Sequence) => {
@@ -62,7 +63,8 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     sequence.heldLogits = undefined;
   };
   const retire = (sequence: Sequence) => {
-    const { sessionKey } = sequence.request;
+    const { sessionKey, id } = sequence.request;
+    byId.delete(id);
     release(sequence);
     if (sessionKey === undefined) freePages(sequence);
     else sessions.put(sessionKey, sequence.tokens.slice(0, sequence.computed), sequence.pages);
@@ -156,6 +158,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       if (made.length > 1) retire(sequence);
     } catch (error) {
       events.push({ type: "failed", id: sequence.request.id, message: messageOf(error) });
+      byId.delete(sequence.request.id);
       release(sequence);
       freePages(sequence);
     }
@@ -171,10 +174,13 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   return {
     submit(request) {
       checkRequest(request, config, maxContext);
-      waiting.push(newSequence(request));
+      if (byId.has(request.id)) throw new CoaError("engine", `can't sample: request ${request.id} is still running`);
+      const sequence = newSequence(request);
+      byId.set(request.id, sequence);
+      waiting.push(sequence);
     },
     allow(id, tokens) {
-      const sequence = [...running, ...waiting].find((candidate) => candidate.request.id === id);
+      const sequence = byId.get(id);
       if (sequence) sequence.mask = { known: true, allowed: tokens };
     },
     step() {
@@ -196,11 +202,11 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       return waiting.length === 0 && running.every(({ heldLogits, mask }) => heldLogits !== undefined && !mask.known);
     },
     cancel(id) {
-      const queued = waiting.findIndex((sequence) => sequence.request.id === id);
-      if (queued >= 0) waiting.splice(queued, 1);
-      const sequence = running.find((candidate) => candidate.request.id === id);
+      const sequence = byId.get(id);
       if (!sequence) return;
-      release(sequence);
+      byId.delete(id);
+      if (sequence.slot < 0) waiting.splice(waiting.indexOf(sequence), 1);
+      else release(sequence);
       freePages(sequence);
     },
     weightsChanged() {
