@@ -23,6 +23,8 @@ export interface DistillConfig extends Omit<LayoutOptions, "neutralise"> {
   profile: Profile;
   /** The prompt of the chains: the profile's own by default, another text, or `false` for the bare question. */
   systemPrompt?: string | false;
+  /** The tools that chains will run with, for the profile's prompt. */
+  tools?: readonly { name: string; description: string }[];
   /** Fewest interactions of a chain (default 5, as in the paper). */
   minInteractions?: number;
   /** What to do where nothing can be graded by (default: drop). */
@@ -45,7 +47,7 @@ export interface DistillConfig extends Omit<LayoutOptions, "neutralise"> {
 
 /** Code that takes part: as an object in this process, or as modules that export these names, for worker threads. */
 export interface DistillPlugins {
-  /** Makes the function that neutralises tool outputs, as the chain runtime does. */
+  /** Makes the function that shows tool outputs as the chain runtime does: neutralised, and cut where they are too long. */
   neutralise?: (profile: Profile) => (text: string) => string;
   grade?: Grader;
   countTokens?: (text: string) => number;

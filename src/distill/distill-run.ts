@@ -17,6 +17,8 @@ export interface DistillRunOptions extends LayoutOptions {
   profile: Profile;
   /** The prompt of the chain: the profile's own by default, another text, or `false` for the bare question. */
   systemPrompt?: string | false;
+  /** The tools that chains will run with: their descriptions go into the profile's prompt, as the runtime puts them there. */
+  tools?: readonly { name: string; description: string }[];
   /** Counts tokens of the chain, for the report (default: four characters to a token). */
   countTokens?: (text: string) => number;
 }
@@ -75,7 +77,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
 function chainPrompt(question: string, options: DistillRunOptions): Message[] {
   const user: Message = { role: "user", content: question };
   if (options.systemPrompt === false) return [user];
-  return [{ role: "system", content: options.systemPrompt ?? systemPrompt(options.profile) }, user];
+  return [{ role: "system", content: options.systemPrompt ?? systemPrompt(options.profile, options.tools) }, user];
 }
 
 function teacherOf(run: TeamRun): string {

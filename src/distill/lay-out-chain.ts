@@ -29,6 +29,8 @@ export interface LayoutOptions {
   fillThoughts?: boolean;
   /** Let a run without verification claim a checked answer where the profile wants one (default: only unmarked runs). */
   fillVerification?: boolean;
+  /** White space around observations, as the chain runtime will write them: `compact` (default), or the paper's line breaks. */
+  layout?: "compact" | "paper";
   /** One space after an opening tag (default true): words then tokenise as they do inside sentences. */
   leadingSpace?: boolean;
 }
@@ -280,8 +282,10 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
       : `error: ${call.error!.startsWith(`${tool}:`) ? call.error : `${tool}: ${call.error}`}`;
     if (ok) results.set(callKey(call), output);
     const text = (neutralise ?? ((plain: string) => plain))(output === "" ? "(no output)" : output);
+    const tagName = profile.observation;
+    const raw = options.layout === "paper" ? { raw: `\n<${tagName}>\n${text}\n</${tagName}>\n\n` } : {};
     const ms = call.startedAt !== undefined && call.endedAt !== undefined ? call.endedAt - call.startedAt : 0;
-    return { tag: profile.observation, text, by: "tool", call: { tool, input: callArguments(call.arguments), ok, ms } };
+    return { tag: tagName, text, by: "tool", ...raw, call: { tool, input: callArguments(call.arguments), ok, ms } };
   }
 }
 

@@ -53,7 +53,7 @@ function flowPicture(report: DistillReport): string {
     // The lower part of the band turns down and leaves.
     const width = Math.max(1.5, entered - stays);
     const from = top + stays + width / 2;
-    const middle = x + 30;
+    const middle = x + Math.max(30, width / 2 + 6);
     const reasons = Object.entries(stage.reasons).map(([reason, count]) => `${reason}: ${count}`);
     parts.push(
       `<path d="M ${x} ${from.toFixed(1)} C ${middle} ${from.toFixed(1)} ${middle} ${from.toFixed(1)} ${middle} ${bottom}" fill="none" stroke="#d0664a" stroke-opacity=".6" stroke-width="${width.toFixed(1)}"><title>${escapeHtml(reasons.join("\n"))}</title></path>`,

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { neutraliser } from "../../src/chain/neutralise.ts";
 import { tagNames } from "../../src/core/profile.ts";
 import { multiProfile } from "../../src/core/profiles.ts";
+import type { TeamRun } from "../../src/core/team-run.ts";
 import { trajectoryText } from "../../src/core/trajectory.ts";
 import { validateSegments } from "../../src/core/validate.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
@@ -16,13 +17,17 @@ describe("distillRun over runs of five frameworks", () => {
     it(`converts a run of ${name}, and the chain replays exactly`, async () => {
       const run = await frameworkRun(name);
       assert.deepEqual([run.agents.length, run.steps.length], [4, 12]);
-      const { trajectory, failure } = distillRun(run, options);
-      assert.ok(trajectory, failure?.message ?? "");
-      assert.deepEqual(validateSegments(multiProfile, trajectory.segments), []);
-      const replayed = await replayChain(trajectory, run, multiProfile);
-      assert.deepEqual(comparable(replayed.segments, false), comparable(trajectory.segments, false));
-      assert.equal(replayed.answer, run.answer);
+      for (const layout of ["compact", "paper"] as const) await convertAndReplay(run, layout);
     });
+  }
+
+  async function convertAndReplay(run: TeamRun, layout: "compact" | "paper"): Promise<void> {
+    const { trajectory, failure } = distillRun(run, { ...options, layout });
+    assert.ok(trajectory, failure?.message ?? "");
+    assert.deepEqual(validateSegments(multiProfile, trajectory.segments), []);
+    const replayed = await replayChain(trajectory, run, multiProfile, layout);
+    assert.deepEqual(comparable(replayed.segments, false), comparable(trajectory.segments, false));
+    assert.equal(replayed.answer, run.answer);
   }
 
   it("gives the same chain whichever framework the team was written in", async () => {

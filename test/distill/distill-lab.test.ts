@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { neutraliser } from "../../src/chain/neutralise.ts";
 import { type Profile, tagNames } from "../../src/core/profile.ts";
+import { multiProfile } from "../../src/core/profiles.ts";
 import { trajectoryText } from "../../src/core/trajectory.ts";
 import { validateSegments } from "../../src/core/validate.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
@@ -45,6 +46,18 @@ describe("distillRun over lab runs", () => {
       }
     }
     assert.ok(converted > rounds * 0.95, `${converted} of ${rounds}`);
+  });
+
+  it("converts the same runs into the multi profile, in the paper's layout and with its prompt, and replays them", async () => {
+    for (const { runs } of made) {
+      for (const run of runs.slice(0, 40)) {
+        const { trajectory } = distillRun(run, { ...options(multiProfile), systemPrompt: undefined, layout: "paper" });
+        if (!trajectory) continue;
+        assert.equal(trajectory.prompt[0]?.role, "system");
+        const replayed = await replayChain(trajectory, run, multiProfile, "paper");
+        assert.deepEqual(comparable(replayed.segments), comparable(trajectory.segments), run.id);
+      }
+    }
   });
 
   it("takes inputs, observations and answers over byte for byte, and says each thing once", () => {

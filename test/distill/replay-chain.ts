@@ -9,7 +9,12 @@ import { type Segment, type Trajectory, writtenForm } from "../../src/core/traje
 import { scriptedModel } from "../../src/testing/scripted-model.ts";
 
 /** The trajectory that the runtime makes of a chain's own words and the run's recorded results. */
-export async function replayChain(trajectory: Trajectory, run: TeamRun, profile: Profile): Promise<Trajectory> {
+export async function replayChain(
+  trajectory: Trajectory,
+  run: TeamRun,
+  profile: Profile,
+  layout: "compact" | "paper" = "compact",
+): Promise<Trajectory> {
   const turns: string[] = [];
   let writing = false;
   for (const segment of trajectory.segments) {
@@ -26,7 +31,7 @@ export async function replayChain(trajectory: Trajectory, run: TeamRun, profile:
     tools: recordedTools(trajectory, run, profile),
     profile,
     systemPrompt: system,
-    layout: "compact",
+    layout,
     limits: { maxObservationTokens: 1_000_000 },
   } as never);
 }

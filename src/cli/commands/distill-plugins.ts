@@ -1,11 +1,16 @@
 /** What every distillation from the command line uses: the runtime's neutraliser and the graders that need no model. */
+import { defaultLimits } from "../../chain/limits.ts";
 import { neutraliser } from "../../chain/neutralise.ts";
+import { capText, estimateTokens } from "../../chain/observation.ts";
 import type { Grader } from "../../core/grader.ts";
 import { type Profile, tagNames } from "../../core/profile.ts";
 import { taskGrader } from "../../evaluate/graders/grade-task.ts";
 
-/** Tool outputs as the chain runtime shows them. */
-export const neutralise = (profile: Profile): ((text: string) => string) => neutraliser(tagNames(profile));
+/** Tool outputs as the chain runtime shows them by default. */
+export function neutralise(profile: Profile): (text: string) => string {
+  const clean = neutraliser(tagNames(profile));
+  return (text) => capText(clean(text), defaultLimits.maxObservationTokens, estimateTokens).text;
+}
 
 /** Exact rules by the kind of task. */
 export const grade: Grader = taskGrader();

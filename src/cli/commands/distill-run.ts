@@ -24,6 +24,7 @@ export default defineCommand({
     tasks: { type: "string", multiple: true, valueName: "file", describe: "Tasks with their answers, to grade by" },
     profile: { type: "string", default: "web", describe: "web, mhqa, code, multi, lab, or a file that exports one" },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
+    layout: { type: "string", default: "compact", describe: "White space around observations: compact, or paper" },
     "tool-tag": { type: "string", multiple: true, valueName: "tool=tag", describe: "Tag for a foreign tool's name" },
     "min-interactions": { type: "string", default: "5", valueName: "n", describe: "Fewest interactions of a chain" },
     "keep-without-reflection": {
@@ -66,6 +67,9 @@ export default defineCommand({
     if (values.ungraded !== "drop" && values.ungraded !== "keep") {
       throw new UsageError(`--ungraded takes drop or keep, not "${values.ungraded}"`);
     }
+    if (values.layout !== "compact" && values.layout !== "paper") {
+      throw new UsageError(`--layout takes compact or paper, not "${values.layout}"`);
+    }
     const tasksFiles = await existingFiles(values.tasks ?? []);
     await existingFiles([...positionals, ...(values.filter ?? [])]);
     const profile = await chooseProfile(values.profile);
@@ -89,6 +93,7 @@ export default defineCommand({
         config: {
           profile,
           ...(values.bare && { systemPrompt: false as const }),
+          layout: values.layout,
           toolTags: readPairs(values["tool-tag"]),
           minInteractions: numberOf(values["min-interactions"], "min-interactions", { min: 0 }),
           reflection: {
