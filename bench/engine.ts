@@ -2,7 +2,7 @@
  * Training speed of the embedded engine: whole steps (forward, backward, clipping, AdamW) of two model sizes on one and
  * two threads, interleaved step by step with the same model in eager PyTorch where a python3 with torch is found. On a
  * busy machine wall-clock times say little, so processor time is compared as well. COA_BENCH_STEPS sets how many steps,
- * COA_BENCH_MODELS which models (S,L).
+ * COA_BENCH_MODELS which models (S,L), COA_PYTHON which python.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
