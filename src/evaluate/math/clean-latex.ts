@@ -28,6 +28,11 @@ export function cleanLatex(source: string): string {
     /\\begin\{(align|aligned|equation|gather|gathered|split)\*?\}|\\end\{(align|aligned|equation|gather|gathered|split)\*?\}/g,
     "",
   );
+  // A system with one brace on its left is what `cases` writes.
+  text = text.replace(
+    /\\left\s*\\\{\s*\\begin\{(array|aligned|matrix)\}(?:\{[^}]*\})?([\s\S]*?)\\end\{\1\}\s*\\right\s*\./g,
+    "\\begin{cases}$2\\end{cases}",
+  );
   text = text.replace(/(?<!\\)\\[$]|(?<!\\)\$|\\(?:pounds|euro)\b|[€£¥]/g, "");
   text = sizing(text);
   text = text.replace(/\\?%/g, "\\%").replace(/\s*\\text\s*\{\s*(?:\\%|percent)\s*\}/gi, "\\%");
@@ -135,7 +140,7 @@ function sizing(text: string): string {
       /\\operatorname\*?\s*\{\s*(arcsin|arccos|arctan|arccot|sin|cos|tan|log|ln|exp|max|min|gcd|lcm|sinh|cosh|tanh|cot|sec|csc)\s*\}/g,
       "\\$1 ",
     )
-    .replace(/\\(?:mathrm|mathop)\s*\{\s*(arcsin|arccos|arctan|sin|cos|tan|log|ln|exp)\s*\}/g, "\\$1 ")
+    .replace(/\\(?:mathrm|mathop)\s*\{\s*(arcsin|arccos|arctan|sin|cos|tan|log|ln|exp|lcm|gcd|max|min)\s*\}/g, "\\$1 ")
     .replace(/\\(?:mathrm|operatorname)\s*\{\s*([ei])\s*\}/g, "$1");
 }
 

@@ -105,7 +105,7 @@ function sameCollection(engine: ComputeEngine, gold: MathValue, answer: MathValu
   if (a.length > 200 || b.length > 200) return false;
   if (!isCollection(gold) || !isCollection(answer)) {
     const whole = isCollection(gold) ? gold : answer;
-    return whole.kind !== "tuple" && a.length === b.length && sameUnordered(engine, a, b);
+    return whole.kind !== "tuple" && sameUnordered(engine, a, b);
   }
   if (gold.kind === "tuple" && answer.kind === "tuple") {
     const pair = a.length === 2 && (gold.open !== answer.open || gold.close !== answer.close);
@@ -202,7 +202,7 @@ function isName(value: MathValue): boolean {
   return (
     /^(?:\\(?:angle|triangle|overline|vec|hat|bar|Delta)\{?)?(?:[a-zA-Z]{1,3}|\\[a-zA-Z]+)\}?'*(?:_\{?[\w+\-,]+\}?)?(?:\^\{?(?:-1|\\prime)\}?)?(?:\([^()]*\))?$/.test(
       text,
-    ) || /^\|[A-Z]{2}\||^\\frac\{d[a-z]?\}\{d[a-z]\}\}?[a-z]?$/.test(text)
+    ) || /^\|(?:[A-Z]{2}|[a-z])\|$|^\\frac\{d[a-z]?\}\{d[a-z]\}\}?[a-z]?$/.test(text)
   );
 }
 

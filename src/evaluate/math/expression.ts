@@ -22,6 +22,7 @@ export function loadEngine(): Promise<ComputeEngine> {
 export function parseExpression(engine: ComputeEngine, latex: string): Json | undefined {
   // The parser tries every pairing of bars, which doubles with each one.
   if (latex.trim() === "" || latex.length > 1000 || (latex.match(/\|/g)?.length ?? 0) > 12) return undefined;
+  if (depthOf(latex) > 30) return undefined;
   try {
     const json = engine.parse(latex, { canonical: false } as never).json as Json;
     const text = JSON.stringify(json);
@@ -30,6 +31,16 @@ export function parseExpression(engine: ComputeEngine, latex: string): Json | un
   } catch {
     return undefined;
   }
+}
+
+function depthOf(latex: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const character of latex) {
+    if (character === "{" || character === "(") deepest = Math.max(deepest, ++depth);
+    else if (character === "}" || character === ")") depth--;
+  }
+  return deepest;
 }
 
 /** A derivative has to be taken before numbers stand for its variable. */

@@ -10,21 +10,30 @@ export interface Extracted {
   by: "boxed" | "phrase" | "formula" | "number" | "whole";
 }
 
+const longestText = 20_000;
+
 /** The one answer that a text states. */
 export function extractAnswer(text: string): Extracted {
-  const trimmed = text.trim();
+  // The answer stands at the end; looking further back would only cost time that grows with the square.
+  const trimmed = text
+    .trim()
+    .slice(-longestText)
+    .replace(/^\*\*([^*]+)\*\*$/, "$1");
   const boxed = lastJoined(boxes(trimmed), trimmed);
   if (boxed !== undefined) return { text: boxed, by: "boxed" };
   const phrase = afterPhrase(trimmed);
   if (phrase !== undefined) {
     const inner = lastJoined(formulas(phrase), phrase, "first");
-    return { text: inner ?? phrase, by: "phrase" };
+    const leading = looksLikeFormula(phrase) ? undefined : leadingNumber.exec(phrase)?.[1];
+    return { text: inner ?? leading ?? phrase, by: "phrase" };
   }
   if (looksLikeFormula(trimmed)) return { text: trimmed, by: "whole" };
   const formula = lastJoined(formulas(trimmed), trimmed);
   if (formula !== undefined) return { text: formula, by: "formula" };
   const number = lastNumber(trimmed);
   if (number !== undefined && /\s/.test(trimmed)) return { text: number, by: "number" };
+  const stated = /\s(?:is|are|equals)\s+([^.\s][^.]{0,40})\.?$/.exec(trimmed)?.[1];
+  if (stated !== undefined && !/[a-z]{3}/i.test(stated)) return { text: stated, by: "phrase" };
   return { text: trimmed, by: "whole" };
 }
 
@@ -38,7 +47,7 @@ interface Span {
 /** All `\boxed{…}` and `\fbox{…}`, with nested braces. */
 function boxes(text: string): Span[] {
   const spans: Span[] = [];
-  for (const match of text.matchAll(/\\f?boxed?\s*/g)) {
+  for (const match of [...text.matchAll(/\\f?boxed?\s*/g)].slice(-40)) {
     const open = match.index + match[0].length;
     if (text[open] !== "{") {
       const bare = /^[^\s$]+/.exec(text.slice(open));
@@ -89,7 +98,7 @@ function lastJoined(spans: Span[], text: string, end: "first" | "last" = "last")
 }
 
 const phrases =
-  /(?:final\s+answer(?:\s+is|\s*:)|answer\s+is|answer\s*:|答案(?:是|为|:|：)|(?:therefore|thus|hence|so)[^.\n]{0,40}?\s(?:is|are|equals)(?=\s*[-+$\\\d(]))\s*:?\s*(?:\*\*)?/gi;
+  /(?:(?:answer|(?:correct|right|best)\s+(?:option|choice))(?:\s+is|\s+are|\s*:)|答案(?:是|为|:|：)|(?:therefore|thus|hence|so)[^.\n]{0,40}?\s(?:is|are|equals)(?=\s*[-+$\\\d(]))\s*:?\s*(?:\*\*)?/gi;
 
 /** What follows the last "the answer is", up to the end of its sentence. */
 function afterPhrase(text: string): string | undefined {
@@ -130,6 +139,9 @@ function wholeFormula(text: string): boolean {
     ? true
     : /^\\?\$\s*-?[\d.,\s]+$/.test(text);
 }
+
+/** A number with words after it: `8 fruits`. */
+const leadingNumber = /^([-+−]?\s?\\?\$?\d[\d,]*(?:\.\d+)?(?:\s*\/\s*\d+)?)\s+[A-Za-z][A-Za-z\s]*\.?$/;
 
 /** The last number of a prose text: fractions, decimals, thousands, percent, money. */
 function lastNumber(text: string): string | undefined {

@@ -67,7 +67,10 @@ describe("gradeMath", () => {
       "|".repeat(501),
       "1,".repeat(900),
       "\\boxed{".repeat(2000),
-      "x^{".repeat(100) + "}".repeat(100),
+      "x^{".repeat(200) + "}".repeat(200),
+      `0.${"3".repeat(50_000)}`,
+      "\\[".repeat(30_000),
+      "the answer is ".repeat(20_000),
     ];
     for (const answer of hostile) assert.equal((await gradeMath(["e"], answer)).correct, false, answer.slice(0, 40));
   });

@@ -30,7 +30,13 @@ export function parseMath(text: string): MathValue {
 function parse(input: string): MathValue {
   const source = unwrap(input.trim());
   const onlyText = /^\\text\s*\{([^{}]*)\}\.?$/.exec(source);
+  if (onlyText && /^[-+]?[\d.,/\s]+$/.test(onlyText[1]!)) return parse(onlyText[1]!);
   if (onlyText) return plainText(onlyText[1]!, source);
+  const framed =
+    /^[([|]\s*(\\begin\{(?:array|matrix|smallmatrix)\}[\s\S]*\\end\{(?:array|matrix|smallmatrix)\})\s*[)\]|]$/.exec(
+      source,
+    );
+  if (framed && framed[1]!.split("\\begin{").length === 2) return { ...parse(framed[1]!), source };
   const environment = /^\\begin\{([a-zA-Z]*?)(?:\*)?\}(?:\{[^}]*\})?([\s\S]*)\\end\{\1\*?\}$/.exec(source);
   if (environment && !environment[2]!.includes("\\begin{"))
     return parseEnvironment(environment[1]!, environment[2]!, source);
@@ -51,8 +57,8 @@ function parse(input: string): MathValue {
     if (parts.length > 1 && parts.every((part) => part.trim() !== ""))
       return { kind: "operation", operator, parts: parts.map(parse), source };
   }
-  const bracketed = parseBrackets(source);
-  if (bracketed) return bracketed;
+  const structured = scaledMatrix(source) ?? parseBrackets(source);
+  if (structured) return structured;
   if (/\\[pm][pm](?![a-zA-Z])/.test(source)) {
     const plus = source.replace(/\\pm(?![a-zA-Z])/g, "+").replace(/\\mp(?![a-zA-Z])/g, "-");
     const minus = source.replace(/\\pm(?![a-zA-Z])/g, "-").replace(/\\mp(?![a-zA-Z])/g, "+");
@@ -141,7 +147,32 @@ function parseEnvironment(name: string, body: string, source: string): MathValue
       join: "and",
       source,
     };
-  return { kind: "matrix", rows: rows.map((row) => split(row, /^&/).map(parse)), source };
+  const cells = rows.map((row) => split(row, /^&/));
+  if (/^v/.test(name) && cells.every((row) => row.length === cells.length) && cells.length <= 5) {
+    return { kind: "expression", latex: determinant(cells), source };
+  }
+  return { kind: "matrix", rows: cells.map((row) => row.map(parse)), source };
+}
+
+/** The determinant as a formula, expanded along the first row. */
+function determinant(cells: string[][]): string {
+  if (cells.length === 1) return `(${cells[0]![0]})`;
+  const minor = (without: number) => cells.slice(1).map((row) => row.filter((_, column) => column !== without));
+  return cells[0]!.map((cell, column) => `${column % 2 ? "-" : "+"}(${cell})(${determinant(minor(column))})`).join("");
+}
+
+/** A number times a matrix: `\\frac12 \\begin{pmatrix} … \\end{pmatrix}`. */
+function scaledMatrix(source: string): MathValue | undefined {
+  const match = /^([^&]*?)(?:\\cdot|\\times)?\s*(\\begin\{[bp]?matrix\}[\s\S]*\\end\{[bp]?matrix\})$/.exec(source);
+  if (!match || match[1]!.trim() === "" || match[2]!.split("\\begin{").length !== 2) return undefined;
+  const matrix = parse(match[2]!);
+  if (matrix.kind !== "matrix") return undefined;
+  const factor = match[1]!.trim() === "-" ? "-1" : match[1]!;
+  return {
+    kind: "matrix",
+    rows: matrix.rows.map((row) => row.map((cell) => parse(`(${factor})(${cell.source})`))),
+    source,
+  };
 }
 
 const relationSign =
@@ -224,5 +255,5 @@ function repeating(latex: string): string {
       (_, head: string, first: string, middle = "", last = "") => `${head}\\overline{${first}${middle}${last}}`,
     )
     .replace(/(\d\.\d*)\((\d+)\)/g, "$1\\overline{$2}")
-    .replace(/(\d\.\d*?)(\d+?)\2{2,}(?:\.\.\.|\\[lcd]*dots)/g, "$1\\overline{$2}");
+    .replace(/(\d\.\d{0,20}?)(\d{1,12}?)\2{2,40}(?:\.\.\.|\\[lcd]*dots)/g, "$1\\overline{$2}");
 }

@@ -78,6 +78,8 @@ function points(engine: ComputeEngine, items: MathValue[]): Interval[] | undefin
 /** An inequality solved for one variable: `x > 2`, `1 < x \le 3`, `x \ne 0`, `x \in …`. */
 function solved(engine: ComputeEngine, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
   if (operators.length === 1 && operators[0] === "in") return realSet(engine, sides[1]!);
+  const distance = withinDistance(engine, operators, sides);
+  if (distance) return distance;
   const at = sides.findIndex(isVariable);
   if (
     at < 0 ||
@@ -95,6 +97,23 @@ function solved(engine: ComputeEngine, operators: Operator[], sides: MathValue[]
     result = intersect(result, ray(i === at ? operator : flip(operator), value));
   }
   return result;
+}
+
+/** `|x - c| < r` and its like. */
+function withinDistance(engine: ComputeEngine, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
+  const [left, right] = sides;
+  const [operator] = operators;
+  if (operators.length !== 1 || !operator || left?.kind !== "expression" || right?.kind !== "expression")
+    return undefined;
+  const inside = /^\|\s*([a-zA-Z])\s*(?:([-+])([^|]+))?\|$/.exec(left.latex.trim());
+  const radius = inside ? realValue(engine, right.latex) : undefined;
+  const center = inside?.[3] === undefined ? 0 : realValue(engine, inside[3]);
+  if (radius === undefined || center === undefined || radius < 0) return undefined;
+  const middle = inside?.[2] === "+" ? -center : center;
+  const [low, high] = [middle - radius, middle + radius];
+  if (operator === "<" || operator === "<=") return intersect(ray(operator, high), ray(flip(operator), low));
+  if (operator === ">" || operator === ">=") return union(ray(operator, high).concat(ray(flip(operator), low)));
+  return undefined;
 }
 
 /** Several inequalities: "or" is a union, "and" an intersection; commas mean whichever leaves something out. */
