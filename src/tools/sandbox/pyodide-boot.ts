@@ -8,8 +8,23 @@ import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 import { closeDoors, lines, send, writeAll } from "./child-loop.ts";
 import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
-import { outputWindow } from "./output-window.ts";
+import { type OutputWindow, outputWindow } from "./output-window.ts";
+import { type FileSystem, pyodideDisk } from "./pyodide-disk.ts";
 import { pyodideRunner } from "./pyodide-runner.ts";
+
+/** The part of Pyodide that is used here. */
+interface Python {
+  FS: FileSystem;
+  globals: { get(name: string): (...values: unknown[]) => unknown };
+  runPython(code: string): unknown;
+  makeMemorySnapshot(): Uint8Array;
+  setStdin(handler: { read(buffer: Uint8Array): number }): void;
+  setStdout(handler: { write(bytes: Uint8Array): number }): void;
+  setStderr(handler: { write(bytes: Uint8Array): number }): void;
+  setInterruptBuffer(buffer: unknown): void;
+  _api: { config: { _loadSnapshot?: Uint8Array } };
+  _module: { HEAP8: Int8Array };
+}
 
 const node = process;
 const [pyodideFolder = "", mode = "plain", dropTo = ""] = node.argv.slice(2);
@@ -28,14 +43,12 @@ function readSnapshot(): Uint8Array {
   return bytes;
 }
 
-async function load(): Promise<any> {
+async function load(): Promise<Python> {
   const base = pathToFileURL(`${pyodideFolder}/`).href;
   const world = globalThis as Record<string, unknown>;
-  world["WorkerGlobalScope"] = class {
-    static [Symbol.hasInstance](value: unknown): boolean {
-      return value === globalThis;
-    }
-  };
+  const scope = (): void => {};
+  Object.defineProperty(scope, Symbol.hasInstance, { value: (value: unknown) => value === globalThis });
+  world["WorkerGlobalScope"] = scope;
   world["self"] = globalThis;
   world["location"] = new URL(base);
   world["fetch"] = async (address: string | URL) => {
@@ -61,76 +74,12 @@ async function load(): Promise<any> {
   return python;
 }
 
-/** The disk of a child is memory: a cap on it, and a way back to what it held before a program ran. */
-function diskOf(python: any, limitBytes: number): { reset(): string } {
-  const { FS } = python;
-  const { MEMFS } = FS.filesystems;
-  const wrap = (stream: any): void => {
-    const write = stream.write;
-    stream.write = (file: any, buffer: Uint8Array, offset: number, length: number, position: number, own: boolean) => {
-      if (position + length > limitBytes || usedBytes() + length > limitBytes) throw new FS.ErrnoError(51);
-      return write(file, buffer, offset, length, position, own);
-    };
-    stream.allocate = () => {
-      throw new FS.ErrnoError(138);
-    };
-  };
-  type Entry = { node: any; size: number; contents: unknown };
-  const walk = (visit: (node: any) => void, node: any = FS.root): void => {
-    if (node.mounted?.root && node.mounted.root !== node) node = node.mounted.root;
-    visit(node);
-    if (FS.isDir(node.mode) && node.mount?.type === MEMFS) {
-      for (const child of Object.values(node.contents ?? {})) walk(visit, child);
-    }
-  };
-  const usedBytes = (): number => {
-    let bytes = 0;
-    walk((node) => {
-      if (FS.isFile(node.mode)) bytes += node.usedBytes ?? 0;
-    });
-    return bytes - baselineBytes;
-  };
-  let baselineBytes = 0;
-  baselineBytes = usedBytes();
-  wrap(MEMFS.ops_table.file.stream);
-  const nodeOps = MEMFS.ops_table.file.node;
-  const setattr = nodeOps.setattr;
-  nodeOps.setattr = (node: any, change: { size?: number }) => {
-    if ((change.size ?? 0) > limitBytes) throw new FS.ErrnoError(51);
-    return setattr(node, change);
-  };
-  const baseline = new Map<any, Entry>();
-  walk((node) => void baseline.set(node, { node, size: node.usedBytes, contents: node.contents }));
-  return {
-    reset() {
-      for (const stream of FS.streams) if (stream && stream.fd > 2) FS.close(stream);
-      const found = new Set<any>();
-      const added: any[] = [];
-      walk((node) => {
-        if (baseline.has(node)) found.add(node);
-        else added.push(node);
-      });
-      for (const node of added.reverse()) {
-        const path = FS.getPath(node);
-        if (FS.isDir(node.mode)) FS.rmdir(path);
-        else FS.unlink(path);
-      }
-      for (const { node, size, contents } of baseline.values()) {
-        if (!found.has(node) || node.usedBytes !== size || (FS.isFile(node.mode) && node.contents !== contents)) {
-          return `the file ${node.name} changed`;
-        }
-      }
-      return "";
-    },
-  };
-}
-
-function serve(python: any): void {
+function serve(python: Python): void {
   const { FS } = python;
   const run = python.globals.get("_coa_run");
   const reset = python.globals.get("_coa_reset");
   python.runPython("del _coa_run, _coa_reset");
-  const disk = diskOf(python, 64 * 1024 * 1024);
+  const disk = pyodideDisk(FS, 64 * 1024 * 1024);
   const utf8 = new TextEncoder();
   let input = new Uint8Array(0);
   let stdout = outputWindow(0);
@@ -146,8 +95,14 @@ function serve(python: any): void {
       return part.length;
     },
   });
-  python.setStdout({ write: (bytes: Uint8Array) => (stdout.write(bytes), bytes.length) });
-  python.setStderr({ write: (bytes: Uint8Array) => (stderr.write(bytes), bytes.length) });
+  const into = (window: () => OutputWindow) => ({
+    write(bytes: Uint8Array) {
+      window().write(bytes);
+      return bytes.length;
+    },
+  });
+  python.setStdout(into(() => stdout));
+  python.setStderr(into(() => stderr));
   const spent = (): number => {
     const { user, system } = cpuUsage();
     return (user + system) / 1000;

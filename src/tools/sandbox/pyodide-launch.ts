@@ -33,7 +33,7 @@ export function pyodideLaunch(mode: "make" | "load" | "plain", memoryMb: number)
   if (!folder) throw new CoaError("sandbox", "the package pyodide is not installed: run npm install pyodide");
   return nodeLaunch({
     boot: "pyodide-boot",
-    parts: ["pyodide-runner", "child-loop", "output-window", "limits"],
+    parts: ["pyodide-runner", "pyodide-disk", "child-loop", "output-window", "limits"],
     folders: [folder],
     args: [folder, mode],
     memoryMb,
