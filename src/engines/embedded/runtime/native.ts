@@ -18,6 +18,8 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
         interOpNumThreads: 1,
         executionMode: "sequential",
         graphOptimizationLevel: "all",
+        // Batches come in many shapes; a memory plan kept for each of them costs more than it saves.
+        enableMemPattern: false,
         logSeverityLevel: 3,
         extra: {
           session: {
