@@ -12,6 +12,7 @@ export const commands: Record<string, { summary: string; load: Load }> = {
     summary: "The whole story on this machine: team, distillation, SFT, RL, comparison",
     load: () => import("./quickstart.ts"),
   },
+  ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
   "dataset build": {

@@ -1,0 +1,129 @@
+import { bestOf, listWiseJudge } from "../../chain/best-of.ts";
+import type { ChainOptions } from "../../chain/chain-options.ts";
+import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
+import { runChain } from "../../chain/run-chain.ts";
+import { UsageError } from "../../core/errors.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { jsonlJournal, openJsonl } from "../../store/open-jsonl.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { chainFlags, openChain } from "../open-chain.ts";
+import { chainSummary, renderChain } from "../render-chain.ts";
+
+export default defineCommand({
+  name: "ask",
+  summary:
+    "Let one model play the whole team: it plans, calls tools, reflects, checks and answers, live in the terminal.",
+  arguments: '["question"]',
+  examples: [
+    'coa ask "How long is the river that flows through Lyon?" --base-url http://localhost:8000/v1',
+    "coa ask --lab 7",
+    'coa ask "What is 17^23 mod 91?" --profile code --enforcement grammar',
+    'coa ask "Who wrote it?" --best-of 3 --temperature 1 --json',
+  ],
+  options: {
+    ...chainFlags,
+    enforcement: { type: "string", default: "repair", valueName: "level", describe: "report, repair or grammar: what happens to a move against the rules" },
+    temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature" },
+    "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
+    seed: { type: "string", default: "0", valueName: "n", describe: "Seed of the sampling" },
+    "max-steps": { type: "string", valueName: "n", describe: "Model calls" },
+    "max-tokens": { type: "string", valueName: "n", describe: "Tokens the model may write in all" },
+    "max-cost": { type: "string", valueName: "usd", describe: "Dollars the chain may cost (needs --price)" },
+    "max-seconds": { type: "string", valueName: "n", describe: "Wall time" },
+    price: { type: "string", valueName: "in,out[,cached]", describe: "Dollars per million tokens" },
+    "best-of": { type: "string", valueName: "n", describe: "Run n chains and let the model judge which is best" },
+    journal: { type: "string", valueName: "file", describe: "Write finished steps here; the same command goes on after a crash" },
+    save: { type: "string", valueName: "file", describe: "Append the trajectory to this JSONL file" },
+    events: { type: "boolean", default: false, describe: "Print every event as a line of JSON while it happens" },
+    quiet: { type: "boolean", short: "q", default: false, describe: "Print the answer alone" },
+  }, // biome-ignore format: one flag a line
+  async run({ values, positionals, out, signal }) {
+    const question = positionals.length === 0 ? undefined : positionals.join(" ");
+    const { enforcement } = values;
+    if (enforcement !== "report" && enforcement !== "repair" && enforcement !== "grammar") {
+      throw new UsageError(`--enforcement takes report, repair or grammar, not "${enforcement}"`);
+    }
+    const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true });
+    const live = !values.json && !values.events && !values.quiet && n === undefined;
+    const opened = await openChain(values, question, out.note, signal);
+    const journal =
+      values.journal === undefined ? undefined : await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema);
+    try {
+      // On a terminal text appears as it is written; elsewhere whole lines are printed.
+      const write = (text: string) => (out.isTTY ? void process.stdout.write(text) : out.print(text.trimEnd()));
+      const render = renderChain({ style: out.style, live: out.isTTY, write });
+      const options: ChainOptions = {
+        model: opened.model,
+        tools: opened.tools,
+        profile: opened.profile,
+        enforcement,
+        ...opened.defaults,
+        limits: { ...opened.defaults.limits, ...limitsOf(values) },
+        sampling: {
+          temperature: numberOf(values.temperature, "temperature", { min: 0 }),
+          topP: numberOf(values["top-p"], "top-p", { min: 0, max: 1 }),
+          seed: numberOf(values.seed, "seed", { min: 0, integer: true }),
+        },
+        prices: priceOf(values.price),
+        journal,
+        signal,
+        onEvent: values.events ? out.json : live ? render : undefined,
+      };
+      const trajectory =
+        n === undefined ? await runChain(opened.task, options) : await best(n, options, opened, out.note);
+      if (values.save !== undefined) await append(values.save, trajectory);
+      if (values.json && !values.events) out.json(trajectory);
+      else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
+      if (!values.json && !values.events) out.note(chainSummary(trajectory));
+      return trajectory.answer === null ? 1 : 0;
+    } finally {
+      await journal?.close();
+      await opened.close();
+    }
+  },
+});
+
+async function best(
+  n: number,
+  options: ChainOptions,
+  { task, model }: Awaited<ReturnType<typeof openChain>>,
+  note: (text: string) => void,
+): Promise<Trajectory> {
+  const { chat } = model;
+  const choose = chat ? listWiseJudge({ name: model.name, chat: (request) => chat(request) }) : undefined;
+  const { chosen, trajectories, reason } = await bestOf(task, { ...options, n, choose });
+  for (const { answer, ending } of trajectories) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
+  note(`chosen: ${reason}`);
+  return chosen ?? trajectories[0]!;
+}
+
+function limitsOf(values: {
+  "max-steps"?: string;
+  "max-tokens"?: string;
+  "max-cost"?: string;
+  "max-seconds"?: string;
+}): NonNullable<ChainOptions["limits"]> {
+  const seconds = numberOf(values["max-seconds"], "max-seconds", { min: 0 });
+  const limits = {
+    maxSteps: numberOf(values["max-steps"], "max-steps", { min: 1, integer: true }),
+    maxCompletionTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
+    maxCostUsd: numberOf(values["max-cost"], "max-cost", { min: 0 }),
+    maxWallMs: seconds === undefined ? undefined : seconds * 1000,
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+function priceOf(text: string | undefined): ChainOptions["prices"] {
+  if (text === undefined) return undefined;
+  const [input, output, cachedInput] = text.split(",").map(Number);
+  if (input === undefined || output === undefined || [input, output, cachedInput ?? 0].some((value) => !(value >= 0))) {
+    throw new UsageError(`--price takes dollars per million tokens as in,out or in,out,cached, not "${text}"`);
+  }
+  return { input, output, ...(cachedInput === undefined ? {} : { cachedInput }) };
+}
+
+async function append(file: string, trajectory: Trajectory): Promise<void> {
+  const writer = await openJsonl<Trajectory>(file);
+  await writer.append(trajectory);
+  await writer.close();
+}
