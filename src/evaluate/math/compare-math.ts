@@ -2,34 +2,33 @@
  * Whether an answer says the same as the gold. The two are not symmetric: the gold fixes what was asked, so an answer may
  * add a name (`x = 5` for 5) or leave one out, but may not replace a solved form by the equation it solves.
  */
-import type { ComputeEngine } from "@cortex-js/compute-engine";
 import { constantRatio, equalExpressions, squeeze } from "./equal-expressions.ts";
-import { freeSymbols, parseExpression } from "./expression.ts";
+import { type Calculator, freeSymbols, parseExpression } from "./expression.ts";
 import type { MathValue } from "./parse-math.ts";
 import { flip, realSet, sameSet } from "./real-set.ts";
 
 /** Whether `answer` is the same mathematical object as `gold`. */
-export function sameMath(engine: ComputeEngine, gold: MathValue, answer: MathValue): boolean {
+export function sameMath(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
   if (squeeze(gold.source) === squeeze(answer.source)) return true;
   if (/^[a-z]{3,}$/i.test(gold.source) && gold.source.toLowerCase() === answer.source.toLowerCase()) return true;
-  if (gold.kind === "text" || answer.kind === "text") return sameText(engine, gold, answer);
+  if (gold.kind === "text" || answer.kind === "text") return sameText(calculator, gold, answer);
   if (gold.kind === "based" || answer.kind === "based") return sameBased(gold, answer);
-  if (gold.kind === "relation" && answer.kind === "relation") return sameRelation(engine, gold, answer);
-  const goldSet = realSet(engine, gold);
-  const answerSet = goldSet && realSet(engine, answer);
+  if (gold.kind === "relation" && answer.kind === "relation") return sameRelation(calculator, gold, answer);
+  const goldSet = realSet(calculator, gold);
+  const answerSet = goldSet && realSet(calculator, answer);
   // Points in the plane and open intervals look alike; equal ends mean equal in both readings.
   if (goldSet && answerSet) return sameSet(goldSet, answerSet);
   if (gold.kind === "relation") {
-    const value = namedValue(engine, gold);
-    return value !== undefined && sameMath(engine, value, answer);
+    const value = namedValue(calculator, gold);
+    return value !== undefined && sameMath(calculator, value, answer);
   }
   if (answer.kind === "relation") {
-    const value = namedValue(engine, answer) ?? stated(engine, answer);
-    return value !== undefined && sameMath(engine, gold, value);
+    const value = namedValue(calculator, answer) ?? stated(calculator, answer);
+    return value !== undefined && sameMath(calculator, gold, value);
   }
-  if (gold.kind === "matrix" || answer.kind === "matrix") return sameMatrix(engine, gold, answer);
-  if (isCollection(gold) || isCollection(answer)) return sameCollection(engine, gold, answer);
-  if (gold.kind === "expression" && answer.kind === "expression") return sameExpression(engine, gold, answer);
+  if (gold.kind === "matrix" || answer.kind === "matrix") return sameMatrix(calculator, gold, answer);
+  if (isCollection(gold) || isCollection(answer)) return sameCollection(calculator, gold, answer);
+  if (gold.kind === "expression" && answer.kind === "expression") return sameExpression(calculator, gold, answer);
   return false;
 }
 
@@ -37,26 +36,26 @@ type Expression = MathValue & { kind: "expression" };
 type Relation = MathValue & { kind: "relation" };
 
 /** `50\%` stands for 50 and for one half, whichever the other side uses. */
-function sameExpression(engine: ComputeEngine, gold: Expression, answer: Expression): boolean {
-  if (equalExpressions(engine, gold.latex, answer.latex)) return true;
-  if (gold.percent === answer.percent) return sameWithoutUnit(engine, gold.latex, answer.latex);
+function sameExpression(calculator: Calculator, gold: Expression, answer: Expression): boolean {
+  if (equalExpressions(calculator, gold.latex, answer.latex)) return true;
+  if (gold.percent === answer.percent) return sameWithoutUnit(calculator, gold.latex, answer.latex);
   return gold.percent
-    ? equalExpressions(engine, `\\frac{${gold.latex}}{100}`, answer.latex)
-    : equalExpressions(engine, gold.latex, `\\frac{${answer.latex}}{100}`);
+    ? equalExpressions(calculator, `\\frac{${gold.latex}}{100}`, answer.latex)
+    : equalExpressions(calculator, gold.latex, `\\frac{${answer.latex}}{100}`);
 }
 
 const units =
   /^(.*[\d)}])\s*(?:[kcmnμ]?m|[km]?g|[kmn]?s|ft|in|mi|yd|lb|oz|h|hr|hrs|min|sec|[mk]?l|mph|km\/h|m\/s|cm\/s|kw|[kM]?W|[kM]?J|[kM]?Hz|V|A|N|Pa|K)(?:\^\{?[23]\}?)?$/i;
 
 /** `5 m` for 5, where the gold has no variables and so the letters can only be a unit. */
-function sameWithoutUnit(engine: ComputeEngine, gold: string, answer: string): boolean {
+function sameWithoutUnit(calculator: Calculator, gold: string, answer: string): boolean {
   const strip = (latex: string) => units.exec(latex.trim())?.[1];
   const [goldNumber, answerNumber] = [strip(gold), strip(answer)];
   if (goldNumber === undefined && answerNumber === undefined) return false;
   if (goldNumber !== undefined && answerNumber !== undefined) return false;
   const [bare, other] = goldNumber === undefined ? [answerNumber!, gold] : [goldNumber, answer];
-  const json = parseExpression(engine, other);
-  return json !== undefined && freeSymbols(json).size === 0 && equalExpressions(engine, other, bare);
+  const json = parseExpression(calculator, other);
+  return json !== undefined && freeSymbols(json).size === 0 && equalExpressions(calculator, other, bare);
 }
 
 function sameBased(gold: MathValue, answer: MathValue): boolean {
@@ -69,8 +68,8 @@ function sameBased(gold: MathValue, answer: MathValue): boolean {
 }
 
 /** Words are compared without case, brackets and closing signs; a lone letter matches the choice `(C)`. */
-function sameText(engine: ComputeEngine, gold: MathValue, answer: MathValue): boolean {
-  const sets = [realSet(engine, gold), realSet(engine, answer)] as const;
+function sameText(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
+  const sets = [realSet(calculator, gold), realSet(calculator, answer)] as const;
   if (sets[0] && sets[1]) return sameSet(sets[0], sets[1]);
   const [a, b] = [words(gold), words(answer)];
   if (a === b) return a !== "";
@@ -98,24 +97,24 @@ function itemsOf(value: MathValue): MathValue[] {
   return value.kind === "set" || value.kind === "tuple" || value.kind === "list" ? value.items : [value];
 }
 
-function sameCollection(engine: ComputeEngine, gold: MathValue, answer: MathValue): boolean {
+function sameCollection(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
   const a = flatten(itemsOf(gold));
   const b = flatten(itemsOf(answer));
   // Comparing without order takes the square of the length: longer lists must be equal as text.
   if (a.length > 200 || b.length > 200) return false;
   if (!isCollection(gold) || !isCollection(answer)) {
     const whole = isCollection(gold) ? gold : answer;
-    return whole.kind !== "tuple" && sameUnordered(engine, a, b);
+    return whole.kind !== "tuple" && sameUnordered(calculator, a, b);
   }
   if (gold.kind === "tuple" && answer.kind === "tuple") {
     const pair = a.length === 2 && (gold.open !== answer.open || gold.close !== answer.close);
-    return !pair && sameOrdered(engine, a, b);
+    return !pair && sameOrdered(calculator, a, b);
   }
   if (gold.kind === "tuple" || answer.kind === "tuple") {
     const other = gold.kind === "tuple" ? answer : gold;
-    return other.kind === "list" && sameOrdered(engine, a, b);
+    return other.kind === "list" && sameOrdered(calculator, a, b);
   }
-  return sameUnordered(engine, a, b);
+  return sameUnordered(calculator, a, b);
 }
 
 /** `\{1\pm\sqrt5, -2\}`: what one item expands to belongs to the whole. */
@@ -129,31 +128,31 @@ function flatten(items: MathValue[]): MathValue[] {
   );
 }
 
-function sameOrdered(engine: ComputeEngine, a: MathValue[], b: MathValue[]): boolean {
-  return a.length === b.length && a.every((item, i) => sameMath(engine, item, b[i]!));
+function sameOrdered(calculator: Calculator, a: MathValue[], b: MathValue[]): boolean {
+  return a.length === b.length && a.every((item, i) => sameMath(calculator, item, b[i]!));
 }
 
 /** Each gold item has its own partner among the answers, and none is left over; repeated items count once. */
-function sameUnordered(engine: ComputeEngine, a: MathValue[], b: MathValue[]): boolean {
-  const gold = distinct(engine, a);
-  const left = distinct(engine, b);
+function sameUnordered(calculator: Calculator, a: MathValue[], b: MathValue[]): boolean {
+  const gold = distinct(calculator, a);
+  const left = distinct(calculator, b);
   if (gold.length !== left.length) return false;
   for (const item of gold) {
-    const at = left.findIndex((candidate) => sameMath(engine, item, candidate));
+    const at = left.findIndex((candidate) => sameMath(calculator, item, candidate));
     if (at < 0) return false;
     left.splice(at, 1);
   }
   return true;
 }
 
-function distinct(engine: ComputeEngine, items: MathValue[]): MathValue[] {
+function distinct(calculator: Calculator, items: MathValue[]): MathValue[] {
   const result: MathValue[] = [];
-  for (const item of items) if (!result.some((kept) => sameMath(engine, kept, item))) result.push(item);
+  for (const item of items) if (!result.some((kept) => sameMath(calculator, kept, item))) result.push(item);
   return result;
 }
 
 /** Matrices entry by entry; a single row or column also equals the tuple of its entries. */
-function sameMatrix(engine: ComputeEngine, gold: MathValue, answer: MathValue): boolean {
+function sameMatrix(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
   const rows = (value: MathValue) =>
     value.kind === "matrix"
       ? value.rows
@@ -164,8 +163,8 @@ function sameMatrix(engine: ComputeEngine, gold: MathValue, answer: MathValue): 
   const b = rows(answer);
   if (!a || !b) return false;
   if (gold.kind !== answer.kind && (isVector(a) || isVector(b)))
-    return isVector(a) && isVector(b) && sameOrdered(engine, a.flat(), b.flat());
-  return a.length === b.length && a.every((row, i) => sameOrdered(engine, row, b[i]!));
+    return isVector(a) && isVector(b) && sameOrdered(calculator, a.flat(), b.flat());
+  return a.length === b.length && a.every((row, i) => sameOrdered(calculator, row, b[i]!));
 }
 
 function isVector(rows: MathValue[][]): boolean {
@@ -173,23 +172,23 @@ function isVector(rows: MathValue[][]): boolean {
 }
 
 /** The value of `name = value` (chains take the last side), where the left side is only a name: `x`, `f(2)`, `a_1`. */
-function namedValue(engine: ComputeEngine, relation: Relation): MathValue | undefined {
+function namedValue(calculator: Calculator, relation: Relation): MathValue | undefined {
   if (relation.operators.some((operator) => operator !== "=" && operator !== "in")) return undefined;
   const first = relation.sides[0]!;
   const last = relation.sides.at(-1)!;
   if (relation.operators.at(-1) === "in") return last;
   if (isName(first)) return last;
   if (isName(last) && relation.sides.length === 2) return first;
-  const json = first.kind === "expression" ? parseExpression(engine, first.latex) : undefined;
+  const json = first.kind === "expression" ? parseExpression(calculator, first.latex) : undefined;
   return json !== undefined && freeSymbols(json).size === 0 ? last : undefined;
 }
 
 /** The value of `a + b = 6`: what was asked for is a combination of names, without numbers of its own. */
-function stated(engine: ComputeEngine, relation: Relation): MathValue | undefined {
+function stated(calculator: Calculator, relation: Relation): MathValue | undefined {
   if (relation.operators.some((operator) => operator !== "=")) return undefined;
   const [first, last] = [relation.sides[0]!, relation.sides.at(-1)!];
   if (first.kind !== "expression" || /\d/.test(first.latex.replace(/_\{?\w+\}?|\^\{?\d\}?/g, ""))) return undefined;
-  const json = last.kind === "expression" ? parseExpression(engine, last.latex) : undefined;
+  const json = last.kind === "expression" ? parseExpression(calculator, last.latex) : undefined;
   return json !== undefined && freeSymbols(json).size === 0 ? last : undefined;
 }
 
@@ -207,28 +206,28 @@ function isName(value: MathValue): boolean {
 }
 
 /** Equations up to a constant factor; inequalities up to a factor that keeps or turns their sign. */
-function sameRelation(engine: ComputeEngine, gold: Relation, answer: Relation): boolean {
-  const sets = [realSet(engine, gold), realSet(engine, answer)] as const;
+function sameRelation(calculator: Calculator, gold: Relation, answer: Relation): boolean {
+  const sets = [realSet(calculator, gold), realSet(calculator, answer)] as const;
   if (sets[0] && sets[1]) return sameSet(sets[0], sets[1]);
   const isEquation = (relation: Relation) => relation.operators.every((operator) => operator === "=");
-  if (isEquation(gold) && isEquation(answer)) return sameEquation(engine, gold, answer);
+  if (isEquation(gold) && isEquation(answer)) return sameEquation(calculator, gold, answer);
   if (gold.operators.length !== answer.operators.length) return false;
   const forward = gold.operators.every((operator, i) => operator === answer.operators[i]);
-  if (forward && sameOrdered(engine, gold.sides, answer.sides)) return true;
+  if (forward && sameOrdered(calculator, gold.sides, answer.sides)) return true;
   const turned = answer.operators.toReversed().map(flip);
   if (
     gold.operators.every((operator, i) => operator === turned[i]) &&
-    sameOrdered(engine, gold.sides, answer.sides.toReversed())
+    sameOrdered(calculator, gold.sides, answer.sides.toReversed())
   )
     return true;
   if (gold.operators.length !== 1) return false;
-  const ratio = constantRatio(engine, difference(gold), difference(answer));
+  const ratio = constantRatio(calculator, difference(gold), difference(answer));
   if (ratio === undefined) return false;
   const operator = ratio > 0 ? answer.operators[0]! : flip(answer.operators[0]!);
   return operator === gold.operators[0];
 }
 
-function sameEquation(engine: ComputeEngine, gold: Relation, answer: Relation): boolean {
+function sameEquation(calculator: Calculator, gold: Relation, answer: Relation): boolean {
   const [goldFirst, goldLast] = [gold.sides[0]!, gold.sides.at(-1)!];
   const [first, last] = [answer.sides[0]!, answer.sides.at(-1)!];
   if (
@@ -237,14 +236,14 @@ function sameEquation(engine: ComputeEngine, gold: Relation, answer: Relation): 
     first.kind !== "expression" ||
     last.kind !== "expression"
   ) {
-    return sameMath(engine, goldFirst, first) && sameMath(engine, goldLast, last);
+    return sameMath(calculator, goldFirst, first) && sameMath(calculator, goldLast, last);
   }
   // Two definitions of the same function under different names: `f(x) = 2x` and `y = 2x`.
-  if (isName(goldFirst) && isName(first) && equalExpressions(engine, goldLast.latex, last.latex)) {
-    const json = parseExpression(engine, goldLast.latex);
+  if (isName(goldFirst) && isName(first) && equalExpressions(calculator, goldLast.latex, last.latex)) {
+    const json = parseExpression(calculator, goldLast.latex);
     if (json !== undefined && freeSymbols(json).size > 0) return true;
   }
-  return constantRatio(engine, difference(gold), difference(answer)) !== undefined;
+  return constantRatio(calculator, difference(gold), difference(answer)) !== undefined;
 }
 
 function difference(relation: Relation): string {

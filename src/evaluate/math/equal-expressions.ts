@@ -1,6 +1,6 @@
 /** When two formulas, or two equations, are the same. Tolerances live here and nowhere else. */
-import type { ComputeEngine } from "@cortex-js/compute-engine";
 import {
+  type Calculator,
   freeSymbols,
   type Json,
   parseExpression,
@@ -11,21 +11,21 @@ import {
 } from "./expression.ts";
 
 /** Whether two formulas in LaTeX have the same value, for all values of their variables. */
-export function equalExpressions(engine: ComputeEngine, gold: string, answer: string): boolean {
+export function equalExpressions(calculator: Calculator, gold: string, answer: string): boolean {
   if (squeeze(gold) === squeeze(answer)) return true;
   const exact = wholeNumber(gold);
   const other = wholeNumber(answer);
   if (exact !== undefined && other !== undefined) return exact === other;
-  const a = parseExpression(engine, gold);
-  const b = parseExpression(engine, answer);
+  const a = parseExpression(calculator, gold);
+  const b = parseExpression(calculator, answer);
   if (a === undefined || b === undefined) return false;
   const names = new Set([...freeSymbols(a), ...freeSymbols(b)]);
   const decimal = hasDecimal(gold) || hasDecimal(answer);
-  if (names.size === 0) return equalClosed(engine, a, b, decimal);
+  if (names.size === 0) return equalClosed(calculator, a, b, decimal);
   let agreed = 0;
   for (const [round, point] of samplePoints(names, wantsWholeNumbers(a) || wantsWholeNumbers(b)).entries()) {
-    const left = valueAt(engine, a, point);
-    const right = valueAt(engine, b, point);
+    const left = valueAt(calculator, a, point);
+    const right = valueAt(calculator, b, point);
     if (left === undefined || right === undefined || !finite(left) || !finite(right)) continue;
     // Where variables are negative, roots and logarithms leave the real line and choose branches: not a difference.
     if (round >= 3 && (left.im !== 0 || right.im !== 0)) continue;
@@ -35,17 +35,17 @@ export function equalExpressions(engine: ComputeEngine, gold: string, answer: st
   return agreed >= 2;
 }
 
-function equalClosed(engine: ComputeEngine, a: Json, b: Json, decimal: boolean): boolean {
+function equalClosed(calculator: Calculator, a: Json, b: Json, decimal: boolean): boolean {
   const none = new Map<string, number>();
-  const left = valueAt(engine, a, none);
-  const right = valueAt(engine, b, none);
+  const left = valueAt(calculator, a, none);
+  const right = valueAt(calculator, b, none);
   if (left === undefined || right === undefined) return false;
   if (!finite(left) || !finite(right)) return left.re === right.re && left.im === right.im && !Number.isNaN(left.re);
   if (!near(left, right, decimal)) return false;
   // Past 15 digits doubles cannot tell neighbours apart; the engine's exact arithmetic can.
   if (!decimal && Math.abs(left.re) > 1e14) {
     try {
-      const difference = engine.box(["Subtract", a, b] as never).evaluate();
+      const difference = calculator.engine.box(["Subtract", a, b] as never).evaluate();
       return difference.is(0) || Math.abs((difference as { re: number }).re) < 1e-6;
     } catch {
       return true;
@@ -55,15 +55,15 @@ function equalClosed(engine: ComputeEngine, a: Json, b: Json, decimal: boolean):
 }
 
 /** Whether `gold = 0` and `answer = 0` say the same: their ratio is one constant. Returns the constant, or undefined. */
-export function constantRatio(engine: ComputeEngine, gold: string, answer: string): number | undefined {
-  const a = parseExpression(engine, gold);
-  const b = parseExpression(engine, answer);
+export function constantRatio(calculator: Calculator, gold: string, answer: string): number | undefined {
+  const a = parseExpression(calculator, gold);
+  const b = parseExpression(calculator, answer);
   if (a === undefined || b === undefined) return undefined;
   const names = new Set([...freeSymbols(a), ...freeSymbols(b)]);
   const ratios: Value[] = [];
   for (const point of samplePoints(names, false)) {
-    const left = valueAt(engine, a, point);
-    const right = valueAt(engine, b, point);
+    const left = valueAt(calculator, a, point);
+    const right = valueAt(calculator, b, point);
     if (!left || !right || !finite(left) || !finite(right) || left.im !== 0 || right.im !== 0 || right.re === 0)
       continue;
     ratios.push({ re: left.re / right.re, im: 0 });
@@ -74,13 +74,13 @@ export function constantRatio(engine: ComputeEngine, gold: string, answer: strin
 }
 
 /** The real value of a formula without variables; infinities included. */
-export function realValue(engine: ComputeEngine, latex: string): number | undefined {
+export function realValue(calculator: Calculator, latex: string): number | undefined {
   const text = squeeze(latex);
   if (/^\+?\\infty$/.test(text)) return Number.POSITIVE_INFINITY;
   if (text === "-\\infty") return Number.NEGATIVE_INFINITY;
-  const json = parseExpression(engine, latex);
+  const json = parseExpression(calculator, latex);
   if (json === undefined || freeSymbols(json).size > 0) return undefined;
-  const value = valueAt(engine, json, new Map());
+  const value = valueAt(calculator, json, new Map());
   return value && Math.abs(value.im) < 1e-12 ? value.re : undefined;
 }
 

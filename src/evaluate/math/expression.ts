@@ -10,16 +10,28 @@ import type { ComputeEngine } from "@cortex-js/compute-engine";
 /** A formula in MathJSON, as far as we look into it. */
 export type Json = string | number | { num: string } | { str: string } | { sym: string } | { fn: Json[] } | Json[];
 
+/** The engine, and how long it may still work on the answer in hand. */
+export interface Calculator {
+  readonly engine: ComputeEngine;
+  /** No honest answer comes near it; answers made to take forever use it up and are then refused. */
+  leftMs: number;
+}
+
 let loading: Promise<ComputeEngine> | undefined;
 
-/** The engine, loaded once and only when a formula is compared: it takes a quarter of a second. */
-export function loadEngine(): Promise<ComputeEngine> {
+/** A calculator for one answer. The engine is loaded once, and only when needed: that takes a quarter of a second. */
+export async function openCalculator(budgetMs = 3000): Promise<Calculator> {
+  return { engine: await loadEngine(), leftMs: budgetMs };
+}
+
+function loadEngine(): Promise<ComputeEngine> {
   loading ??= import("@cortex-js/compute-engine").then((module) => new module.ComputeEngine());
   return loading;
 }
 
 /** A parsed formula, or undefined where the text is no formula. */
-export function parseExpression(engine: ComputeEngine, latex: string): Json | undefined {
+export function parseExpression(calculator: Calculator, latex: string): Json | undefined {
+  const { engine } = calculator;
   // The parser tries every pairing of bars, which doubles with each one.
   if (latex.trim() === "" || latex.length > 1000 || (latex.match(/\|/g)?.length ?? 0) > 12) return undefined;
   if (depthOf(latex) > 30) return undefined;
@@ -152,12 +164,17 @@ export interface Value {
 }
 
 /** The formula's value with its variables replaced, or undefined where it has none or would take too long. */
-export function valueAt(engine: ComputeEngine, json: Json, point: ReadonlyMap<string, number>): Value | undefined {
+export function valueAt(calculator: Calculator, json: Json, point: ReadonlyMap<string, number>): Value | undefined {
+  const { engine } = calculator;
+  if (calculator.leftMs <= 0) return undefined;
+  const began = performance.now();
   const closed = substitute(engine, json, point, []);
   if (closed === undefined) return undefined;
   try {
     engine.pushScope();
-    const value = engine.withTimeLimit(timeLimitMs, () => engine.box(closed as never).N());
+    const value = engine.withTimeLimit(Math.min(timeLimitMs, Math.ceil(calculator.leftMs)), () =>
+      engine.box(closed as never).N(),
+    );
     const { re, im } = value as { re: number; im: number };
     if (Number.isNaN(re) || Number.isNaN(im)) return undefined;
     return { re, im };
@@ -165,6 +182,7 @@ export function valueAt(engine: ComputeEngine, json: Json, point: ReadonlyMap<st
     return undefined;
   } finally {
     engine.popScope();
+    calculator.leftMs -= performance.now() - began;
   }
 }
 

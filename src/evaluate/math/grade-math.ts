@@ -2,7 +2,7 @@
 import type { Grade } from "../../core/grader.ts";
 import { sameMath } from "./compare-math.ts";
 import { squeeze } from "./equal-expressions.ts";
-import { loadEngine } from "./expression.ts";
+import { openCalculator } from "./expression.ts";
 import { extractAnswer } from "./extract-answer.ts";
 import { parseMath } from "./parse-math.ts";
 
@@ -13,14 +13,16 @@ const longestAnswer = 3000;
 export async function gradeMath(golds: readonly string[], answer: string | null): Promise<Grade> {
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
   const found = extractAnswer(answer);
-  const engine = await loadEngine();
+  const calculator = await openCalculator();
   const values = readings(found.text).flatMap(
     (text) => (text.length <= longestAnswer && readable(() => [parseMath(text)])) || [],
   );
   for (const gold of golds) {
     const wanted = extractAnswer(gold);
     const golden = readings(wanted.text).map(parseMath);
-    const same = golden.some((expected) => values.some((value) => readable(() => sameMath(engine, expected, value))));
+    const same = golden.some((expected) =>
+      values.some((value) => readable(() => sameMath(calculator, expected, value))),
+    );
     if (same || plainText(wanted.text) === plainText(found.text) || plainText(gold) === plainText(answer)) {
       return { correct: true, score: 1, reason: `${quote(found.text)} equals ${quote(wanted.text)}` };
     }

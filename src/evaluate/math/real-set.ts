@@ -2,8 +2,8 @@
  * Sets of real numbers as sorted disjoint intervals, so that intervals, unions, finite sets, inequalities and
  * "all x except 3" are compared by what they contain, not by how they are written.
  */
-import type { ComputeEngine } from "@cortex-js/compute-engine";
 import { nearReal, realValue, squeeze } from "./equal-expressions.ts";
+import type { Calculator } from "./expression.ts";
 import type { MathValue, Operator } from "./parse-math.ts";
 
 /** From `low` to `high`; a point is an interval closed at both ends with `low = high`. */
@@ -17,7 +17,7 @@ export interface Interval {
 const everything: Interval[] = [{ low: -Infinity, high: Infinity, lowClosed: false, highClosed: false }];
 
 /** The set that a value describes, or undefined where it describes none (or has symbols in it). */
-export function realSet(engine: ComputeEngine, value: MathValue): Interval[] | undefined {
+export function realSet(calculator: Calculator, value: MathValue): Interval[] | undefined {
   if (value.kind === "expression") {
     const text = squeeze(value.latex);
     if (/^\\mathbb\{R\}$|^R$/.test(text)) return everything;
@@ -29,10 +29,10 @@ export function realSet(engine: ComputeEngine, value: MathValue): Interval[] | u
     if (/^(?:all )?real numbers$|^all reals?$/.test(text)) return everything;
     return /^(?:empty set|no (?:real )?solutions?|the empty set)$/.test(text) ? [] : undefined;
   }
-  if (value.kind === "tuple") return interval(engine, value);
-  if (value.kind === "set") return points(engine, value.items);
+  if (value.kind === "tuple") return interval(calculator, value);
+  if (value.kind === "set") return points(calculator, value.items);
   if (value.kind === "operation") {
-    const parts = value.parts.map((part) => realSet(engine, part));
+    const parts = value.parts.map((part) => realSet(calculator, part));
     if (parts.some((part) => part === undefined)) return undefined;
     return (parts as Interval[][]).reduce((a, b) =>
       value.operator === "union"
@@ -40,12 +40,12 @@ export function realSet(engine: ComputeEngine, value: MathValue): Interval[] | u
         : intersect(a, value.operator === "intersection" ? b : complement(b)),
     );
   }
-  if (value.kind === "relation") return solved(engine, value.operators, value.sides);
+  if (value.kind === "relation") return solved(calculator, value.operators, value.sides);
   if (
     value.kind === "list" &&
     value.items.every((item) => item.kind === "relation" && item.operators.some((operator) => operator !== "="))
   ) {
-    return joined(engine, value);
+    return joined(calculator, value);
   }
   if (
     value.kind === "list" &&
@@ -53,32 +53,32 @@ export function realSet(engine: ComputeEngine, value: MathValue): Interval[] | u
       (item) => item.kind === "tuple" && (item.open === "[" || item.close === "]" || /infty/.test(item.source)),
     )
   ) {
-    const parts = value.items.map((item) => realSet(engine, item));
+    const parts = value.items.map((item) => realSet(calculator, item));
     return parts.some((part) => part === undefined) ? undefined : union((parts as Interval[][]).flat());
   }
   return undefined;
 }
 
-function interval(engine: ComputeEngine, value: MathValue & { kind: "tuple" }): Interval[] | undefined {
+function interval(calculator: Calculator, value: MathValue & { kind: "tuple" }): Interval[] | undefined {
   if (value.items.length !== 2) return undefined;
   const [low, high] = value.items.map((item) =>
-    item.kind === "expression" ? realValue(engine, item.latex) : undefined,
+    item.kind === "expression" ? realValue(calculator, item.latex) : undefined,
   );
   if (low === undefined || high === undefined || !(low < high)) return undefined;
   const lowClosed = value.open === "[" && low !== -Infinity;
   return [{ low, high, lowClosed, highClosed: value.close === "]" && high !== Infinity }];
 }
 
-function points(engine: ComputeEngine, items: MathValue[]): Interval[] | undefined {
-  const values = items.map((item) => (item.kind === "expression" ? realValue(engine, item.latex) : undefined));
+function points(calculator: Calculator, items: MathValue[]): Interval[] | undefined {
+  const values = items.map((item) => (item.kind === "expression" ? realValue(calculator, item.latex) : undefined));
   if (values.some((value) => value === undefined)) return undefined;
   return union((values as number[]).map((at) => ({ low: at, high: at, lowClosed: true, highClosed: true })));
 }
 
 /** An inequality solved for one variable: `x > 2`, `1 < x \le 3`, `x \ne 0`, `x \in …`. */
-function solved(engine: ComputeEngine, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
-  if (operators.length === 1 && operators[0] === "in") return realSet(engine, sides[1]!);
-  const distance = withinDistance(engine, operators, sides);
+function solved(calculator: Calculator, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
+  if (operators.length === 1 && operators[0] === "in") return realSet(calculator, sides[1]!);
+  const distance = withinDistance(calculator, operators, sides);
   if (distance) return distance;
   const at = sides.findIndex(isVariable);
   if (
@@ -92,7 +92,7 @@ function solved(engine: ComputeEngine, operators: Operator[], sides: MathValue[]
   for (const [i, operator] of operators.entries()) {
     if (i !== at && i !== at - 1) return undefined;
     const bound = sides[i === at ? i + 1 : i]!;
-    const value = bound.kind === "expression" ? realValue(engine, bound.latex) : undefined;
+    const value = bound.kind === "expression" ? realValue(calculator, bound.latex) : undefined;
     if (value === undefined) return undefined;
     result = intersect(result, ray(i === at ? operator : flip(operator), value));
   }
@@ -100,14 +100,14 @@ function solved(engine: ComputeEngine, operators: Operator[], sides: MathValue[]
 }
 
 /** `|x - c| < r` and its like. */
-function withinDistance(engine: ComputeEngine, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
+function withinDistance(calculator: Calculator, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
   const [left, right] = sides;
   const [operator] = operators;
   if (operators.length !== 1 || !operator || left?.kind !== "expression" || right?.kind !== "expression")
     return undefined;
   const inside = /^\|\s*([a-zA-Z])\s*(?:([-+])([^|]+))?\|$/.exec(left.latex.trim());
-  const radius = inside ? realValue(engine, right.latex) : undefined;
-  const center = inside?.[3] === undefined ? 0 : realValue(engine, inside[3]);
+  const radius = inside ? realValue(calculator, right.latex) : undefined;
+  const center = inside?.[3] === undefined ? 0 : realValue(calculator, inside[3]);
   if (radius === undefined || center === undefined || radius < 0) return undefined;
   const middle = inside?.[2] === "+" ? -center : center;
   const [low, high] = [middle - radius, middle + radius];
@@ -117,8 +117,8 @@ function withinDistance(engine: ComputeEngine, operators: Operator[], sides: Mat
 }
 
 /** Several inequalities: "or" is a union, "and" an intersection; commas mean whichever leaves something out. */
-function joined(engine: ComputeEngine, value: MathValue & { kind: "list" }): Interval[] | undefined {
-  const parts = value.items.map((item) => realSet(engine, item));
+function joined(calculator: Calculator, value: MathValue & { kind: "list" }): Interval[] | undefined {
+  const parts = value.items.map((item) => realSet(calculator, item));
   if (parts.some((part) => part === undefined)) return undefined;
   const variables = new Set(
     value.items.flatMap((item) =>
