@@ -187,7 +187,9 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
     },
     calls(calls: readonly TeamToolCall[], at: string): void {
       step = at;
-      const fresh = calls.filter((call) => !isRepeated(call));
+      const fresh = calls.filter(
+        (call, place) => !isRepeated(call) && !calls.slice(0, place).some((other) => isTwin(call, other)),
+      );
       counts.repeatedCalls += calls.length - fresh.length;
       // What was thought for a call that is left out goes with it.
       if (fresh.length === 0) strong = strong.filter((thought) => thought.step !== at);
@@ -292,6 +294,11 @@ function chainWriter(profile: Profile, options: LayoutOptions) {
 interface Thought {
   text: string;
   step: string;
+}
+
+/** Made twice in one go, with one result. */
+function isTwin(call: TeamToolCall, other: TeamToolCall): boolean {
+  return callKey(call) === callKey(other) && call.result === other.result && call.error === other.error;
 }
 
 function callKey(call: TeamToolCall): string {

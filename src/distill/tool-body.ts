@@ -57,7 +57,8 @@ export function toolBody(tag: TagSpec, text: string): string {
     case "urls": {
       // What else a foreign reader was told (a query, a depth) has no place in such a body.
       const found = value ?? addressIn(input);
-      const urls = Array.isArray(found) ? found : [found];
+      // An address twice in one call is read once.
+      const urls = [...new Set(Array.isArray(found) ? found : [found])];
       const plain = urls.every((url) => typeof url === "string" && url !== "" && !/[\s|,]/.test(url));
       return plain ? urls.join("|") : text.trim();
     }

@@ -32,7 +32,7 @@ export async function replayChain(
     profile,
     systemPrompt: system,
     layout,
-    limits: { maxObservationTokens: 1_000_000 },
+    limits: { maxObservationTokens: 1_000_000, maxCompletionTokens: 1_000_000, maxSteps: 1000, maxToolCalls: 1000 },
   } as never);
 }
 
