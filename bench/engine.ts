@@ -29,6 +29,7 @@ interface Stepped {
 /** A child that makes one step per line it is sent. */
 interface Stepper {
   name: string;
+  compiled: boolean;
   step(): Promise<Stepped>;
   stop(): void;
 }
@@ -39,70 +40,66 @@ export default async function bench(): Promise<Figure[]> {
   for (const [size, model] of Object.entries(models)) {
     if (!chosen.includes(size)) continue;
     for (const threads of [1, 2]) {
-      const setting = JSON.stringify({ ...model, threads });
-      const ours = await startStepper(process.execPath, [join(import.meta.dirname, "engine", "our-steps.ts"), setting]);
-      const theirs = python
-        ? await startStepper(python, [join(import.meta.dirname, "engine", "torch-steps.py"), setting])
-        : undefined;
+      const setting = { ...model, threads };
+      const ours = await startStepper(process.execPath, "our-steps.ts", setting);
+      const peers: Stepper[] = [];
+      if (python) peers.push(await startStepper(python.path, "torch-steps.py", setting));
+      if (python?.compiles)
+        peers.push(await startStepper(python.path, "torch-steps.py", { ...setting, compile: true }));
       const gemmPeak = await openGemm(threads);
-      const results: Stepped[][] = [[], []]; // [ours, theirs][step]
+      const steppers = [ours, ...peers];
+      const results: Stepped[][] = steppers.map(() => []); // [stepper][step]
       let peak = 0;
       for (let step = 0; step < steps; step++) {
-        results[0]!.push(await ours.step());
-        if (theirs) results[1]!.push(await theirs.step());
+        for (const [index, stepper] of steppers.entries()) results[index]!.push(await stepper.step());
         peak = Math.max(peak, await gemmPeak());
       }
-      ours.stop();
-      theirs?.stop();
-      figures.push(...figuresOf({ size, model, threads, peak, peer: theirs?.name, results }));
+      for (const stepper of steppers) stepper.stop();
+      const label = `train ${size}, ${threads} thread${threads > 1 ? "s" : ""}`;
+      figures.push(...ownFigures(label, model, peak, results[0]!));
+      for (const [index, { name, compiled }] of peers.entries()) {
+        const target = compiled ? 1 : threads === 1 ? 1.3 : 1.5;
+        figures.push(...comparison(label, name, target, results[0]!, results[index + 1]!));
+      }
     }
   }
   return figures;
 }
 
-function figuresOf(run: {
-  size: string;
-  model: (typeof models)["S"];
-  threads: number;
-  peak: number;
-  peer: string | undefined;
-  results: Stepped[][];
-}): Figure[] {
-  const { model, threads, results, peer } = run;
+/** The least of some steps: what the machine can do when nothing else wants it. */
+const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
+
+function ownFigures(label: string, model: (typeof models)["S"], peak: number, ours: Stepped[]): Figure[] {
   const tokens = model.length * model.rows;
-  const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
-  const [ours, theirs] = results as [Stepped[], Stepped[]];
-  const label = `train ${run.size}, ${threads} thread${threads > 1 ? "s" : ""}`;
-  const target = threads === 1 ? 1.3 : 1.5;
-  const compare = (key: "wallMs" | "cpuMs" | "peakBytes") => least(theirs, key) / least(ours, key);
   const matrices =
     model.vocabularySize * model.hiddenSize +
     model.layers * model.hiddenSize * (4 * model.hiddenSize + 3 * model.intermediateSize);
   // Three passes of two operations per weight and token, and of the causal half of attention.
   const operations = 6 * tokens * matrices + 6 * tokens * model.length * model.hiddenSize * model.layers;
-  const reached = operations / least(ours, "wallMs") / 1e6 / run.peak;
-  const peerOf = (ratio: number) => (peer ? { peer, ratio, target: `${target}x`, met: ratio >= target } : {});
+  const share = operations / least(ours, "wallMs") / 1e6 / peak;
   return [
-    { name: label, value: (1000 * tokens) / least(ours, "wallMs"), unit: "tokens/s", ...peerOf(compare("wallMs")) },
-    {
-      name: `${label}, processor time`,
-      value: (1000 * tokens) / least(ours, "cpuMs"),
-      unit: "tokens/cpu-s",
-      ...(peer ? { peer, ratio: compare("cpuMs") } : {}),
-    },
+    { name: label, value: (1000 * tokens) / least(ours, "wallMs"), unit: "tokens/s" },
+    { name: `${label}, processor time`, value: (1000 * tokens) / least(ours, "cpuMs"), unit: "tokens/cpu-s" },
     {
       name: `${label}, share of GEMM peak`,
-      value: 100 * reached,
-      unit: `% of ${run.peak.toFixed(0)} GFLOPS`,
+      value: 100 * share,
+      unit: `% of ${peak.toFixed(0)} GFLOPS`,
       target: "60 %",
-      met: reached >= 0.6,
+      met: share >= 0.6,
     },
-    {
-      name: `${label}, peak memory`,
-      value: least(ours.slice(-1), "peakBytes") / 2 ** 20,
-      unit: "MB",
-      ...(peer ? { peer, ratio: compare("peakBytes"), target: "1x", met: compare("peakBytes") >= 1 } : {}),
-    },
+  ];
+}
+
+function comparison(label: string, peer: string, target: number, ours: Stepped[], theirs: Stepped[]): Figure[] {
+  const figure = (what: string, key: keyof Stepped, unit: string, scale: number, wanted?: number): Figure => {
+    const ratio = key === "peakBytes" ? theirs.at(-1)![key] / ours.at(-1)![key] : least(theirs, key) / least(ours, key);
+    const judged = wanted === undefined ? {} : { target: `${wanted}x`, met: ratio >= wanted };
+    return { name: `${label}, ${what}`, value: least(ours, key) * scale, unit, peer, ratio, ...judged };
+  };
+  return [
+    figure("a step", "wallMs", "ms", 1, target),
+    figure("a step's processor time", "cpuMs", "ms", 1),
+    figure("peak memory", "peakBytes", "MB", 2 ** -20, 1),
   ];
 }
 
@@ -125,22 +122,33 @@ async function openGemm(threads: number): Promise<() => Promise<number>> {
   };
 }
 
-function findTorch(): string | undefined {
-  const candidates = [process.env["COA_PYTHON"], "python3", "/usr/bin/python3"].filter((path) => path !== undefined);
-  return candidates.find((path) => spawnSync(path, ["-c", "import torch"], { stdio: "ignore" }).status === 0);
+/** A python with torch, and whether that torch compiles. */
+function findTorch(): { path: string; compiles: boolean } | undefined {
+  for (const path of [process.env["COA_PYTHON"], "python3", "/usr/bin/python3"]) {
+    if (!path) continue;
+    const found = spawnSync(path, ["-c", "import torch; print(hasattr(torch, 'compile'))"], { encoding: "utf8" });
+    if (found.status === 0) return { path, compiles: found.stdout.trim() === "True" };
+  }
+  return undefined;
 }
 
-async function startStepper(command: string, args: string[]): Promise<Stepper> {
+async function startStepper(
+  command: string,
+  script: string,
+  setting: Record<string, number | boolean>,
+): Promise<Stepper> {
+  const args = [join(import.meta.dirname, "engine", script), JSON.stringify(setting)];
   const child: ChildProcess = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   const next = async () => {
     const { value, done } = await lines.next();
-    if (done) throw new Error(`${command} ${args[0]} ended early`);
+    if (done) throw new Error(`${command} ${script} ended early`);
     return JSON.parse(value);
   };
   const { name } = await next();
   return {
     name,
+    compiled: setting["compile"] === true,
     step() {
       child.stdin!.write("\n");
       return next();

@@ -70,14 +70,18 @@ try:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), foreach=True)
 except TypeError:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95))
+how = "eager"
+run = model
+if config.get("compile"):
+    run, how = torch.compile(model), "compiled"
 ids = torch.randint(0, V, (B, T + 1))
 attention = "scaled_dot_product_attention" if SDPA else "explicit attention"
 # A torch built on the reference BLAS (Debian's is) is many times slower than a usual one; the label must say so.
 blas = " (reference BLAS)" if "BLAS_INFO=generic" in torch.__config__.show() else ""
-print(json.dumps({"name": f"PyTorch {torch.__version__}{blas} eager, {attention}"}), flush=True)
+print(json.dumps({"name": f"PyTorch {torch.__version__}{blas} {how}, {attention}"}), flush=True)
 for _ in sys.stdin:
     wall, cpu = time.perf_counter(), time.process_time()
-    loss = F.cross_entropy(model(ids[:, :-1]).reshape(-1, V), ids[:, 1:].reshape(-1))
+    loss = F.cross_entropy(run(ids[:, :-1]).reshape(-1, V), ids[:, 1:].reshape(-1))
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
