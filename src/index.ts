@@ -1,5 +1,27 @@
 /** The public surface. Every export is named here, one by one; what is not here is not public. */
 
+// The chain: one model, many roles, real tools.
+export {
+  type BestOfChains,
+  type BestOfChainsOptions,
+  bestOfChains,
+  type Choice,
+  type Chooser,
+  listWiseJudge,
+  majority,
+} from "./chain/best-of-chains.ts";
+export type { ChainOptions, Enforcement, Sampling } from "./chain/chain-options.ts";
+export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
+export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
+export { chainRules } from "./chain/grammar/chain-rules.ts";
+export { grammarText } from "./chain/grammar/grammar-text.ts";
+export { allowedTokens, tokenAutomaton } from "./chain/grammar/token-mask.ts";
+export { defaultLimits, type LimitName, type Limits } from "./chain/limits.ts";
+export { neutraliser } from "./chain/neutralise.ts";
+export { runChain } from "./chain/run-chain.ts";
+export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
+export { streamChain } from "./chain/stream-chain.ts";
+export { type TagReader, tagReader } from "./chain/tag-reader.ts";
 // Configuration of the command line.
 export { defineConfig } from "./cli/load-config.ts";
 // The vocabulary.
@@ -123,6 +145,11 @@ export { type ServedWorld, serveWorld } from "./lab/serve-world.ts";
 export { memoryFetch, servedFetch } from "./lab/world-fetch.ts";
 export { type WorldDocument, worldDocuments, worldIndexOptions } from "./lab/world-pages.ts";
 export { type Family, type WorldTaskOptions, worldTasks } from "./lab/world-tasks.ts";
+// Models.
+export { type CassetteOptions, cassette } from "./models/cassette.ts";
+export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-template.ts";
+export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
+export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
 // Files.
 export { jsonlJournal, openJsonl } from "./store/open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./store/read-jsonl.ts";

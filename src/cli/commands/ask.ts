@@ -1,4 +1,4 @@
-import { bestOf, listWiseJudge } from "../../chain/best-of.ts";
+import { bestOfChains, listWiseJudge } from "../../chain/best-of-chains.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
@@ -91,7 +91,7 @@ async function best(
 ): Promise<Trajectory> {
   const { chat } = model;
   const choose = chat ? listWiseJudge({ name: model.name, chat: (request) => chat(request) }) : undefined;
-  const { chosen, trajectories, reason } = await bestOf(task, { ...options, n, choose });
+  const { chosen, trajectories, reason } = await bestOfChains(task, { ...options, n, choose });
   for (const { answer, ending } of trajectories) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
   note(`chosen: ${reason}`);
   return chosen ?? trajectories[0]!;

@@ -24,14 +24,14 @@ export type Chooser = (
   options: { signal?: AbortSignal },
 ) => Promise<Choice> | Choice;
 
-export interface BestOfOptions extends Omit<ChainsOptions, "samples"> {
+export interface BestOfChainsOptions extends Omit<ChainsOptions, "samples"> {
   /** Chains to run. */
   n: number;
   /** By default the majority. */
   choose?: Chooser;
 }
 
-export interface BestOf {
+export interface BestOfChains {
   chosen: Trajectory | null;
   trajectories: Trajectory[];
   reason: string;
@@ -40,7 +40,7 @@ export interface BestOf {
 }
 
 /** Runs `n` chains for a task and chooses one. They differ by seed, so give `sampling.seed` or a temperature above 0. */
-export async function bestOf(task: Task, options: BestOfOptions): Promise<BestOf> {
+export async function bestOfChains(task: Task, options: BestOfChainsOptions): Promise<BestOfChains> {
   const trajectories = await Array.fromAsync(
     runChains([task], { ...options, samples: options.n, concurrency: options.concurrency ?? options.n }),
   );

@@ -4,7 +4,7 @@ import type { ChatModel } from "../core/model.ts";
 import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
 import { scriptedModel } from "../testing/index.ts";
-import { bestOf, listWiseJudge } from "./best-of.ts";
+import { bestOfChains, listWiseJudge } from "./best-of-chains.ts";
 
 const task = defineTask({ id: "t", question: "q" });
 
@@ -31,10 +31,10 @@ const judgeThatSays = (text: string): ChatModel & { asked: string[] } => {
 };
 const base = { tools: [], profile: mhqaProfile, n: 5 };
 
-describe("bestOf", () => {
+describe("bestOfChains", () => {
   it("takes the majority, however the answers are spelt", async () => {
     const model = answering(["Paris", "The Lyon", "lyon.", null, "Nice"]);
-    const result = await bestOf(task, { ...base, model });
+    const result = await bestOfChains(task, { ...base, model });
     assert.match(result.chosen!.answer!, /lyon/i);
     assert.equal(result.trajectories.length, 5);
     assert.match(result.reason, /^2 of 5/);
@@ -44,7 +44,7 @@ describe("bestOf", () => {
 
   it("lets a judge choose among all candidates, and counts what the judge costs", async () => {
     const judge = judgeThatSays("Sure: {'reason': 'supported', 'best': 2,}");
-    const result = await bestOf(task, {
+    const result = await bestOfChains(task, {
       ...base,
       n: 3,
       model: answering(["a", "b", "c"]),
@@ -59,7 +59,7 @@ describe("bestOf", () => {
 
   it("falls back to the majority where the judge is of no use", async () => {
     for (const text of ["no idea", '{"best": 9}', ""]) {
-      const result = await bestOf(task, {
+      const result = await bestOfChains(task, {
         ...base,
         model: answering(["x", "y", "y", "z", "y"]),
         choose: listWiseJudge(judgeThatSays(text)),
@@ -67,7 +67,7 @@ describe("bestOf", () => {
       assert.equal(result.chosen!.answer, "y");
       assert.match(result.reason, /judge/);
     }
-    const none = await bestOf(task, { ...base, model: answering([null]) });
+    const none = await bestOfChains(task, { ...base, model: answering([null]) });
     assert.equal(none.chosen, null);
   });
 });
