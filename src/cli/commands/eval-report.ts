@@ -1,8 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { chosenSuccess, modelChooser } from "../../evaluate/metrics/vote.ts";
+import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
 import { textTable } from "../../evaluate/report/comparison-table.ts";
-import { count, percentWithInterval } from "../../evaluate/report/format-figures.ts";
+import { count, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";
 
@@ -19,9 +21,19 @@ export default defineCommand({
   examples,
   options: {
     out: { type: "string", valueName: "file", describe: "Write an HTML report here" },
+    "choose-model": {
+      type: "string",
+      valueName: "name",
+      describe: "Let this model pick the best of each task's samples (best of N)",
+    },
+    "choose-url": {
+      type: "string",
+      valueName: "url",
+      describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)",
+    },
     wrong: { type: "string", default: "5", valueName: "n", describe: "Wrong answers to show" },
   },
-  async run({ values, positionals, out }) {
+  async run({ values, positionals, out, signal }) {
     const name = onePositional({ name: "eval report", examples }, positionals, "an evaluation");
     const evaluation = await readNamed(name);
     const { summary, records } = evaluation;
@@ -30,19 +42,22 @@ export default defineCommand({
       await writeFile(values.out, await comparisonReport([evaluation], comparison, { title: name }));
       out.note(`report: ${values.out}`);
     }
+    const bestOfN = await bestOf(evaluation, values, signal);
     if (values.json) {
-      out.json(summary);
+      out.json({ ...summary, ...(bestOfN === undefined ? {} : { bestOfN }) });
       return 0;
     }
     const groups = { family: summary.byFamily, level: summary.byLevel };
     const rows = Object.entries(groups).flatMap(([kind, table]) =>
-      Object.entries(table).map(([group, figures]) => [
-        `${kind} ${group}`,
-        String(figures.tasks),
-        percentWithInterval(figures.success),
-        count(figures.perTask.billedTokens),
-        count(figures.perTask.toolCalls),
-      ]),
+      Object.entries(table)
+        .filter(([group]) => group !== "none")
+        .map(([group, figures]) => [
+          `${kind} ${group}`,
+          String(figures.tasks),
+          percentWithInterval(figures.success),
+          count(figures.perTask.billedTokens),
+          count(figures.perTask.toolCalls),
+        ]),
     );
     out.print(
       textTable([
@@ -60,9 +75,28 @@ export default defineCommand({
     out.print(
       `\nof ${summary.runs} runs: right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}, not run ${summary.missing}`,
     );
+    if (summary.samples > 1) out.print(`majority of ${summary.samples}: ${percent(summary.majority ?? 0)}`);
+    if (bestOfN !== undefined)
+      out.print(`best of ${summary.samples}, picked by ${values["choose-model"]}: ${percent(bestOfN)}`);
     for (const record of records.filter(({ grade }) => grade.correct !== true).slice(0, Number(values.wrong))) {
       out.print(`\n${record.taskId}: ${record.answer ?? "no answer"}\n  ${record.grade.reason}`);
     }
     return 0;
   },
 });
+
+/** Success when a model picks one of each task's answers; undefined where no model was named. */
+async function bestOf(
+  { tasks, records }: StoredEvaluation,
+  values: { "choose-model"?: string; "choose-url"?: string },
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  if (values["choose-model"] === undefined) return undefined;
+  const { openaiCompatible } = await import("../../models/openai-compatible.ts");
+  const model = openaiCompatible({ baseURL: values["choose-url"], model: values["choose-model"] });
+  try {
+    return await chosenSuccess(tasks, records, modelChooser(model, { signal }));
+  } finally {
+    await model.close();
+  }
+}

@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/errors.ts";
+import { findBenchmark } from "../../evaluate/benchmarks/benchmarks.ts";
 import { loadTasks } from "../../evaluate/benchmarks/load-tasks.ts";
 import { count, money, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
@@ -55,6 +56,8 @@ export default defineCommand({
     const { system, close } = await openSystem(values, values.name, signal);
     const graders = openGrader(values, tasks);
     if (graders.note) out.note(graders.note);
+    const usual = findBenchmark(tasks[0]!.source ?? "")?.metric;
+    if (usual === "avg@16" && values.samples === "1") out.note("papers quote avg@16 on this benchmark: --samples 16");
     try {
       const folder = (await openWorkspace()).path("evals", system.name);
       const { summary } = await runEvaluation(tasks, system, {

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import * as coa from "../index.ts";
+
+describe("evaluation from outside", () => {
+  it("runs, reads, compares and reports with the public names alone", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-surface-"));
+    try {
+      const tasks = [coa.defineTask({ id: "a", question: "1+1?", kind: "math", answers: ["2"] })];
+      const model: coa.ChatModel = {
+        name: "m",
+        chat: async () => ({
+          text: "<answer>2.0</answer>",
+          toolCalls: [],
+          finish: "stop",
+          usage: { promptTokens: 5, completionTokens: 2 },
+        }),
+      };
+      const limited = coa.limitedChatModel(model, coa.rateLimiter({ concurrency: 1 }));
+      const cached = coa.cachedChatModel(limited, await coa.openCallCache(coa.memoryJournal()));
+      const system = coa.bareSystem({ model: cached, price: { input: 1, output: 2 }, clock: () => 0 });
+      const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
+      assert.equal(summary.success.value, 1);
+      assert.equal(summary.perTask.billedTokens, 7);
+      assert.ok(Math.abs(summary.perTask.costUsd - 9e-6) < 1e-15);
+      const stored = await coa.readEvaluation(folder);
+      const comparison = coa.compareEvaluations([stored]);
+      assert.match(coa.comparisonTable(comparison), /100\.0 %/);
+      assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("offers every grader", async () => {
+    assert.equal((await coa.gradeMath(["1/2"], "0.5")).correct, true);
+    assert.equal(coa.gradeQa(["Paris"], "paris").correct, true);
+    assert.equal(coa.gradeGaia(["3"], "3.0").correct, true);
+    assert.equal((await coa.gradeTask(coa.defineTask({ id: "t", question: "q", answers: ["x"] }), "X")).correct, true);
+    assert.equal(typeof coa.gradeCode, "function");
+    assert.equal(typeof coa.judgeGrader, "function");
+    assert.equal(coa.benchmarks.length, 19);
+    assert.equal(coa.withoutUrls([]).length, 0);
+    assert.ok(coa.benchmarkHosts.includes("huggingface.co"));
+    assert.equal(coa.passAtK(2, 1, 1), 0.5);
+    assert.equal(coa.comparePaired([0], [0]).pValue, 1);
+    assert.equal(coa.bootstrap([1], () => 1).value, 1);
+  });
+});
