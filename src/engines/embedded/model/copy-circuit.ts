@@ -10,7 +10,7 @@
  */
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "./config.ts";
-import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameters.ts";
+import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameter-set.ts";
 import type { Random } from "./random.ts";
 
 /** Strengths of the circuit, found by trying: sharp enough to copy at once, soft enough to keep learning. */

@@ -1,21 +1,18 @@
-/**
- * A model's weights by Hugging Face name, in Hugging Face layout: projections are [out, in], row after row. The same map
- * is what the training graph reads, what the sampler decodes with and what the files hold, so nothing is ever renamed or
- * transposed on the way.
- */
+/** Which tensors a config implies, how new ones are drawn, and whether a set of them is complete. */
 import { CoaError } from "../../../core/errors.ts";
 import type { ModelConfig } from "./config.ts";
 import { installCopyCircuit } from "./copy-circuit.ts";
+import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "./parameter-set.ts";
 import { seededRandom } from "./random.ts";
 
-/** One weight tensor, row-major. */
-export interface Parameter {
-  shape: number[];
-  data: Float32Array;
-}
-
-/** Weights keyed by Hugging Face tensor name. */
-export type ParameterSet = Map<string, Parameter>;
+export {
+  embeddingName,
+  finalNormName,
+  headName,
+  layerNames,
+  type Parameter,
+  type ParameterSet,
+} from "./parameter-set.ts";
 
 /** How new weights are drawn. */
 export interface InitialOptions {
@@ -24,29 +21,6 @@ export interface InitialOptions {
   /** Standard deviation of the embedding rows; 0.3 with `copyInit`, 0.02 otherwise. */
   embeddingDeviation?: number;
 }
-
-/** The Hugging Face names of one layer's tensors. */
-export function layerNames(layer: number) {
-  const prefix = `model.layers.${layer}`;
-  return {
-    inputNorm: `${prefix}.input_layernorm.weight`,
-    queryWeight: `${prefix}.self_attn.q_proj.weight`,
-    queryBias: `${prefix}.self_attn.q_proj.bias`,
-    keyWeight: `${prefix}.self_attn.k_proj.weight`,
-    keyBias: `${prefix}.self_attn.k_proj.bias`,
-    valueWeight: `${prefix}.self_attn.v_proj.weight`,
-    valueBias: `${prefix}.self_attn.v_proj.bias`,
-    outputWeight: `${prefix}.self_attn.o_proj.weight`,
-    postNorm: `${prefix}.post_attention_layernorm.weight`,
-    gateWeight: `${prefix}.mlp.gate_proj.weight`,
-    upWeight: `${prefix}.mlp.up_proj.weight`,
-    downWeight: `${prefix}.mlp.down_proj.weight`,
-  };
-}
-
-export const embeddingName = "model.embed_tokens.weight";
-export const finalNormName = "model.norm.weight";
-export const headName = "lm_head.weight";
 
 /** Every tensor a config implies, in file order; a tied head has no tensor of its own. */
 export function parameterShapes(config: ModelConfig): Map<string, number[]> {

@@ -1,0 +1,40 @@
+/**
+ * A model's weights by Hugging Face name, in Hugging Face layout: projections are [out, in], row after row. The same map
+ * is what the training graph reads, what the sampler decodes with and what the files hold, so nothing is ever renamed or
+ * transposed on the way.
+ */
+
+/** One weight tensor, row-major. */
+export interface Parameter {
+  shape: number[];
+  data: Float32Array;
+}
+
+/** Weights keyed by Hugging Face tensor name. */
+export type ParameterSet = Map<string, Parameter>;
+
+/** The Hugging Face names of one layer's tensors. */
+export function layerNames(layer: number) {
+  const prefix = `model.layers.${layer}`;
+  return {
+    inputNorm: `${prefix}.input_layernorm.weight`,
+    queryWeight: `${prefix}.self_attn.q_proj.weight`,
+    queryBias: `${prefix}.self_attn.q_proj.bias`,
+    keyWeight: `${prefix}.self_attn.k_proj.weight`,
+    keyBias: `${prefix}.self_attn.k_proj.bias`,
+    valueWeight: `${prefix}.self_attn.v_proj.weight`,
+    valueBias: `${prefix}.self_attn.v_proj.bias`,
+    outputWeight: `${prefix}.self_attn.o_proj.weight`,
+    postNorm: `${prefix}.post_attention_layernorm.weight`,
+    gateWeight: `${prefix}.mlp.gate_proj.weight`,
+    upWeight: `${prefix}.mlp.up_proj.weight`,
+    downWeight: `${prefix}.mlp.down_proj.weight`,
+  };
+}
+
+/** The embedding matrix, [vocabulary, hidden]. */
+export const embeddingName = "model.embed_tokens.weight";
+/** The weight of the last norm. */
+export const finalNormName = "model.norm.weight";
+/** The output projection of a model that does not tie it to the embedding. */
+export const headName = "lm_head.weight";
