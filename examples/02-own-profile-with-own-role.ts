@@ -1,0 +1,54 @@
+/**
+ * A profile of your own: a team of a clerk who calls your tool and a critic who must be content before the answer.
+ * Prompt, rules, decoding grammar and validation all follow from this one description.
+ */
+import assert from "node:assert/strict";
+import { z } from "zod";
+import {
+  chainRules,
+  defineProfile,
+  defineTask,
+  defineTool,
+  grammarText,
+  runChain,
+  startState,
+  systemPrompt,
+} from "../src/index.ts";
+import { scriptedModel } from "../src/testing/index.ts";
+
+const profile = defineProfile({
+  name: "orders",
+  purpose: "Answer customers' questions about their orders.",
+  start: ["lookup"],
+  tags: [
+    { name: "lookup", job: "Find an order by its number.", body: { kind: "text" }, tool: "lookup", think: "required", next: ["lookup", "critic"] },
+    { name: "critic", job: "Score how well the evidence answers the customer.", body: { kind: "score", phrase: "Evidence: ", min: 1, max: 5 }, think: "forbidden", next: ["lookup", "answer"] },
+    { name: "answer", job: "Answer the customer in one sentence.", body: { kind: "text" }, think: "forbidden", next: [] },
+  ],
+  // The critic's veto: below 4 there is no answer.
+  gates: [{ tag: "critic", when: "score-below", min: 4, forbids: ["answer"] }],
+}); // biome-ignore format: one tag a line
+
+const lookup = defineTool({
+  name: "lookup",
+  description: "Find an order by its number.",
+  input: z.object({ number: z.string() }),
+  run: ({ number }) => (number === "A-17" ? "A-17: shipped on Monday, arrives on Thursday" : `no order ${number}`),
+});
+
+const model = scriptedModel([
+  "<think>Find it.</think><lookup>A-71</lookup>",
+  "<critic>Evidence: 1</critic><answer>It is lost.</answer>", // against the critic's veto: refused
+  "<think>I mixed up the digits.</think><lookup>A-17</lookup>",
+  "<critic>Evidence: 5</critic><answer>It arrives on Thursday.</answer>",
+]);
+const task = defineTask({ id: "customer", question: "When does my order A-17 arrive?" });
+const trajectory = await runChain(task, { model, tools: [lookup], profile, enforcement: "repair" });
+
+console.log(systemPrompt(profile, [lookup]));
+console.log(grammarText(chainRules(profile, startState())).gbnf);
+console.log(trajectory.answer);
+assert.equal(trajectory.answer, "It arrives on Thursday.");
+assert.ok(
+  trajectory.segments.some((segment) => segment.by === "runtime" && segment.text.includes("answer may not come")),
+);

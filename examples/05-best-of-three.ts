@@ -1,0 +1,39 @@
+/** Three chains for one question, and a judge that sees them side by side. */
+import assert from "node:assert/strict";
+import { bestOfChains, type ChatModel, defineTask, listWiseJudge, mhqaProfile } from "../src/index.ts";
+import { scriptedModel, tableTool } from "../src/testing/index.ts";
+
+const task = defineTask({ id: "capital", question: "What was the capital of Bolivia's highest court in 1900?" });
+const tools = [tableTool({ "Bolivia court": "The supreme court has always sat in Sucre." }, "wiki_search")];
+
+// Two chains guess; one looks it up.
+const guess = "<think>I know.</think><plan>answer</plan><think>Sure.</think><answer>La Paz</answer>";
+const search = "<think>Look.</think><wiki_search>Bolivia court</wiki_search>";
+let started = 0;
+const model = scriptedModel(({ text }) => {
+  if (text.includes("Sucre")) return "<think>The source says so.</think><answer>Sucre</answer>";
+  return started++ === 1 ? search : guess;
+});
+
+// Any chat model can judge; this one trusts evidence.
+const judge: ChatModel = {
+  name: "judge",
+  async chat({ messages }) {
+    const shown = messages
+      .at(-1)!
+      .content.split(/(?=Candidate \d)/)
+      .slice(1);
+    const best = shown.findIndex((candidate) => candidate.includes("always sat in Sucre")) + 1;
+    const text = JSON.stringify({ reason: "the only one with a source", best });
+    return { text, toolCalls: [], finish: "stop", usage: { promptTokens: 300, completionTokens: 12 } };
+  },
+};
+
+const byJudge = await bestOfChains(task, { model, tools, profile: mhqaProfile, n: 3, choose: listWiseJudge(judge) });
+console.log(`judge: ${byJudge.chosen?.answer} (${byJudge.reason}), ${byJudge.usage.billedTokens} tokens in all`);
+assert.equal(byJudge.chosen?.answer, "Sucre");
+
+started = 0;
+const byMajority = await bestOfChains(task, { model, tools, profile: mhqaProfile, n: 3 });
+console.log(`majority: ${byMajority.chosen?.answer} (${byMajority.reason})`);
+assert.equal(byMajority.chosen?.answer, "La Paz");
