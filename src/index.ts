@@ -167,6 +167,7 @@ export { runTeams, type TeamsOptions } from "./team/run-teams.ts";
 export type { TeamEvent } from "./team/work-session.ts";
 export { createLongTermMemory, type LongTermMemory, type PastStep } from "./team/working-memory.ts";
 // Tools: search, crawl, images, MCP.
+export { type CodeToolOptions, codeTool, observationOf, readProgram } from "./tools/code.ts";
 export { cachedFetch } from "./tools/crawl/cached-fetch.ts";
 export { type CrawlPageOptions, crawlPage } from "./tools/crawl/crawl-page.ts";
 export { cachingExtractor, type ExtractedPage, extractPage } from "./tools/crawl/extract-page.ts";
@@ -188,6 +189,20 @@ export { type LocalIndex, openIndex } from "./tools/local-index/open-index.ts";
 export { readCorpus } from "./tools/local-index/read-corpus.ts";
 export { retrieveHandler } from "./tools/local-index/retrieve-handler.ts";
 export { connectMcp, type McpConnection, type McpOptions, type McpServer } from "./tools/mcp/connect-mcp.ts";
+export { type BubblewrapOptions, bubblewrapSandbox } from "./tools/sandbox/bubblewrap.ts";
+export {
+  type ChooseSandboxOptions,
+  chooseSandbox,
+  type SandboxFinding,
+  type SandboxKind,
+  sandboxLevels,
+} from "./tools/sandbox/choose-sandbox.ts";
+export { defaultLimits, trimMiddle } from "./tools/sandbox/limits.ts";
+export type { LineSandboxOptions, WarmSandbox } from "./tools/sandbox/line-sandbox.ts";
+export { type NsjailOptions, nsjailSandbox } from "./tools/sandbox/nsjail.ts";
+export { type PyodideOptions, pyodideSandbox } from "./tools/sandbox/pyodide.ts";
+export { quickjsSandbox } from "./tools/sandbox/quickjs.ts";
+export { type SandboxFusionOptions, sandboxFusion } from "./tools/sandbox/sandbox-fusion.ts";
 export { type Blocklist, benchmarkBlocklist, blocklist } from "./tools/search/blocklist.ts";
 export { cachedSearch, type SearchRecord } from "./tools/search/cached-search.ts";
 export { indexProvider } from "./tools/search/index-provider.ts";

@@ -50,6 +50,7 @@ def _coa_setup():
 
     exec_, compile_, dict_, len_, all_, map_, list_ = exec, compile, dict, len, all, map, list
     Module, Text, Reader, Writer, Raw = types.ModuleType, io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.FileIO
+    import ast
     print_exception = traceback.print_exception
     filename = "main.py"
     empty = Module("__main__")
@@ -65,8 +66,37 @@ def _coa_setup():
             try: file.flush()
             except BaseException: pass
 
-    def run(code, seed):
+    # A program made of these alone has no way to anything that outlives it, so nothing need be cleaned up after it.
+    nodes = tuple(getattr(ast, name) for name in (
+        "Module Expr Expression Assign AugAssign AnnAssign For While If IfExp Break Continue Pass Return FunctionDef arguments arg Lambda "
+        "BinOp UnaryOp BoolOp Compare Call keyword Name Constant List Tuple Dict Set ListComp SetComp DictComp "
+        "GeneratorExp comprehension Subscript Slice Starred JoinedStr FormattedValue Attribute NamedExpr Load Store operator "
+        "unaryop boolop cmpop").split())
+    builtin_names = frozenset(
+        "abs all any bin bool bytes chr complex dict divmod enumerate filter float frozenset hash hex input int isinstance iter "
+        "len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip".split())
+    method_names = frozenset(
+        "append extend insert pop remove clear index count sort reverse copy add discard update union intersection difference "
+        "keys values items get setdefault join split rsplit splitlines strip lstrip rstrip replace find rfind upper lower title "
+        "startswith endswith isdigit isalpha isalnum zfill ljust rjust center bit_length as_integer_ratio real imag".split())
+
+    def harmless(tree):
+        own, used = set(), set()
+        for node in ast.walk(tree):
+            if not isinstance(node, nodes): return False
+            kind = type(node)
+            if kind is ast.Name: (used if type(node.ctx) is ast.Load else own).add(node.id)
+            elif kind is ast.Attribute:
+                if node.attr not in method_names or type(node.ctx) is not ast.Load: return False
+            elif kind is ast.arg: own.add(node.arg)
+            elif kind is ast.FunctionDef:
+                if node.decorator_list: return False
+                own.add(node.name)
+        return not any(name.startswith("_") for name in own | used) and used <= (own | builtin_names)
+
+    def run(code, seed, judge):
         out, err = streams()
+        safe = False
         main = Module("__main__")
         main.__builtins__ = builtins
         main.__file__ = filename
@@ -78,7 +108,10 @@ def _coa_setup():
         status, reason = 0, ""
         try:
             try:
-                exec_(compile_(code, filename, "exec", dont_inherit=True), main.__dict__)
+                if judge and len_(code) < 600:
+                    code = compile_(code, filename, "exec", 1024, True)  # 1024: the syntax tree alone
+                    safe = harmless(code)
+                exec_(compile_(code, filename, "exec", 0, True), main.__dict__)
             finally:
                 if atexit._ncallbacks(): atexit._run_exitfuncs()
         except SystemExit as stop:
@@ -103,10 +136,11 @@ def _coa_setup():
             main.__dict__.clear()
         flush(sys.stdout, sys.stderr, out, err)
         sys.modules["__main__"] = empty
-        return f"{status} {reason}"
+        return f"{status} {reason}" + (" harmless" if safe else "")
 
     streams()
     skip = {"__main__"}
+    harmless(ast.parse("def f(x): return [y for y in range(x)]"))
     baseline = {name: (module, dict_(module.__dict__)) for name, module in sys.modules.items()
                 if name not in skip and isinstance(module, Module)}
     watched = [(name, module.__dict__, saved, tuple(saved)) for name, (module, saved) in baseline.items()

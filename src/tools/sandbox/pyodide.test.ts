@@ -120,6 +120,24 @@ print(len('ab'), hasattr(builtins, 'extra'), math.pi, json.loads('1'), 'LEAK' in
     }
   });
 
+  it("is not talked out of cleaning up by programs that look simple", async () => {
+    const sneaky = [
+      "(x for x in [1]).gi_frame.f_builtins.update({'len': 5})",
+      "print.__self__.len = 5",
+      "def f(n): return n\nf.__globals__['__builtins__'].len = 5",
+      "import builtins as b\nb.len = 5",
+      "class A: pass\nA().__class__.__base__.__subclasses__()[0]\nimport builtins; builtins.len = 5",
+      "globals()['__builtins__'].len = 5",
+      "[g.update({'len': 5}) for g in [vars(__builtins__)]]",
+      "try:\n    1 / 0\nexcept Exception as e:\n    e.__traceback__.tb_frame.f_builtins['len'] = 5",
+      "eval(\"setattr(__builtins__, 'len', 5)\")",
+    ];
+    for (const code of sneaky) {
+      for (let child = 0; child < 2; child++) await run(code);
+      for (let child = 0; child < 2; child++) assert.equal((await run("print(len('abc'))")).stdout, "3\n", code);
+    }
+  });
+
   it("throws a child away that changed the library itself", async () => {
     await run("import sys\nopen(next(p for p in sys.path if p.endswith('.zip')), 'ab').write(b'junk')");
     assert.equal((await run("import colorsys; print(colorsys.__name__)")).stdout, "colorsys\n");
