@@ -197,7 +197,7 @@ export {
   type SandboxKind,
   sandboxLevels,
 } from "./tools/sandbox/choose-sandbox.ts";
-export { defaultLimits, trimMiddle } from "./tools/sandbox/limits.ts";
+export { defaultSandboxLimits, trimMiddle } from "./tools/sandbox/limits.ts";
 export type { LineSandboxOptions, WarmSandbox } from "./tools/sandbox/line-sandbox.ts";
 export { type NsjailOptions, nsjailSandbox } from "./tools/sandbox/nsjail.ts";
 export { type PyodideOptions, pyodideSandbox } from "./tools/sandbox/pyodide.ts";

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../core/sandbox.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
-import { defaultLimits, trimMiddle } from "./sandbox/limits.ts";
+import { defaultSandboxLimits, trimMiddle } from "./sandbox/limits.ts";
 
 const input = z.object({
   code: z.string().min(1).describe("The program; print() what you want to see."),
@@ -21,13 +21,17 @@ export interface CodeToolOptions {
 
 /** Runs Python (or JavaScript, where the sandbox has it) and returns the observation. */
 export function codeTool(options: CodeToolOptions): Tool<z.infer<typeof input>> {
-  const { sandbox, limits, maxCharacters = limits?.outputCharacters ?? defaultLimits.outputCharacters } = options;
+  const {
+    sandbox,
+    limits,
+    maxCharacters = limits?.outputCharacters ?? defaultSandboxLimits.outputCharacters,
+  } = options;
   const startMs = 60_000; // a first child may have to make its snapshot
   return defineTool({
     name: "code",
     description: `Run a program (${sandbox.languages.join(" or ")}) and see what it prints.`,
     input,
-    timeoutMs: (limits?.wallMs ?? defaultLimits.wallMs) + startMs,
+    timeoutMs: (limits?.wallMs ?? defaultSandboxLimits.wallMs) + startMs,
     async run(call, { signal, trajectoryId }) {
       const program = readProgram(call.code, call.stdin);
       if (!sandbox.languages.includes(program.language)) {
@@ -55,7 +59,7 @@ export function readProgram(text: string, stdin?: string): Pick<SandboxRequest, 
 }
 
 /** What the model reads of a run. */
-export function observationOf(result: SandboxResult, maxCharacters = defaultLimits.outputCharacters): string {
+export function observationOf(result: SandboxResult, maxCharacters = defaultSandboxLimits.outputCharacters): string {
   const block = (name: string, text: string): string =>
     text.trim() === "" ? "" : `\n[${name}:BEGIN]\n${text.replace(/\n+$/, "")}\n[${name}:END]`;
   const shown = (limit: number): string => {

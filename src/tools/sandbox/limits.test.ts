@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { defaultLimits, trimMiddle, withLimits } from "./limits.ts";
+import { defaultSandboxLimits, trimMiddle, withLimits } from "./limits.ts";
 import { outputWindow } from "./output-window.ts";
 
 function random(seed: number): () => number {
@@ -14,11 +14,11 @@ function random(seed: number): () => number {
 describe("withLimits", () => {
   it("prefers the request, then the base, then the paper's limits", () => {
     assert.deepEqual(withLimits({ cpuMs: 1, wallMs: undefined }, { cpuMs: 2, wallMs: 3 }), {
-      ...defaultLimits,
+      ...defaultSandboxLimits,
       cpuMs: 1,
       wallMs: 3,
     });
-    assert.deepEqual(defaultLimits, { cpuMs: 5000, wallMs: 7000, memoryMb: 512, outputCharacters: 1536 });
+    assert.deepEqual(defaultSandboxLimits, { cpuMs: 5000, wallMs: 7000, memoryMb: 512, outputCharacters: 1536 });
   });
 });
 

@@ -2,11 +2,16 @@
 import type { SandboxLimits } from "../../core/sandbox.ts";
 
 /** The limits in force for everything a request leaves open. */
-export const defaultLimits: SandboxLimits = { cpuMs: 5_000, wallMs: 7_000, memoryMb: 512, outputCharacters: 1_536 };
+export const defaultSandboxLimits: SandboxLimits = {
+  cpuMs: 5_000,
+  wallMs: 7_000,
+  memoryMb: 512,
+  outputCharacters: 1_536,
+};
 
 /** Fills what `limits` leaves open, first from `base`, then from the defaults. */
 export function withLimits(limits: Partial<SandboxLimits> = {}, base: Partial<SandboxLimits> = {}): SandboxLimits {
-  const merged = { ...defaultLimits };
+  const merged = { ...defaultSandboxLimits };
   for (const part of [base, limits]) {
     for (const [name, value] of Object.entries(part)) {
       if (value !== undefined) merged[name as keyof SandboxLimits] = value;
