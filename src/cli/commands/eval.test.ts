@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -104,6 +105,59 @@ describe("coa eval", () => {
       listed.evaluations.map(({ name }) => name),
       ["a", "b"],
     );
+  });
+
+  it("evaluates a chain behind a server, and again from its cache when the server is gone", async () => {
+    await writeFile(
+      join(folder, "sums.jsonl"),
+      JSON.stringify({ id: "s", question: "What is 8 + 9?", answer: "17", kind: "math" }),
+    );
+    const text = "<plan>add</plan><think>8 + 9</think><answer>17</answer>";
+    const server = createServer((request, response) => {
+      const said = { index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" };
+      const usage = { prompt_tokens: 50, completion_tokens: 12, total_tokens: 62 };
+      if (request.url?.endsWith("/models")) response.end(JSON.stringify({ data: [{ id: "fake" }] }));
+      else if (!request.url?.endsWith("/chat/completions")) response.writeHead(404).end("{}");
+      else request.resume().on("end", () => response.end(streamOrNot({ id: "r", choices: [said], usage })));
+    });
+    const streamOrNot = (reply: object) => {
+      const { choices, usage } = reply as { choices: { message: unknown }[]; usage: unknown };
+      const events = [
+        { choices: [{ index: 0, delta: choices[0]!.message }] },
+        { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+        { choices: [], usage },
+      ];
+      return `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
+    };
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const flags = [
+      "--base-url",
+      `http://127.0.0.1:${port}/v1`,
+      "--model",
+      "fake",
+      "--profile",
+      "code",
+      "--tools",
+      "code",
+      "--price",
+      "1,2",
+      "--cache",
+      "calls.jsonl",
+      "--json",
+    ];
+    const live = await coa(["eval", "run", "sums.jsonl", "--name", "live", ...flags]);
+    assert.equal(live.code, 0, live.stderr);
+    await new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    const kept = await coa(["eval", "run", "sums.jsonl", "--name", "kept", "--cached-only", ...flags]);
+    assert.equal(kept.code, 0, kept.stderr);
+    const figures = (output: string) =>
+      JSON.parse(output) as { successes: number; perTask: { billedTokens: number; costUsd: number } };
+    assert.equal(figures(live.stdout).successes, 1);
+    assert.equal(figures(kept.stdout).successes, 1);
+    assert.deepEqual([figures(live.stdout).perTask.billedTokens, figures(kept.stdout).perTask.billedTokens], [62, 62]);
+    assert.ok(Math.abs(figures(live.stdout).perTask.costUsd - 74e-6) < 1e-12);
   });
 
   it("says what is missing", async () => {

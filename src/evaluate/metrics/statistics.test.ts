@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bootstrap, comparePaired, mean, passAtK, quantile, seededRandom } from "./statistics.ts";
+import { successOfAll } from "./summarise.ts";
 
 function choose(n: number, k: number): number {
   let result = 1;
@@ -74,6 +75,18 @@ describe("bootstrap", () => {
     const values = [1, 0, 1, 1, 0];
     assert.deepEqual(bootstrap(values, mean, { seed: 2 }), bootstrap(values, mean, { seed: 2 }));
     assert.deepEqual(bootstrap([4], mean), { value: 4, low: 4, high: 4 });
+  });
+});
+
+describe("successOfAll", () => {
+  it("gives the exact binomial interval where every task came out the same", () => {
+    // With true success p, nought of ten happens with (1 − p)^10; at the bound that is 2.5 %.
+    const none = successOfAll(Array(10).fill(0));
+    assert.ok(Math.abs((1 - none.high) ** 10 - 0.025) < 1e-12);
+    assert.deepEqual([none.value, none.low], [0, 0]);
+    const all = successOfAll(Array(10).fill(1));
+    assert.ok(Math.abs(all.low ** 10 - 0.025) < 1e-12);
+    assert.deepEqual(successOfAll([0, 1, 1]), bootstrap([0, 1, 1], mean));
   });
 });
 

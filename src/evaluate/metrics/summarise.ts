@@ -124,10 +124,22 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
   const spent = costs(records);
   return {
     tasks: rows.length,
-    success: bootstrap(rows.map(successOf), mean, options),
+    success: successOfAll(rows.map(successOf), options),
     perTask: divide(spent, Math.max(1, records.length)),
     perSuccess: successes === 0 ? null : divide(spent, successes),
   };
+}
+
+/**
+ * Mean success with its interval. Where every task came out the same, drawing again can only repeat it, so the interval
+ * is the exact binomial one: nought of three is no proof of nought.
+ */
+export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
+  const estimate = bootstrap(shares, mean, options);
+  const [first] = shares;
+  if ((first !== 0 && first !== 1) || shares.some((share) => share !== first)) return estimate;
+  const bound = ((1 - (options.level ?? 0.95)) / 2) ** (1 / shares.length);
+  return first === 0 ? { value: 0, low: 0, high: 1 - bound } : { value: 1, low: bound, high: 1 };
 }
 
 /** Share of a task's planned samples that were right. */
