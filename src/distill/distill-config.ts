@@ -5,7 +5,7 @@
 import type { Grader } from "../core/grader.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { LayoutOptions } from "./lay-out-chain.ts";
+import type { LayoutOptions } from "./chain-draft.ts";
 import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
 import {
   type ComplianceCheck,

@@ -9,8 +9,9 @@ import { systemPrompt } from "../core/system-prompt.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../core/validate.ts";
+import { ConversionError, type LayoutOptions } from "./chain-draft.ts";
 import { chainUsage } from "./chain-usage.ts";
-import { ConversionError, type LayoutOptions, layOutChain } from "./lay-out-chain.ts";
+import { layOutChain } from "./lay-out-chain.ts";
 import { readMoves } from "./read-moves.ts";
 
 export interface DistillRunOptions extends LayoutOptions {

@@ -1,0 +1,150 @@
+/**
+ * A chain while it is being laid out: the segments so far, where the profile's state machine stands, and what was thought
+ * since the last move and has not been written yet. A tag is written here or nowhere, with the think that it needs.
+ */
+import {
+  advance,
+  allowedNext,
+  type ChainState,
+  type Profile,
+  startState,
+  successors,
+  type TagSpec,
+} from "../core/profile.ts";
+import type { Segment } from "../core/trajectory.ts";
+
+export interface LayoutOptions {
+  /** Tag for each foreign tool's name. */
+  toolTags?: Readonly<Record<string, string>>;
+  /** What hostile text in observations becomes; must be what the chain runtime does. */
+  neutralise?: (text: string) => string;
+  /** Write a short thought where the record has none and the profile wants one (default true; counted). */
+  fillThoughts?: boolean;
+  /** Let a run without verification claim a checked answer where the profile wants one (default: only unmarked runs). */
+  fillVerification?: boolean;
+  /** White space around observations, as the chain runtime will write them: `compact` (default), or the paper's line breaks. */
+  layout?: "compact" | "paper";
+  /** One space after an opening tag (default true): words then tokenise as they do inside sentences. */
+  leadingSpace?: boolean;
+}
+
+/** A conversion that failed, and where. */
+export class ConversionError extends Error {
+  override readonly name = "ConversionError";
+  readonly step: string;
+  readonly rule: string;
+
+  constructor(rule: string, step: string, message: string) {
+    super(message);
+    this.rule = rule;
+    this.step = step;
+  }
+}
+
+interface Thought {
+  text: string;
+  step: string;
+}
+
+export interface ChainDraft {
+  readonly profile: Profile;
+  readonly options: LayoutOptions;
+  readonly segments: Segment[];
+  state: ChainState;
+  /** What was thought since the last move. Weak thoughts (reports, sub-tasks) count only where there is no other. */
+  thoughts: Thought[];
+  weakThoughts: Thought[];
+  /** The step of the run that is being written. */
+  step: string;
+  filledThoughts: number;
+  filledChecks: number;
+  repeatedCalls: number;
+  /** What each call has brought, so that the same call is not written twice. */
+  readonly results: Map<string, string>;
+}
+
+/** A draft of which nothing is written. */
+export function startDraft(profile: Profile, options: LayoutOptions): ChainDraft {
+  return {
+    profile,
+    options,
+    segments: [],
+    state: startState(),
+    thoughts: [],
+    weakThoughts: [],
+    step: "",
+    filledThoughts: 0,
+    filledChecks: 0,
+    repeatedCalls: 0,
+    results: new Map(),
+  };
+}
+
+/** Takes a thought up where nothing else was thought: prose beside a judgement, the words in front of a list. */
+export function addThoughtIfNone(draft: ChainDraft, text: string): void {
+  if (text !== "" && draft.thoughts.length === 0) draft.thoughts.push({ text, step: draft.step });
+}
+
+/** Uses up what was thought since the last move. */
+export function takeThought(draft: ChainDraft): string {
+  const chosen = draft.thoughts.length > 0 ? draft.thoughts : draft.weakThoughts.slice(-1);
+  draft.thoughts = [];
+  draft.weakThoughts = [];
+  return withoutRepeats(chosen.map((thought) => thought.text)).join(" ");
+}
+
+/** Whether a tag may be written now, a think before it allowed for. */
+export function fits(draft: ChainDraft, tag: TagSpec | undefined): tag is TagSpec {
+  const { profile, state } = draft;
+  if (tag === undefined || state.openCalls > 0 || !successors(profile, state).includes(tag.name)) return false;
+  return state.gate === null || state.gate.leaves.includes(tag.name);
+}
+
+/** Writes a role's or tool's tag, with the think it needs; `fallback` is the thought where the record has none. */
+export function writeTag(draft: ChainDraft, tag: TagSpec, body: string, fallback: string): void {
+  const { profile, step } = draft;
+  if (tag.think === "required" && !draft.state.thought) {
+    const thought = takeThought(draft) || filledThought(draft, tag, fallback);
+    if (!allowedNext(profile, draft.state).includes(profile.think)) {
+      throw new ConversionError("think-misplaced", step, `no think may stand before <${tag.name}> here`);
+    }
+    pushBody(draft, profile.think, thought);
+  }
+  const { state } = draft;
+  if (!allowedNext(profile, state).includes(tag.name)) {
+    const after = state.last === null ? "at the start" : `after <${state.last}>`;
+    const rule = state.gate ? `gate-${state.gate.tag}` : state.last === null ? "start" : "successor";
+    throw new ConversionError(rule, step, `<${tag.name}> may not come ${after}`);
+  }
+  pushBody(draft, tag.name, body);
+}
+
+function filledThought(draft: ChainDraft, tag: TagSpec, fallback: string): string {
+  if (draft.options.fillThoughts === false) {
+    throw new ConversionError("think-missing", draft.step, `nothing was thought before <${tag.name}>`);
+  }
+  draft.filledThoughts++;
+  return fallback;
+}
+
+/** Adds something the model writes, with the white space of the house around it. */
+export function pushBody(draft: ChainDraft, tag: string, body: string): void {
+  const trimmed = body.trim();
+  const space = draft.options.leadingSpace === false ? "" : " ";
+  pushSegment(draft, { tag, text: trimmed.startsWith("```") ? `\n${trimmed}\n` : space + trimmed, by: "model" });
+}
+
+/** Adds a segment as it is. */
+export function pushSegment(draft: ChainDraft, segment: Segment): void {
+  draft.segments.push(segment);
+  draft.state = advance(draft.profile, draft.state, segment);
+}
+
+/** Drops texts that another of them already contains. */
+export function withoutRepeats(texts: readonly string[]): string[] {
+  return texts.filter((text, index) => {
+    const saysMore = (other: string, place: number) =>
+      place !== index && other.includes(text) && (other !== text || place < index);
+    return !texts.some(saysMore);
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * Tool calls as the chain makes them: the tag with its body, then the observation as the runtime would show it. Calls made
+ * in one go stand side by side where the profile allows that. A call that has brought its result before is left out: a
+ * sub-agent that could not see it had to ask again, the chain still has it in sight.
+ */
+import type { Profile, TagSpec } from "../core/profile.ts";
+import type { TeamToolCall } from "../core/team-run.ts";
+import type { Segment } from "../core/trajectory.ts";
+import { type ChainDraft, ConversionError, fits, pushBody, pushSegment, writeTag } from "./chain-draft.ts";
+import { callArguments, tagOfTool, toolBody } from "./tool-body.ts";
+
+/** The tag by which a profile looks back on its work. */
+export function reflectionTagOf(profile: Profile): TagSpec | undefined {
+  return profile.tags.find((tag) => tag.name === "reflection" || tag.body.kind === "ratings");
+}
+
+/** Writes the calls of one step of the run. */
+export function writeCalls(draft: ChainDraft, calls: readonly TeamToolCall[]): void {
+  const fresh = calls.filter(
+    (call, place) => !isRepeated(draft, call) && !calls.slice(0, place).some((other) => isTwin(call, other)),
+  );
+  draft.repeatedCalls += calls.length - fresh.length;
+  // What was thought for a call that is left out goes with it.
+  if (fresh.length === 0) draft.thoughts = draft.thoughts.filter((thought) => thought.step !== draft.step);
+  const together = Math.max(1, Math.min(draft.profile.maxParallelCalls, fresh.length));
+  for (let from = 0; from < fresh.length; from += together) writeTogether(draft, fresh.slice(from, from + together));
+}
+
+function isRepeated({ results }: ChainDraft, call: TeamToolCall): boolean {
+  return call.error === undefined && call.result !== undefined && results.get(callKey(call)) === call.result;
+}
+
+/** Made twice in one go, with one result. */
+function isTwin(call: TeamToolCall, other: TeamToolCall): boolean {
+  return callKey(call) === callKey(other) && call.result === other.result && call.error === other.error;
+}
+
+function callKey(call: TeamToolCall): string {
+  return `${call.name} ${call.arguments.trim()}`;
+}
+
+function writeTogether(draft: ChainDraft, calls: readonly TeamToolCall[]): void {
+  const { profile, step, options } = draft;
+  const observations: Segment[] = [];
+  for (const call of calls) {
+    const tag = tagOfTool(profile, call.name, options.toolTags);
+    if (!tag) {
+      const problem = `no tag of the ${profile.name} profile calls "${call.name}"; map it with toolTags`;
+      throw new ConversionError("unknown-tool", step, problem);
+    }
+    if (call.result === undefined && call.error === undefined) {
+      throw new ConversionError("observation-missing", step, `the result of ${call.name} was not recorded`);
+    }
+    const body = toolBody(tag, call.arguments);
+    if (draft.state.openCalls > 0) pushBody(draft, tag.name, body);
+    else {
+      if (!fits(draft, tag)) reflectBetween(draft, tag);
+      writeTag(draft, tag, body, `next: ${excerpt(body)}`);
+    }
+    observations.push(observationOf(draft, call, tag));
+  }
+  for (const observation of observations) pushSegment(draft, observation);
+}
+
+/** A reflection between two programs, where the profile wants one and the record has only thoughts. */
+function reflectBetween(draft: ChainDraft, next: TagSpec): void {
+  const tag = reflectionTagOf(draft.profile);
+  if (!fits(draft, tag) || tag.body.kind !== "text" || !tag.next.includes(next.name)) return;
+  const { thoughts, weakThoughts } = draft;
+  const thought = (thoughts.length > 1 ? thoughts.shift() : weakThoughts.at(-1))?.text;
+  if (thought === undefined) {
+    if (draft.options.fillThoughts === false) return;
+    draft.filledThoughts++;
+  }
+  writeTag(draft, tag, thought ?? "the output is noted", "judge the output");
+}
+
+function observationOf(draft: ChainDraft, call: TeamToolCall, { tool, name }: TagSpec): Segment {
+  const { profile, options, results } = draft;
+  const called = tool ?? name;
+  const ok = call.error === undefined;
+  if (ok) results.set(callKey(call), call.result!);
+  const output = ok ? call.result || "(no output)" : errorText(called, call.error!);
+  const text = options.neutralise ? options.neutralise(output) : output;
+  const tag = profile.observation;
+  const ms = call.startedAt !== undefined && call.endedAt !== undefined ? call.endedAt - call.startedAt : 0;
+  return {
+    tag,
+    text,
+    by: "tool",
+    ...(options.layout === "paper" && { raw: `\n<${tag}>\n${text}\n</${tag}>\n\n` }),
+    call: { tool: called, input: callArguments(call.arguments), ok, ms },
+  };
+}
+
+/** A failed call in the runtime's words. */
+function errorText(tool: string, error: string): string {
+  return `error: ${error.startsWith(`${tool}:`) ? error : `${tool}: ${error}`}`;
+}
+
+function excerpt(body: string): string {
+  const line = body
+    .replace(/```\w*/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > 60 ? `${line.slice(0, 60)}…` : line;
+}
