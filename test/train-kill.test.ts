@@ -1,0 +1,82 @@
+/** SIGKILL at random moments, then resume: the final weights are those of a run that nobody disturbed. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { readAllJsonl } from "../src/store/read-jsonl.ts";
+import { tabularEngine } from "../src/testing/index.ts";
+import { type Rollout, rolloutKey } from "../src/train/collect-groups.ts";
+import { fixedExamples } from "../src/train/example-source.ts";
+import { randomStream } from "../src/train/random.ts";
+import { trainSft } from "../src/train/train-sft.ts";
+
+const root = mkdtempSync(join(tmpdir(), "coa-kill-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+/** Runs the target until it ends or has reported `killAfter` steps, then kills it without a warning. */
+function run(kind: string, folder: string, killAfter = Number.POSITIVE_INFINITY): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const script = join(import.meta.dirname, "fixtures", "train-target.ts");
+    const child = spawn(process.execPath, [script, kind, folder], { stdio: ["ignore", "pipe", "inherit"] });
+    let lines = 0;
+    child.stdout.on("data", (chunk: Buffer) => {
+      lines += chunk.toString().split("\n").length - 1;
+      if (lines >= killAfter) child.kill("SIGKILL");
+    });
+    child.on("error", reject);
+    child.on("close", () => resolve());
+  });
+}
+
+async function disturbed(kind: string, seed: number): Promise<string> {
+  const folder = join(root, `${kind}-${seed}`);
+  const random = randomStream(seed, "kills");
+  for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
+    await run(kind, folder, kills < 12 ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
+  }
+  return folder;
+}
+
+describe("training that is killed and resumed", { timeout: 300_000 }, () => {
+  for (const kind of ["sft", "rl"]) {
+    it(`ends with the weights of an undisturbed run (${kind})`, async () => {
+      const calm = join(root, `${kind}-calm`);
+      await run(kind, calm);
+      const expected = readFileSync(join(calm, "final.json"), "utf8");
+      for (const seed of [1, 2]) {
+        const folder = await disturbed(kind, seed);
+        assert.equal(readFileSync(join(folder, "final.json"), "utf8"), expected);
+        if (kind === "rl") {
+          const keys = (await readAllJsonl<Rollout>(join(folder, "rollouts.jsonl"))).map(rolloutKey);
+          assert.equal(new Set(keys).size, keys.length, "a rollout was sampled twice");
+        }
+      }
+    });
+  }
+
+  it("keeps the last good checkpoint when the disk is full", async () => {
+    const folder = join(root, "full-disk");
+    const engine = tabularEngine(8);
+    let saves = 0;
+    const full = {
+      ...engine,
+      saveState: (path: string) =>
+        ++saves < 3 ? engine.saveState(path) : Promise.reject(new Error("ENOSPC: no space left on device")),
+    };
+    const examples = [{ input: Int32Array.of(1, 2, 3), targets: Int32Array.of(2, 3, 4) }];
+    const options = {
+      source: fixedExamples(examples, 64, 1),
+      folder,
+      seed: 1,
+      steps: 20,
+      optimizer: { learningRate: 0.1 },
+      checkpointEvery: 5,
+    };
+    await assert.rejects(trainSft({ ...options, engine: full }), /no space left/);
+    assert.deepEqual(readdirSync(join(folder, "checkpoints")), ["step-0000005", "step-0000010"]);
+    const result = await trainSft({ ...options, engine: tabularEngine(8), resume: true });
+    assert.equal(result.steps, 20);
+  });
+});
