@@ -75,6 +75,15 @@ export async function distill(options: DistillOptions): Promise<DistillReport> {
   }
 }
 
+const resultFiles = [
+  "outcomes.jsonl",
+  "kept.jsonl",
+  "dropped.jsonl",
+  "trajectories.jsonl",
+  "report.json",
+  "report.html",
+];
+
 interface Member {
   index: number;
   id: string;
@@ -107,18 +116,7 @@ async function claimFolder({
       `${out} holds a distillation with another configuration; choose another folder, or restart it`,
     );
   }
-  if (before !== null && restart) {
-    for (const name of [
-      "outcomes.jsonl",
-      "kept.jsonl",
-      "dropped.jsonl",
-      "trajectories.jsonl",
-      "report.json",
-      "report.html",
-    ]) {
-      await rm(join(out, name), { force: true });
-    }
-  }
+  if (restart) for (const name of resultFiles) await rm(join(out, name), { force: true });
   await writeFile(path, `${JSON.stringify({ fingerprint, ...JSON.parse(claim) }, null, 2)}\n`);
 }
 
@@ -158,7 +156,7 @@ async function judgeAll(options: DistillOptions, tally: Tally, state: State): Pr
       for (const [place, outcome] of outcomes.entries()) {
         const record = settle(state, outcome, lines[place]!, state.processed++);
         if (record.stage === null) kept.push(`{"index":${record.index},"trajectory":${outcome.line}}\n`);
-        else if (wantsSample(state, record.stage)) {
+        else if (wantsSample(state, record)) {
           const sample = sampleOf(record, outcome.line);
           state.samples.push(sample);
           dropped.push(`${JSON.stringify(sample)}\n`);
@@ -183,11 +181,10 @@ function settle(state: State, outcome: WireOutcome, input: InputLine, index: num
   const record: OutcomeRecord = { index, file: input.file, line: input.line, ...rest };
   if (outcome.stage !== null || !signature || !state.duplicates) return record;
   const twin = state.duplicates.findOrAdd(signature, index);
-  if (!twin)
-    return {
-      ...record,
-      signature: Buffer.from(signature.buffer, signature.byteOffset, signature.byteLength).toString("base64"),
-    };
+  if (!twin) {
+    const bytes = Buffer.from(signature.buffer, signature.byteOffset, signature.byteLength);
+    return { ...record, signature: bytes.toString("base64") };
+  }
   const detail = `${Math.round(100 * twin.similarity)} % like record ${twin.number}`;
   return { ...record, stage: lateStages[0], reason: "near-duplicate", detail };
 }
@@ -197,8 +194,10 @@ function signatureFrom(text: string): Uint32Array {
   return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
-function wantsSample(state: State, stage: string): boolean {
-  return state.samples.filter((sample) => sample.stage === stage).length < 3;
+/** Three of each stage; one that was written just before a crash counts once. */
+function wantsSample({ samples }: State, { stage, id }: OutcomeRecord): boolean {
+  const same = samples.filter((sample) => sample.stage === stage);
+  return same.length < 3 && !same.some((sample) => sample.id === id);
 }
 
 function sampleOf(record: OutcomeRecord, line: string | undefined): DroppedSample {
