@@ -72,6 +72,7 @@ export function modelTurn(
   const sampled: { token: number; logprob: number | undefined; at: number }[] = [];
   let assigned = 0; // sampled tokens that belong to a finished segment
   let written = "";
+  let finished = false;
   let calls = 0;
 
   function take(end: number): Pick<Segment, "tokens" | "logprobs"> {
@@ -189,6 +190,8 @@ export function modelTurn(
       }
     },
     finish() {
+      if (finished) return { segments, unclosed, violations };
+      finished = true;
       const space = reader.end();
       const last = segments.at(-1);
       if (space !== "") {

@@ -1,0 +1,79 @@
+/**
+ * What a turn amounts to: calls to make, an answer, or neither. Under `repair` a move that breaks the order is refused with
+ * a reason that the model can act on. A missing think is no reason to refuse a good call; wrong order is.
+ */
+import { advance, allowedNext, type ChainState, type Profile, tagSpec } from "../core/profile.ts";
+import type { Segment } from "../core/trajectory.ts";
+import type { RequestedCall } from "./tool-step.ts";
+
+export interface Moves {
+  calls: RequestedCall[];
+  /** By place in `calls`: why it is not made. */
+  refused: Map<number, string>;
+  answer: Segment | undefined;
+  /** Why the answer was not accepted. */
+  answerRefused: string | undefined;
+  /** Where the chain stands after the turn; a refused answer leaves it where it was. */
+  state: ChainState;
+}
+
+export interface WrittenTurn {
+  segments: readonly Segment[];
+  /** Segments whose closing tag never came. */
+  unclosed: ReadonlySet<Segment>;
+  /** The model ended its turn itself, so a last segment without its closing tag is meant to be whole. */
+  ended: boolean;
+}
+
+/** Reads the moves of a turn. `strict` refuses what breaks the order; `last` takes an unfinished answer as well. */
+export function readMoves(
+  profile: Profile,
+  state: ChainState,
+  turn: WrittenTurn,
+  how: { strict: boolean; last: boolean },
+): Moves {
+  const moves: Moves = { calls: [], refused: new Map(), answer: undefined, answerRefused: undefined, state };
+  for (const segment of turn.segments) {
+    const spec = tagSpec(profile, segment.tag);
+    const isAnswer = segment.tag === profile.answer;
+    const complete = !turn.unclosed.has(segment) || (turn.ended && segment === turn.segments.at(-1));
+    if (spec?.tool !== undefined) {
+      if (!complete) continue; // a call that was never finished is not made, and waits for no observation
+      const problem = how.strict ? refusal(profile, moves.state, segment) : null;
+      if (problem) moves.refused.set(moves.calls.length, problem);
+      moves.calls.push({ spec, body: segment.text });
+    } else if (isAnswer && (complete || how.last)) {
+      const problem = how.strict ? refusal(profile, moves.state, segment) : null;
+      if (problem) {
+        moves.answerRefused = problem;
+        break;
+      }
+      moves.answer = segment;
+    }
+    moves.state = advance(profile, moves.state, segment);
+  }
+  return moves;
+}
+
+/** Why a move is refused, or null. */
+function refusal(profile: Profile, state: ChainState, segment: Segment): string | null {
+  const reachable =
+    state.openCalls > 0 || // more calls side by side than the profile has room for are run all the same
+    allowedNext(profile, state).includes(segment.tag) ||
+    allowedNext(profile, { ...state, thought: !state.thought }).includes(segment.tag);
+  if (reachable) {
+    if (segment.tag !== profile.answer || segment.text.trim() !== "") return null;
+    return "format error: the answer is empty. Write the answer itself.";
+  }
+  const after = state.last === null ? "at the start" : `after ${state.last}`;
+  const gate = state.gate ? ", as it was judged" : "";
+  return `format error: ${segment.tag} may not come ${after}${gate}. ${whatNext(profile, state)}`;
+}
+
+/** What the rules allow now, in words. */
+export function whatNext(profile: Profile, state: ChainState): string {
+  const thinking = allowedNext(profile, { ...state, thought: true, openCalls: 0 });
+  const direct = allowedNext(profile, { ...state, thought: false, openCalls: 0 });
+  const names = [...new Set([...direct, ...thinking])].filter((name) => name !== profile.think);
+  return `Next may come: ${names.join(", ")}${direct.includes(profile.think) ? ` (after a ${profile.think})` : ""}.`;
+}
