@@ -34,6 +34,7 @@ export function cleanLatex(source: string): string {
     "\\begin{cases}$2\\end{cases}",
   );
   text = text.replace(/(?<!\\)\\[$]|(?<!\\)\$|\\(?:pounds|euro)\b|[€£¥]/g, "");
+  text = text.replace(/&\s*(?=[=<>]|\\(?:le|ge|approx)(?![a-z]))/g, "");
   text = sizing(text);
   text = text.replace(/\\?%/g, "\\%").replace(/\s*\\text\s*\{\s*(?:\\%|percent)\s*\}/gi, "\\%");
   text = thousands(text);
@@ -156,6 +157,9 @@ function thousands(text: string): string {
       const bracketed = /[([{,]/.test(before) || /^\s*[)\]},]/.test(all.slice(at + number.length).replace(/^\\/, ""));
       return spaced || bracketed ? number : number.replace(/,/g, "");
     })
+    .replace(/(?<![\d.,\w])(\d+) (\d+)\/(\d+)(?![\d.])/g, (text, whole: string, top: string, bottom: string) =>
+      Number(top) < Number(bottom) ? `${whole}\\frac{${top}}{${bottom}}` : text,
+    )
     .replace(/(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.])/g, (number) => number.replace(/ /g, ""));
 }
 

@@ -22,13 +22,15 @@ export function equalExpressions(calculator: Calculator, gold: string, answer: s
   const names = new Set([...freeSymbols(a), ...freeSymbols(b)]);
   const decimal = hasDecimal(gold) || hasDecimal(answer);
   if (names.size === 0) return equalClosed(calculator, a, b, decimal);
+  // Products of roots of negative numbers are real again, with a sign that depends on how they are written.
+  const manyRoots = roots(a) > 1 || roots(b) > 1;
   let agreed = 0;
   for (const [round, point] of samplePoints(names, wantsWholeNumbers(a) || wantsWholeNumbers(b)).entries()) {
     const left = valueAt(calculator, a, point);
     const right = valueAt(calculator, b, point);
     if (left === undefined || right === undefined || !finite(left) || !finite(right)) continue;
     // Where variables are negative, roots and logarithms leave the real line and choose branches: not a difference.
-    if (round >= 3 && (left.im !== 0 || right.im !== 0)) continue;
+    if (round >= 3 && (left.im !== 0 || right.im !== 0 || manyRoots)) continue;
     if (!near(left, right, decimal)) return false;
     agreed++;
   }
@@ -95,6 +97,10 @@ function near(a: Value, b: Value, decimal: boolean): boolean {
 /** Whether two real numbers are the same endpoint. */
 export function nearReal(a: number, b: number): boolean {
   return a === b || (Number.isFinite(a) && Number.isFinite(b) && near({ re: a, im: 0 }, { re: b, im: 0 }, true));
+}
+
+function roots(json: Json): number {
+  return JSON.stringify(json).match(/"(?:Sqrt|Root)"|\["Power",[^[\]]*,\["(?:Divide|Rational)"/g)?.length ?? 0;
 }
 
 function finite(value: Value): boolean {

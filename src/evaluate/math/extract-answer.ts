@@ -27,7 +27,8 @@ export function extractAnswer(text: string): Extracted {
     const leading = looksLikeFormula(phrase) ? undefined : leadingNumber.exec(phrase)?.[1];
     return { text: inner ?? leading ?? phrase, by: "phrase" };
   }
-  if (looksLikeFormula(trimmed)) return { text: trimmed, by: "whole" };
+  const measured = trimmed.replace(unitWords, "");
+  if (measured !== "" && looksLikeFormula(measured)) return { text: measured, by: "whole" };
   const formula = lastJoined(formulas(trimmed), trimmed);
   if (formula !== undefined) return { text: formula, by: "formula" };
   const number = lastNumber(trimmed);
@@ -56,8 +57,18 @@ function boxes(text: string): Span[] {
     }
     const end = closingBrace(text, open);
     if (end > 0) spans.push({ start: match.index, end: end + 1, inner: text.slice(open + 1, end) });
+    else if (!text.slice(open).includes("\\boxed"))
+      spans.push({ start: match.index, end: text.length, inner: unclosed(text.slice(open + 1)) });
   }
   return spans;
+}
+
+/** The rest of a text that was cut off inside a box: its first line, with the braces that it still owes. */
+function unclosed(rest: string): string {
+  const line = rest.split("\n")[0]!.replace(/[\s$.]+$/, "");
+  const owed = line.replace(/\\[{}]/g, "").replace(/[^{}]/g, "");
+  const missing = owed.split("{").length - owed.split("}").length;
+  return line + "}".repeat(Math.max(0, missing));
 }
 
 /** Index of the brace that closes the one at `open`, or -1. */
@@ -125,6 +136,10 @@ function looksLikeFormula(text: string): boolean {
   if (/[=^_\\]/.test(text) && words.every((word) => plainWords.has(word.toLowerCase()))) return true;
   return words.every((word) => plainWords.has(word.toLowerCase()));
 }
+
+/** Units written as words after a formula. */
+const unitWords =
+  /\s+(?:(?:square|sq\.?|cubic)\s+)?(?:rad(?:ians?)?|degrees?|units?|meters?|metres?|centimeters?|kilometers?|inch(?:es)?|feet|foot|miles?|yards?|dollars?|cents?|hours?|minutes?|seconds?|years?|days?|weeks?|months?|grams?|kilograms?|pounds?|liters?|litres?|percent)\.?$/i;
 
 /** Words that occur inside plain-text formulas, so they are not prose. */
 const plainWords = new Set(

@@ -31,8 +31,15 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
   return { correct: false, score: 0, reason: `${quote(found.text)} (${found.by}) differs from ${expected}` };
 }
 
-/** `\\sqrt3 \\approx 1.73` states one value twice: exactly, and rounded. Either side may be what was asked for. */
+/**
+ * `\sqrt3 \approx 1.73` states one value twice, exactly and rounded; `\textbf{(B)} 24` too, as a choice and as its
+ * value. Either may be what was asked for.
+ */
 function readings(text: string): string[] {
+  const choice = /^\s*\\(?:text|textbf|mathrm|mathbf)\s*\{\s*\(?([A-H])\)?[.:)]?\s*\}\s*(?:\\\s)?\s*([^\s].*)$/s.exec(
+    text,
+  );
+  if (choice) return [choice[1]!, choice[2]!];
   const sides = text.split(/\\(?:approx|simeq|thickapprox)(?![a-zA-Z])|≈/).filter((side) => side.trim() !== "");
   return sides.length === 0 ? [text] : sides;
 }
