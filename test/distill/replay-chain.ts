@@ -4,6 +4,7 @@ import type { Profile } from "../../src/core/profile.ts";
 import { toolTags } from "../../src/core/profile.ts";
 import { defineTask } from "../../src/core/task.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
+import type { Tokenizer } from "../../src/core/tokenizer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { type Segment, type Trajectory, writtenForm } from "../../src/core/trajectory.ts";
 import { scriptedModel } from "../../src/testing/scripted-model.ts";
@@ -14,6 +15,7 @@ export async function replayChain(
   run: TeamRun,
   profile: Profile,
   layout: "compact" | "paper" = "compact",
+  tokenizer?: Tokenizer,
 ): Promise<Trajectory> {
   const turns: string[] = [];
   let writing = false;
@@ -27,7 +29,7 @@ export async function replayChain(
   const user = trajectory.prompt.findLast((message) => message.role === "user")!.content;
   const system = trajectory.prompt.find((message) => message.role === "system")?.content ?? false;
   return runChain(defineTask({ id: trajectory.taskId, question: user }), {
-    model: scriptedModel(turns, { chunkSize: 0 }),
+    model: scriptedModel(turns, { chunkSize: 0, tokenizer }),
     tools: recordedTools(trajectory, run, profile),
     profile,
     systemPrompt: system,
