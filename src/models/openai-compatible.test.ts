@@ -2,10 +2,18 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runChain } from "../chain/run-chain.ts";
 import { runChains } from "../chain/run-chains.ts";
+import { tagNames } from "../core/profile.ts";
 import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
-import { type Fault, type ModelServerOptions, startModelServer, tableTool } from "../testing/index.ts";
+import {
+  byteTokenizer,
+  type Fault,
+  type ModelServerOptions,
+  type ServedRequest,
+  startModelServer,
+  tableTool,
+} from "../testing/index.ts";
 import { chatTemplate } from "./chat-template.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 import { serverEvents } from "./server-events.ts";
@@ -82,6 +90,35 @@ describe("openaiCompatible", () => {
         await model.close();
       });
     }
+  });
+
+  it("works on token ids where it has the tokenizer: ids go out, ids with log-probabilities come back", async () => {
+    const tokenizer = byteTokenizer(tagNames(mhqaProfile).flatMap((tag) => [`<${tag}>`, `</${tag}>`]));
+    const answer = ({ body }: ServedRequest) =>
+      tokenizer.decode(body["prompt"] as number[]).includes("Ada lives") ? second : first;
+    await withServer({ models: vllm, keepStop: true, tokenizer, answer }, async (server) => {
+      const model = openaiCompatible({ baseURL: server.url, tokenizer });
+      const trajectory = await runChain(task, { model, tools: [search()], profile: mhqaProfile, systemPrompt: false });
+      assert.equal(trajectory.answer, "Lyon", JSON.stringify(trajectory.ending));
+      const ids = trajectory.segments.flatMap((segment) => segment.tokens!);
+      assert.equal(tokenizer.decode(ids), trajectoryText(trajectory.segments));
+      const sent = server.requests.at(-1)!.body["prompt"] as number[];
+      assert.deepEqual(sent, [...trajectory.promptTokens!, ...ids].slice(0, sent.length));
+      for (const segment of trajectory.segments) {
+        if (segment.by === "model")
+          assert.deepEqual(
+            segment.logprobs,
+            segment.tokens!.map(() => -0.1),
+          );
+      }
+      await model.close();
+    });
+    await withServer({ models: vllm, keepStop: true, answer: () => first }, async (server) => {
+      const model = openaiCompatible({ baseURL: server.url, tokenizer });
+      const trajectory = await runChain(task, { model, tools: [search()], profile: mhqaProfile });
+      assert.match(trajectory.ending.detail!, /returns no token ids/);
+      await model.close();
+    });
   });
 
   it("asks for a grammar in the words of each server", async () => {

@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Tokenizer } from "../core/tokenizer.ts";
 
 /** How one request is mistreated. */
 export type Fault = "none" | "error-500" | "rate-limit" | "cut" | "malformed" | "stall" | "reset";
@@ -23,6 +24,8 @@ export interface ModelServerOptions {
   /** Keep the stop string in the text, as vLLM can. */
   keepStop?: boolean;
   chunkSize?: number;
+  /** Return token ids and log-probabilities where a request asks for them, one token to a chunk. */
+  tokenizer?: Tokenizer;
 }
 
 export interface ModelServer {
@@ -94,15 +97,24 @@ async function reply(
   const send = (event: unknown) =>
     response.write(`data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
   const size = options.chunkSize ?? 16;
-  for (let from = 0; from < text.length; from += size) {
-    if (fault !== "none" && from >= text.length / 2) {
-      if (fault === "malformed") return void response.end('data: {"choices": [nonsense\n\n');
-      return void response.destroy();
+  if (options.tokenizer && served.body["return_token_ids"] === true) {
+    const decoder = new TextDecoder();
+    for (const token of options.tokenizer.encodeWithSpecials(text)) {
+      const piece = decoder.decode(options.tokenizer.tokenBytes(token), { stream: true });
+      send({
+        choices: [{ text: piece, token_ids: [token], logprobs: { token_logprobs: [-0.1] }, finish_reason: null }],
+      });
     }
-    send({ choices: [choice(chat, text.slice(from, from + size), null, true)] });
-    // A real server writes over time: let the client read before a cut.
-    if (from % (size * 4) === 0) await new Promise((resolve) => setImmediate(resolve));
-  }
+  } else
+    for (let from = 0; from < text.length; from += size) {
+      if (fault !== "none" && from >= text.length / 2) {
+        if (fault === "malformed") return void response.end('data: {"choices": [nonsense\n\n');
+        return void response.destroy();
+      }
+      send({ choices: [choice(chat, text.slice(from, from + size), null, true)] });
+      // A real server writes over time: let the client read before a cut.
+      if (from % (size * 4) === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
   send({ choices: [choice(chat, "", finish, true)] });
   send({ choices: [], usage });
   response.end("data: [DONE]\n\n");
