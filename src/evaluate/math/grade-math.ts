@@ -39,7 +39,7 @@ function readings(text: string): string[] {
   const choice = /^\s*\\(?:text|textbf|mathrm|mathbf)\s*\{\s*\(?([A-H])\)?[.:)]?\s*\}\s*(?:\\\s)?\s*([^\s].*)$/s.exec(
     text,
   );
-  if (choice) return [choice[1]!, choice[2]!];
+  if (choice && /[\d\\]/.test(choice[2]!)) return [choice[1]!, choice[2]!];
   const sides = text.split(/\\(?:approx|simeq|thickapprox)(?![a-zA-Z])|≈/).filter((side) => side.trim() !== "");
   return sides.length === 0 ? [text] : sides;
 }
