@@ -114,11 +114,25 @@ async function setTornLineAside(file: string): Promise<number> {
     if (end === size) return 0;
     const torn = Buffer.alloc(size - end);
     await handle.read(torn, 0, torn.length, end);
+    if (isWholeRecord(torn)) {
+      // Somebody's file without a last newline, or a crash just before it: nothing is missing but the newline.
+      await handle.write("\n", size);
+      return 0;
+    }
     await appendFile(`${file}.torn`, Buffer.concat([torn, Buffer.from("\n")]));
     await handle.truncate(end);
     return torn.length;
   } finally {
     await handle.close();
+  }
+}
+
+/** Half an object or array never parses, so one that does is all there. */
+function isWholeRecord(bytes: Buffer): boolean {
+  try {
+    return typeof JSON.parse(bytes.toString("utf8")) === "object";
+  } catch {
+    return false;
   }
 }
 

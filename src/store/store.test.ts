@@ -42,6 +42,16 @@ describe("openJsonl", () => {
     assert.equal(await readFile(`${file}.torn`, "utf8"), '{"n":2\n');
   });
 
+  it("keeps a whole last record that lacks only its newline", async () => {
+    const file = fresh();
+    await writeFile(file, '{"n":1}\n{"n":2}');
+    assert.deepEqual(await readAllJsonl(file), [{ n: 1 }, { n: 2 }]);
+    const writer = await openJsonl(file);
+    await writer.append({ n: 3 });
+    await writer.close();
+    assert.deepEqual(await readAllJsonl(file), [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  });
+
   it("lets a killed writer lose nothing that it had acknowledged", { timeout: 120_000 }, async () => {
     const file = fresh();
     const rounds = Number(process.env["COA_KILL_ROUNDS"] ?? 200);
