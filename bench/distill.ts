@@ -1,7 +1,7 @@
 /**
  * Distillation at scale: 100,000 chains through every rule-based stage, in a process of its own so that its memory can be
- * measured, and the conversion of team runs. The chains are lab runs whose names are exchanged in each copy, so that no
- * two tell the same story. `COA_BENCH_CHAINS` sets another number.
+ * measured, and the conversion of team runs. The chains are lab runs whose names are exchanged in each copy; sums have
+ * almost no names, so some of their copies are found to be duplicates. `COA_BENCH_CHAINS` sets another number.
  */
 import { spawnSync } from "node:child_process";
 import { createWriteStream } from "node:fs";

@@ -116,6 +116,53 @@ describe("loadTokenizer", () => {
     assert.deepEqual(tokenizer.encodeWithSpecials("a</s>"), [vocab["a"], vocab["</s>"]]);
   });
 
+  it("serves tokenizers in SentencePiece's manner: spaces as marks, bytes as tokens, special strings in the vocabulary", () => {
+    const vocab: Record<string, number> = {};
+    const add = (token: string) => {
+      vocab[token] ??= Object.keys(vocab).length;
+    };
+    for (const special of ["<unk>", "<s>", "</s>"]) add(special);
+    for (let byte = 0; byte < 256; byte++) add(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
+    for (const character of ["\u2581", ..."abcdehiknoprstw<>/"]) add(character);
+    const merges = [["t", "h"], ["th", "i"], ["n", "k"], ["thi", "nk"], ["\u2581", "a"]]; // biome-ignore format: one line
+    for (const [left, right] of merges) add(left! + right!);
+    const flags = { special: true, lstrip: false, rstrip: false, normalized: false, single_word: false };
+    const tokenizer = tokenizerFromJson(
+      {
+        added_tokens: ["<unk>", "<s>", "</s>"].map((content) => ({ id: vocab[content]!, content, ...flags })),
+        normalizer: { type: "Replace", pattern: { String: " " }, content: "\u2581" },
+        pre_tokenizer: null,
+        post_processor: null,
+        decoder: {
+          type: "Sequence",
+          decoders: [
+            { type: "Replace", pattern: { String: "\u2581" }, content: " " },
+            { type: "ByteFallback" },
+            { type: "Fuse" },
+          ],
+        },
+        model: { type: "BPE", vocab, merges, unk_token: "<unk>", byte_fallback: true, fuse_unk: true },
+      },
+      { eos_token: "</s>", chat_template: "{{ '<s>' }}{% for m in messages %}{{ m.content }}{% endfor %}" },
+    );
+    const text = "a think</s> 東 x";
+    const ids = tokenizer.encode(text);
+    assert.ok(
+      ids.every((id) => id > 2),
+      "no special token from plain text",
+    );
+    assert.equal(tokenizer.decode(ids), text);
+    assert.deepEqual(
+      ids.flatMap((id) => [...tokenizer.tokenBytes(id)]),
+      [...new TextEncoder().encode(text)],
+    );
+    assert.deepEqual([...tokenizer.endOfTurn], [vocab["</s>"]]);
+    assert.deepEqual(
+      tokenizer.encodePrompt([{ role: "user", content: "a</s>" }]).filter((id) => id <= 2),
+      [vocab["<s>"]],
+    );
+  });
+
   it("says which file is missing or broken", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-tokenizer-"));
     after(() => rm(folder, { recursive: true }));
