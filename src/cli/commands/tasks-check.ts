@@ -6,8 +6,8 @@ import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { checkTask } from "../../team/check-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openTools, toolFlags } from "../open-tools.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
-import { openTeamTools, toolFlags } from "./team-tools.ts";
 
 const examples = ["coa tasks check tasks.jsonl --index .coa/index --out good-tasks.jsonl"];
 
@@ -40,7 +40,7 @@ export default defineCommand({
     const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
     const players = openPlayers(values);
-    const team = values["blind-only"] ? null : await openTeamTools(values);
+    const team = values["blind-only"] ? null : await openTools(values, { signal });
     const good = await openJsonl<Task>(values.out);
     const reasons = new Map<string, number>();
     try {

@@ -7,11 +7,11 @@ import { jsonlJournal } from "../../store/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openTools, toolFlags } from "../open-tools.ts";
 import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
-import { openTeamTools, toolFlags } from "./team-tools.ts";
 
 const examples = [
   "coa team run tasks.jsonl --scripted --out runs.jsonl",
@@ -70,7 +70,7 @@ export default defineCommand({
     const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
     if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges; scripts can't");
     const players = values.scripted ? null : openPlayers(values);
-    const tools = players && !values.lab ? await openTeamTools(values) : null;
+    const tools = players && !values.lab ? await openTools(values, { signal }) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
     const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
     const common = {
@@ -95,7 +95,7 @@ export default defineCommand({
     try {
       if (players && tools) {
         for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
-        how = `models behind an API; code ran in: ${tools.sandbox}`;
+        how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
       } else if (players) {
         how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast)}`;
       } else {
