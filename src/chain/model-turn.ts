@@ -6,6 +6,7 @@
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage, ContinueEvent } from "../core/model.ts";
 import { type Profile, tagNames, tagSpec } from "../core/profile.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
 import { looseText, type Segment, type Violation, writtenForm } from "../core/trajectory.ts";
 import { DeadlineError } from "./deadline.ts";
 import { type ReadSegment, type TagReaderOptions, tagReader } from "./tag-reader.ts";
@@ -63,6 +64,7 @@ export function modelTurn(
   profile: Profile,
   firstIndex: number,
   emit: ((event: ChainEvent) => void) | undefined,
+  tokenizer?: Tokenizer,
 ): ModelTurn {
   const segments: Segment[] = [];
   const unclosed = new Set<Segment>();
@@ -71,8 +73,10 @@ export function modelTurn(
     violations.push({ rule, segment: firstIndex + segments.length, message });
   const sampled: { token: number; logprob: number | undefined; at: number }[] = [];
   let assigned = 0; // sampled tokens that belong to a finished segment
+  let settled = 0; // sampled tokens of earlier calls: they were sent, so they stay
   let written = "";
   let finished = false;
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let calls = 0;
 
   function take(end: number): Pick<Segment, "tokens" | "logprobs"> {
@@ -120,19 +124,33 @@ export function modelTurn(
     },
   });
 
-  /** Offers one delta to the reader. Where the reader stops, everything past that place is taken back. */
+  /**
+   * Offers one delta to the reader. Where tokens are known the text is decoded from them here, over all calls of the turn:
+   * a call may end in the middle of a character.
+   */
   function feed(text: string, tokens: readonly number[] = [], logprobs: readonly number[] = []): void {
-    const at = written.length;
-    for (let index = 0; index < tokens.length; index++) {
-      sampled.push({ token: tokens[index]!, logprob: logprobs[index], at });
+    if (!tokenizer) {
+      for (const [index, token] of tokens.entries())
+        sampled.push({ token, logprob: logprobs[index], at: written.length });
+      offer(text);
+      return;
     }
+    for (let index = 0; index < tokens.length && !reader.stopped; index++) {
+      const token = tokens[index]!;
+      sampled.push({ token, logprob: logprobs[index], at: written.length });
+      offer(decoder.decode(tokenizer.tokenBytes(token), { stream: true }));
+    }
+  }
+
+  /** Where the reader stops, everything past that place is taken back. */
+  function offer(text: string): void {
     reader.write(text);
     written += text;
     if (!reader.stopped) return;
     let end = reader.position;
     if (sampled.length > 0) {
       // A token cannot be cut: what it carries past the end stays, as the tail of the last segment.
-      const firstPast = sampled.findIndex((entry) => entry.at >= reader.position);
+      const firstPast = sampled.findIndex((entry, index) => index >= settled && entry.at >= reader.position);
       end = firstPast === -1 ? written.length : sampled[firstPast]!.at;
       if (firstPast !== -1) sampled.length = firstPast;
       const last = segments.at(-1);
@@ -148,6 +166,7 @@ export function modelTurn(
     progress: () => ({ segments, open: reader.openTag }),
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
+      settled = sampled.length;
       const heard: Required<HeardCall> = { text: "", tokens: [], logprobs: [], starts: [] };
       let finish: TurnFinish = "end";
       let usage: CallUsage | undefined;
@@ -177,10 +196,11 @@ export function modelTurn(
         ...(heard.tokens.length > 0 ? heard : { text: heard.text }),
         finish,
         usage: usage ?? { promptTokens, completionTokens: kept },
-        keptTokens: cut || !usage ? kept : usage.completionTokens,
+        keptTokens: sampled.length > 0 || cut || !usage ? kept : usage.completionTokens,
       };
     },
     replay({ text, tokens = [], logprobs, starts = [] }) {
+      settled = sampled.length;
       if (tokens.length === 0) return feed(text);
       for (let index = 0; index < tokens.length; ) {
         let next = index + 1;
@@ -192,12 +212,15 @@ export function modelTurn(
     finish() {
       if (finished) return { segments, unclosed, violations };
       finished = true;
+      if (tokenizer && !reader.stopped) offer(decoder.decode());
       const space = reader.end();
       const last = segments.at(-1);
       if (space !== "") {
         if (last && last.tag !== looseText) last.raw = writtenForm(last) + space;
         else if (last) last.text += space;
-        else segments.push({ tag: looseText, text: space, by: "model", ...take(Number.POSITIVE_INFINITY) });
+      }
+      if (!last && (space !== "" || sampled.length > 0)) {
+        segments.push({ tag: looseText, text: space, by: "model", ...take(Number.POSITIVE_INFINITY) });
       }
       if (last && assigned < sampled.length) {
         const rest = take(Number.POSITIVE_INFINITY);

@@ -17,8 +17,8 @@ export interface TakenTurn extends WrittenTurn {
 
 /** Lets the model write. Its segments stand in the chain when this returns, or throws because the model failed. */
 export async function takeTurn(run: ChainRun): Promise<TakenTurn> {
-  const { profile } = run.setup.options;
-  const turn = modelTurn(profile, run.context.segments.length, run.emit);
+  const { profile, model } = run.setup.options;
+  const turn = modelTurn(profile, run.context.segments.length, run.emit, model.tokenizer);
   let finish: TurnFinish | undefined;
   let limit: LimitName | undefined;
   let asked = false;

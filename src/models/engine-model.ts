@@ -82,7 +82,7 @@ async function* sampleText(
     )
     .finally(() => wake());
 
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let kept = 0;
   for (;;) {
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
@@ -140,7 +140,7 @@ function stopsFor(engine: Engine, tokenizer: Tokenizer, request: ContinueRequest
     return { tokens, sequences: strings.map((stop) => tokenizer.encode(stop)), allowedTokens, reached: () => false };
   }
   const longest = Math.max(...strings.map((stop) => stop.length));
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let tail = "";
   let seen = 0;
   let reached = false;

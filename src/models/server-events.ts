@@ -2,7 +2,7 @@
 
 /** Yields the data of each event of a stream. */
 export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let rest = "";
   let data: string[] = [];
   for await (const chunk of chunks) {

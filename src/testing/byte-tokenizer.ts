@@ -36,7 +36,7 @@ export function byteTokenizer(specials: readonly string[] = []): Tokenizer {
     vocabularySize: 256 + strings.length,
     encode: (text) => [...encoder.encode(text)],
     encodeWithSpecials,
-    decode: (tokens) => new TextDecoder().decode(Buffer.concat(tokens.map(bytesOf))),
+    decode: (tokens) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(tokens.map(bytesOf))),
     tokenBytes: bytesOf,
     specialToken: (text) => specialTokens.get(text),
     specialTokens,
