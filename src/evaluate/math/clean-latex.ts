@@ -125,6 +125,7 @@ function sizing(text: string): string {
     .replace(/\\lt(?![a-zA-Z])|&lt;/g, "<")
     .replace(/\\gt(?![a-zA-Z])|&gt;/g, ">")
     .replace(/\\(?:varnothing|empty)(?![a-zA-Z])/g, "\\emptyset ")
+    .replace(/\\(?:notin|not\s*\\in)(?![a-zA-Z])/g, "\\in \\mathbb{R} \\setminus ")
     .replace(/\\backslash(?![a-zA-Z])/g, "\\setminus ")
     .replace(/\\(?:lbrace|\{)/g, "\\{")
     .replace(/\\(?:rbrace|\})/g, "\\}")
@@ -155,7 +156,9 @@ function thousands(text: string): string {
       const spaced = /,\s/.test(number);
       const before = all.slice(0, at).trimEnd().at(-1) ?? "";
       const bracketed = /[([{,]/.test(before) || /^\s*[)\]},]/.test(all.slice(at + number.length).replace(/^\\/, ""));
-      return spaced || bracketed ? number : number.replace(/,/g, "");
+      // (1,000, 2,000): where a comma with a space separates, one without does not.
+      const otherwiseSeparated = /,\s/.test(all) && !spaced;
+      return spaced || (bracketed && !otherwiseSeparated) ? number : number.replace(/,/g, "");
     })
     .replace(/(?<![\d.,\w])(\d+) (\d+)\/(\d+)(?![\d.])/g, (text, whole: string, top: string, bottom: string) =>
       Number(top) < Number(bottom) ? `${whole}\\frac{${top}}{${bottom}}` : text,
