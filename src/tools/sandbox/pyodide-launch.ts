@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -102,9 +102,16 @@ function cacheFolders(chosen?: string): string[] {
   return [...(COA_CACHE ? [COA_CACHE] : []), users, join(tmpdir(), `chain-of-agents-${process.getuid?.() ?? "user"}`)];
 }
 
+// Node's own recursive mkdir never returns below a folder such as /proc, where making anything is "no such file".
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  if (folder !== dirname(folder)) makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
+}
+
 function canWrite(folder: string): boolean {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const probe = join(folder, `.${randomUUID()}`);
     writeFileSync(probe, "");
     rmSync(probe);
