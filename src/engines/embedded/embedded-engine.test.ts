@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { Engine } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
-import { openEmbeddedEngine } from "./embedded-engine.ts";
+import { type EmbeddedEngine, openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
 import { seededRandom } from "./model/random.ts";
 
@@ -34,7 +34,7 @@ function randomBatch(seed: number, count = 4, length = 12): Example[] {
 
 async function withEngine<T>(
   options: Parameters<typeof openEmbeddedEngine>[0],
-  work: (engine: Engine) => Promise<T>,
+  work: (engine: EmbeddedEngine) => Promise<T>,
 ): Promise<T> {
   const engine = await openEmbeddedEngine({ threads: 1, ...options });
   try {
@@ -195,10 +195,14 @@ describe("an adapter", () => {
       assert.ok(Math.abs(scored.logprobs[0]![2]! - greedy.logprobs[0]!) < 1e-4);
       await engine.saveState(state);
       await engine.saveModel(join(folder, "merged"));
+      await engine.saveAdapter(join(folder, "adapter"));
       return last;
     });
     await withEngine({ ...options, lora: { rank: 4, seed: 9 } }, async (engine) => {
       await engine.loadState(state);
+      assert.deepEqual(await engine.forward(batch, { name: "cross_entropy" }), after);
+    });
+    await withEngine({ ...options, lora: { folder: join(folder, "adapter") } }, async (engine) => {
       assert.deepEqual(await engine.forward(batch, { name: "cross_entropy" }), after);
     });
     await withEngine({ folder: join(folder, "merged") }, async (engine) => {

@@ -29,9 +29,10 @@ type NewMask = Allow["masks"][number];
 /** Masks the worker remembers; a callback that makes a new array every time must not fill its memory. */
 const maxKeptMasks = 2000;
 
-/** An embedded engine also tells its model's config. */
+/** An embedded engine also tells its model's config and, opened with `lora`, writes its adapter in PEFT layout. */
 export interface EmbeddedEngine extends Engine {
   readonly config: ModelConfig;
+  saveAdapter(folder: string): Promise<void>;
 }
 
 /** Opens a model folder, or makes a new model, ready to train and sample. */
@@ -192,6 +193,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     saveState: (folder) => call("saveState", folder),
     loadState: (folder) => call("loadState", folder),
     saveModel: (folder) => call("saveModel", folder),
+    saveAdapter: (folder) => call("saveAdapter", folder),
     async close() {
       if (ended) return;
       await call("close", undefined).catch(() => undefined);

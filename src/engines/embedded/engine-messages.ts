@@ -21,8 +21,8 @@ export type EmbeddedEngineOptions = ({ folder: string } | ({ config: ModelConfig
   /** ONNX Runtime execution providers in order of preference; anything but "cpu" is untested. */
   executionProviders?: readonly string[];
   optimizer?: OptimizerName;
-  /** Trains a low-rank adapter and leaves the model's own weights alone. */
-  lora?: LoraOptions & { seed?: number };
+  /** Trains a low-rank adapter, a new one or one from a PEFT folder, and leaves the model's own weights alone. */
+  lora?: (LoraOptions & { seed?: number }) | { folder: string };
   /** Tokens computed at once in training. */
   maxBatchTokens?: number;
   /** Sequences sampled together; more wait. */
@@ -39,6 +39,7 @@ export interface EngineCalls {
   saveState: { input: string; output: undefined };
   loadState: { input: string; output: undefined };
   saveModel: { input: string; output: undefined };
+  saveAdapter: { input: string; output: undefined };
   close: { input: undefined; output: undefined };
 }
 

@@ -8,8 +8,10 @@ import { availableParallelism } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
+import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
-import { createAdapter, mergeAdapter } from "./lora/adapter.ts";
+import { type Adapter, createAdapter, mergeAdapter } from "./lora/adapter.ts";
+import type { ModelConfig } from "./model/config.ts";
 import { initialParameters, type ParameterSet } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
@@ -36,7 +38,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       ? await loadModelFolder(options.folder)
       : { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
   const companions = "folder" in options ? options.folder : undefined;
-  const adapter = options.lora ? createAdapter(config, options.lora, options.lora.seed ?? 0) : undefined;
+  const adapter = await openAdapter(config, options.lora);
   const trainer = createTrainer({
     config,
     parameters,
@@ -108,6 +110,12 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       await saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions });
       return undefined;
     },
+    async saveAdapter(folder) {
+      if (!adapter)
+        throw new CoaError("usage", "this engine trains the whole model; open it with `lora` to have an adapter");
+      await saveAdapterFolder(folder, adapter, { baseModel: companions });
+      return undefined;
+    },
     async close() {
       sampler?.close();
       sampler = undefined;
@@ -159,6 +167,11 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }
   });
   post({ type: "ready", config, runtime: runtime.name });
+}
+
+async function openAdapter(config: ModelConfig, lora: EmbeddedEngineOptions["lora"]): Promise<Adapter | undefined> {
+  if (!lora) return undefined;
+  return "folder" in lora ? loadAdapterFolder(lora.folder, config) : createAdapter(config, lora, lora.seed ?? 0);
 }
 
 main(workerData as EmbeddedEngineOptions).catch((error: unknown) => {
