@@ -50,7 +50,10 @@ export async function runEvaluation(
   await mkdir(folder, { recursive: true });
   await checkPlan(folder, plan(tasks, system, samples, seed));
   const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);
-  const runs = await openJsonl<unknown>(join(folder, "runs.jsonl"));
+  const runs = await openJsonl<unknown>(join(folder, "runs.jsonl")).catch(async (error: unknown) => {
+    await journal.close();
+    throw error;
+  });
   try {
     const done = new Map<string, EvaluationRecord>();
     for await (const record of journal.read()) done.set(recordKey(record), record);

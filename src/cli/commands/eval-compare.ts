@@ -5,7 +5,7 @@ import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
 import { comparisonTable } from "../../evaluate/report/comparison-table.ts";
 import { openWorkspace } from "../../store/workspace.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, numberOf } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";
 
 const examples = ["coa eval compare team chain-sft chain-rl", "coa eval compare team chain-rl --out report.html"];
@@ -34,7 +34,7 @@ export default defineCommand({
         file,
         await comparisonReport(evaluations, comparison, {
           title: values.title ?? names.join(" vs "),
-          examples: Number(values.examples),
+          examples: numberOf(values.examples, "examples", { min: 0, integer: true }),
         }),
       );
     }

@@ -5,7 +5,7 @@ import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
 import { textTable } from "../../evaluate/report/comparison-table.ts";
 import { count, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
-import { defineCommand, onePositional } from "../command.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";
 
 const examples = [
@@ -78,7 +78,9 @@ export default defineCommand({
     if (summary.samples > 1) out.print(`majority of ${summary.samples}: ${percent(summary.majority ?? 0)}`);
     if (bestOfN !== undefined)
       out.print(`best of ${summary.samples}, picked by ${values["choose-model"]}: ${percent(bestOfN)}`);
-    for (const record of records.filter(({ grade }) => grade.correct !== true).slice(0, Number(values.wrong))) {
+    for (const record of records
+      .filter(({ grade }) => grade.correct !== true)
+      .slice(0, numberOf(values.wrong, "wrong", { min: 0, integer: true }))) {
       out.print(`\n${record.taskId}: ${record.answer ?? "no answer"}\n  ${record.grade.reason}`);
     }
     return 0;

@@ -57,13 +57,32 @@ export function scatterPlot(points: readonly Point[], xLabel: string): string {
       `<line x1="${box.left}" x2="${box.right}" y1="${y(at)}" y2="${y(at)}" class="grid"/>${text(box.left - 8, y(at) + 4, percent(at, 0), "end")}`,
   );
   const ticks = xs.map((at) => text(x(at), box.bottom + 18, count(at)));
+  const taken: Box[] = points.map((point) => ({ left: x(point.x) - 7, right: x(point.x) + 7, y: y(point.y.value) }));
   const marks = points.map((point) => {
     const [cx, cy] = [x(point.x), y(point.y.value)];
     const right = cx < width - 200;
-    return `<g fill="${colour(point.colour)}" stroke="${colour(point.colour)}"><title>${escapeHtml(`${point.name}: ${percentWithInterval(point.y)} at ${count(point.x)}`)}</title><line x1="${cx.toFixed(1)}" x2="${cx.toFixed(1)}" y1="${y(point.y.low).toFixed(1)}" y2="${y(point.y.high).toFixed(1)}" stroke-width="2"/><circle cx="${cx.toFixed(1)}" cy="${cy.toFixed(1)}" r="6"/></g>${text(cx + (right ? 12 : -12), cy + 4, point.name, right ? "start" : "end", "label")}`;
+    const labelY = freeHeight(point.name, cx, cy, right, taken);
+    return `<g fill="${colour(point.colour)}" stroke="${colour(point.colour)}"><title>${escapeHtml(`${point.name}: ${percentWithInterval(point.y)} at ${count(point.x)}`)}</title><line x1="${cx.toFixed(1)}" x2="${cx.toFixed(1)}" y1="${y(point.y.low).toFixed(1)}" y2="${y(point.y.high).toFixed(1)}" stroke-width="2"/><circle cx="${cx.toFixed(1)}" cy="${cy.toFixed(1)}" r="6"/></g><g class="own" style="--own:${colour(point.colour)}">${text(cx + (right ? 12 : -12), labelY + 4, point.name, right ? "start" : "end", "label")}</g>`;
   });
   const label = text((box.left + box.right) / 2, height - 8, xLabel);
   return svg(height, `success against ${xLabel}`, [...grid, ...ticks, label, ...marks].join(""));
+}
+
+interface Box {
+  left: number;
+  right: number;
+  y: number;
+}
+
+/** The height nearest to the point at which its label covers no other label and no other point. */
+function freeHeight(name: string, cx: number, cy: number, toTheRight: boolean, taken: Box[]): number {
+  const length = name.length * 7.2;
+  const [left, right] = toTheRight ? [cx + 10, cx + 14 + length] : [cx - 14 - length, cx - 10];
+  const free = (at: number) => taken.every((box) => box.right < left || box.left > right || Math.abs(box.y - at) >= 14);
+  const steps = Array.from({ length: 41 }, (_, i) => (i % 2 ? -1 : 1) * Math.ceil(i / 2) * 4);
+  const at = cy + (steps.find((step) => free(cy + step)) ?? 0);
+  taken.push({ left, right, y: at });
+  return at;
 }
 
 export interface Bar {
