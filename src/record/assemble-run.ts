@@ -1,0 +1,217 @@
+/**
+ * Makes a team run out of agents and calls, whichever door they came through: every message stored once by hash, usage
+ * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
+ */
+import { hash } from "node:crypto";
+import type { Message } from "../core/message.ts";
+import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+import { emptyUsage } from "../core/usage.ts";
+import type { ToolDefinition } from "./recorded-call.ts";
+
+/** One model call, with the agent that made it and what its tools answered. */
+export interface CallParts extends Omit<TeamStep, "id" | "input"> {
+  messages: Message[];
+  tools: ToolDefinition[];
+  truncated?: boolean;
+  costUsd?: number;
+}
+
+/** What a door knows of a run before it is put together. */
+export interface RunParts {
+  id: string;
+  source: string;
+  agents: TeamAgent[];
+  calls: CallParts[];
+  taskId?: string;
+  question?: string;
+  answer?: string | null;
+  topology?: TeamRun["topology"];
+  notes?: string[];
+  truncated?: boolean;
+  /** False where a format has no ids of its own for tool calls. */
+  toolCallIds?: boolean;
+  error?: string;
+  meta?: Record<string, unknown>;
+}
+
+/** Puts a run together. */
+export function assembleRun(parts: RunParts): TeamRun {
+  const calls = [...parts.calls].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
+  const messages: Record<string, Message> = {};
+  const steps = calls.map((call, index): TeamStep => {
+    const { messages: seen, tools: _tools, truncated: _truncated, costUsd: _costUsd, ...step } = call;
+    const input = seen.map((message) => {
+      const key = hashMessage(message);
+      messages[key] ??= message;
+      return key;
+    });
+    return { id: `step-${index + 1}`, ...step, input };
+  });
+  const agents = describeAgents(parts.agents, calls);
+  linkDelegations(agents, steps);
+  const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
+  return {
+    version: 1,
+    id: parts.id,
+    ...(parts.taskId !== undefined && { taskId: parts.taskId }),
+    question: parts.question ?? firstQuestion(calls, root?.id),
+    topology: parts.topology ?? topologyOf(agents),
+    agents,
+    steps,
+    messages,
+    answer: parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root),
+    usage: usageOf(calls),
+    source: parts.source,
+    completeness: completenessOf(parts, agents, calls),
+    ...(parts.error !== undefined && { error: parts.error }),
+    ...(parts.meta && { meta: parts.meta }),
+  };
+}
+
+/** The name under which a message is stored: a hash of all it says. */
+export function hashMessage(message: Message): string {
+  const { role, content, reasoning, toolCalls, toolCallId, name } = message;
+  return hash("sha256", JSON.stringify([role, content, reasoning, toolCalls, toolCallId, name])).slice(0, 24);
+}
+
+/** What kept this run from being trained on, or null when nothing does. */
+export function refusedForTraining(run: TeamRun): string | null {
+  const { truncated, content, notes } = run.completeness;
+  if (truncated) return `the recording is cut: ${notes.join("; ") || "some text is missing"}`;
+  if (!content) return `the recording holds no content: ${notes.join("; ") || "prompts or replies are missing"}`;
+  const ambiguous = run.agents.filter((agent) => agent.ambiguousLink).length;
+  if (ambiguous > 0) return `${ambiguous} links between agents are ambiguous: record with a run id`;
+  if (run.answer === null) return "the run has no answer";
+  return null;
+}
+
+function describeAgents(given: readonly TeamAgent[], calls: readonly CallParts[]): TeamAgent[] {
+  return given.map((agent) => {
+    const own = calls.filter((call) => call.agentId === agent.id);
+    const instructions =
+      agent.instructions ?? own[0]?.messages.find((message) => message.role === "system")?.content;
+    const tools = agent.tools ?? own.find((call) => call.tools.length > 0)?.tools;
+    const last = own.findLast((call) => call.toolCalls.length === 0 && call.text !== "");
+    return {
+      ...agent,
+      ...(instructions !== undefined && { instructions }),
+      ...(tools && { tools }),
+      ...((agent.report ?? last) && { report: agent.report ?? last?.text }),
+    };
+  });
+}
+
+function linkDelegations(agents: readonly TeamAgent[], steps: readonly TeamStep[]): void {
+  const byId = new Map<string, TeamToolCall>();
+  for (const step of steps) for (const call of step.toolCalls) if (!byId.has(call.id)) byId.set(call.id, call);
+  for (const agent of agents) {
+    const call = agent.parentCallId === undefined ? undefined : byId.get(agent.parentCallId);
+    if (call && call.delegatesTo === undefined) call.delegatesTo = agent.id;
+  }
+}
+
+function topologyOf(agents: readonly TeamAgent[]): TeamRun["topology"] {
+  if (agents.some((agent) => agent.handoffFrom)) return "handoff";
+  if (agents.some((agent) => agent.parentCallId)) return "agents-as-tools";
+  return agents.length === 1 ? "single" : "unknown";
+}
+
+function firstQuestion(calls: readonly CallParts[], rootId: string | undefined): string {
+  const first = calls.find((call) => call.agentId === rootId && call.messages.length > 0) ?? calls[0];
+  return (first?.messages.findLast((message) => message.role === "user")?.content ?? "").trim();
+}
+
+/** The last words of the first agent, or of whoever it handed over to. */
+function lastAnswer(agents: readonly TeamAgent[], steps: readonly TeamStep[], root: TeamAgent | undefined): string | null {
+  const holders = new Set<string>(root ? [root.id] : []);
+  for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
+  const last = steps.findLast((step) => holders.has(step.agentId));
+  return last && last.toolCalls.length === 0 && last.error === undefined && last.text !== "" ? last.text : null;
+}
+
+function usageOf(calls: readonly CallParts[]): TeamRun["usage"] {
+  const usage = emptyUsage();
+  const prefixes = new Set<string>();
+  for (const call of calls) {
+    usage.modelCalls++;
+    usage.promptTokens += call.promptTokens;
+    usage.completionTokens += call.completionTokens;
+    usage.cachedTokens += call.cachedTokens ?? 0;
+    usage.costUsd += call.costUsd ?? 0;
+    usage.computedTokens += Math.round(call.promptTokens * newShare(call, prefixes)) + call.completionTokens;
+    usage.toolCalls += call.toolCalls.length;
+    for (const tool of call.toolCalls) {
+      if (tool.startedAt !== undefined && tool.endedAt !== undefined) usage.toolMs += tool.endedAt - tool.startedAt;
+    }
+  }
+  usage.billedTokens = usage.promptTokens + usage.completionTokens;
+  const starts = calls.flatMap((call) => call.startedAt ?? []);
+  const ends = calls.flatMap((call) => call.endedAt ?? []);
+  if (starts.length > 0 && ends.length > 0) usage.wallMs = Math.max(0, max(ends) - starts[0]!);
+  return usage;
+}
+
+/** Without spreading: a run may have more calls than a function may have arguments. */
+function max(numbers: readonly number[]): number {
+  return numbers.reduce((largest, number) => Math.max(largest, number), Number.NEGATIVE_INFINITY);
+}
+
+/** The share of a prompt, by length, that no earlier call of the run began with. Tools stand in front of messages. */
+function newShare(call: CallParts, prefixes: Set<string>): number {
+  const tools = JSON.stringify(call.tools);
+  const pieces: [string, number][] = [[tools, tools.length]];
+  for (const message of call.messages) {
+    const calls = (message.toolCalls ?? []).reduce((sum, one) => sum + one.name.length + one.arguments.length, 0);
+    pieces.push([hashMessage(message), message.content.length + calls + 8]);
+  }
+  let key = "";
+  let total = 0;
+  let fresh = 0;
+  for (const [piece, weight] of pieces) {
+    key = hash("sha256", key + piece);
+    total += weight;
+    if (!prefixes.has(key)) fresh += weight;
+    prefixes.add(key);
+  }
+  return total === 0 ? 0 : fresh / total;
+}
+
+function completenessOf(
+  parts: RunParts,
+  agents: readonly TeamAgent[],
+  calls: readonly CallParts[],
+): TeamRun["completeness"] {
+  const notes = [...(parts.notes ?? [])];
+  const toolCalls = calls.flatMap((call) => call.toolCalls);
+  const ids = toolCalls.map((call) => call.id);
+  const users = agents.filter((agent) => calls.some((call) => call.agentId === agent.id && call.toolCalls.length > 0));
+  const toolSchemas = users.every((agent) =>
+    calls
+      .filter((call) => call.agentId === agent.id)
+      .flatMap((call) => call.toolCalls)
+      .every((call) => agent.tools?.some((tool) => tool.name === call.name && tool.parameters !== undefined)),
+  );
+  const empty = calls.filter(
+    (call) =>
+      call.error === undefined &&
+      (call.messages.length === 0 || (call.text === "" && call.toolCalls.length === 0 && !call.reasoning)),
+  ).length;
+  if (empty > 0) notes.push(`${empty} of ${calls.length} model calls have no prompt or no reply`);
+  const open = toolCalls.filter((call) => call.result === undefined && call.error === undefined).length;
+  if (open > 0) notes.push(`${open} of ${toolCalls.length} tool calls have no result`);
+  const failed = calls.filter((call) => call.error !== undefined).length;
+  if (failed > 0) notes.push(`${failed} of ${calls.length} model calls failed or broke off`);
+  const cut = calls.filter((call) => call.truncated).length;
+  if (cut > 0) notes.push(`${cut} of ${calls.length} model calls are cut`);
+  const unlinked = agents.filter((agent) => !agent.parentCallId && !agent.handoffFrom).length - 1;
+  if (unlinked > 0) notes.push(`${unlinked} agents could not be linked to the one that started them`);
+  const ambiguous = agents.filter((agent) => agent.ambiguousLink).length;
+  if (ambiguous > 0) notes.push(`${ambiguous} links between agents are ambiguous`);
+  return {
+    toolSchemas,
+    toolCallIds: parts.toolCallIds !== false && new Set(ids).size === ids.length && !ids.includes(""),
+    content: empty === 0 && calls.length > 0 && (toolCalls.length === 0 || open < toolCalls.length),
+    truncated: (parts.truncated ?? false) || cut > 0,
+    notes: [...new Set(notes)],
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Puts calls that one agent made into one thread. A call continues the thread whose reply stands in its history: known by
+ * the ids, names and arguments of the tool calls it repeats, or by the words of the reply. The same history under other
+ * instructions and other tools is a hand-over to another agent.
+ */
+import type { Message, ToolCall } from "../core/message.ts";
+import { canonicalJson, parseJson, type RecordedCall } from "./recorded-call.ts";
+
+/** The calls of one activation of an agent, in order. */
+export interface Thread {
+  id: string;
+  calls: RecordedCall[];
+  handoffFrom?: Thread;
+  /** Tool results by call id, with the time of the request in which each first appeared. */
+  results: Map<string, { text: string; at: number }>;
+}
+
+const transferCall = /^(?:transfer|hand_?off|handoff|switch)(?:_|-|to|$)/i;
+
+/** Sorts calls (all of one run, or of unknown runs) into threads, in the order in which the threads began. */
+export function callThreads(calls: readonly RecordedCall[]): Thread[] {
+  const threads: Thread[] = [];
+  const byAgent = new Map<string, Thread>();
+  const replies = new Map<string, { call: RecordedCall; thread: Thread; continued: boolean }[]>();
+  const failures = new Map<string, Thread>();
+  const byResponse = new Map<string, RecordedCall>();
+
+  const begin = (call: RecordedCall, handoffFrom?: Thread): Thread => {
+    const thread: Thread = { id: call.agent?.id ?? `agent-of-${call.id}`, calls: [], results: new Map() };
+    if (handoffFrom) thread.handoffFrom = handoffFrom;
+    threads.push(thread);
+    return thread;
+  };
+
+  for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
+    const call = withServerHistory(given, byResponse);
+    const opening = canonicalJson(call.messages);
+    const found = call.agent ? undefined : predecessor(call, replies);
+    let thread: Thread;
+    if (call.agent) {
+      thread = byAgent.get(call.agent.id) ?? begin(call);
+      byAgent.set(call.agent.id, thread);
+    } else if (found) {
+      found.continued = true;
+      thread = isHandoff(found.call, call) ? begin(call, found.thread) : found.thread;
+    } else thread = failures.get(opening) ?? begin(call);
+    thread.calls.push(call);
+    noteResults(thread, call);
+    if (thread.handoffFrom) noteResults(thread.handoffFrom, call);
+    if (call.error !== undefined) failures.set(opening, thread);
+    if (call.responseId) byResponse.set(call.responseId, call);
+    const entry = { call, thread, continued: false };
+    for (const key of replyKeys(call.text, call.toolCalls)) replies.set(key, [...(replies.get(key) ?? []), entry]);
+  }
+  return threads;
+}
+
+/** The history that the server kept is put in front, so that the call reads like any other. */
+function withServerHistory(call: RecordedCall, byResponse: ReadonlyMap<string, RecordedCall>): RecordedCall {
+  const before = call.previousResponseId === undefined ? undefined : byResponse.get(call.previousResponseId);
+  if (!before) {
+    if (call.previousResponseId === undefined) return call;
+    return { ...call, truncated: true, notes: [...(call.notes ?? []), "its history stayed on the server"] };
+  }
+  const said: Message = { role: "assistant", content: before.text };
+  if (before.toolCalls.length > 0) said.toolCalls = before.toolCalls;
+  const system = call.messages.filter((message) => message.role === "system");
+  const history = system.length > 0 ? before.messages.filter((message) => message.role !== "system") : before.messages;
+  return {
+    ...call,
+    messages: [...system, ...history, said, ...call.messages.filter((message) => message.role !== "system")],
+  };
+}
+
+type Entry = { call: RecordedCall; thread: Thread; continued: boolean };
+
+function predecessor(call: RecordedCall, replies: ReadonlyMap<string, Entry[]>): Entry | undefined {
+  const last = call.messages.findLastIndex((message) => message.role === "assistant");
+  for (let index = last; index >= 0; index--) {
+    const message = call.messages[index]!;
+    if (message.role !== "assistant") continue;
+    for (const key of replyKeys(message.content, message.toolCalls ?? [])) {
+      const fitting = (replies.get(key) ?? []).filter(
+        (entry) => entry.call.startedAt <= call.startedAt && sameOpening(entry.call, call, (message.toolCalls ?? []).length > 0),
+      );
+      const chosen = fitting.findLast((entry) => !entry.continued) ?? fitting.at(-1);
+      if (chosen) return chosen;
+    }
+  }
+  return undefined;
+}
+
+/** From the surest sign to the weakest; a reply with calls is never recognised by its words alone. */
+function replyKeys(text: string, toolCalls: readonly ToolCall[]): string[] {
+  if (toolCalls.length === 0) return text.trim() === "" ? [] : [`text:${text.trim()}`];
+  const what = toolCalls.map((call) => `${call.name}(${argumentsKey(call.arguments)})`);
+  return [`calls:${toolCalls.map((call, index) => `${call.id}=${what[index]}`).join(";")}`, `same:${what.join(";")}`];
+}
+
+/** Arguments compared as values: frameworks parse and write them again. */
+export function argumentsKey(text: string): string {
+  const value = parseJson(text);
+  return value === undefined ? text : canonicalJson(value);
+}
+
+/** Words alone are weak, so the beginning must be the same too; calls are strong, and histories get compacted. */
+function sameOpening(before: RecordedCall, call: RecordedCall, byCalls: boolean): boolean {
+  const first = (one: RecordedCall) => one.messages.find((message) => message.role === "user")?.content;
+  if (byCalls && before.toolCalls.every((tool) => tool.id !== "")) {
+    const ids = new Set(call.messages.flatMap((message) => message.toolCalls ?? []).map((tool) => tool.id));
+    if (before.toolCalls.every((tool) => ids.has(tool.id))) return true;
+  }
+  return first(before) === first(call);
+}
+
+function isHandoff(before: RecordedCall, call: RecordedCall): boolean {
+  if (systemOf(before) === systemOf(call)) return false;
+  const names = (one: RecordedCall) => one.tools.map((tool) => tool.name).sort().join(",");
+  return names(before) !== names(call) || before.toolCalls.some((tool) => transferCall.test(tool.name));
+}
+
+function systemOf(call: RecordedCall): string {
+  return call.messages
+    .filter((message) => message.role === "system")
+    .map((message) => message.content)
+    .join("\n");
+}
+
+function noteResults(thread: Thread, call: RecordedCall): void {
+  for (const message of call.messages) {
+    if (message.role !== "tool" || !message.toolCallId || thread.results.has(message.toolCallId)) continue;
+    thread.results.set(message.toolCallId, { text: message.content, at: call.startedAt });
+  }
+}
