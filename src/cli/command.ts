@@ -5,6 +5,7 @@
  */
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
 import { CoaError, UsageError } from "../core/errors.ts";
+import { readDefaults } from "../store/read-jsonl.ts";
 import { configuredArguments } from "./load-config.ts";
 import type { Output } from "./output.ts";
 
@@ -57,6 +58,7 @@ export async function runCommand(
 ): Promise<number> {
   const options: Options = {
     json: { type: "boolean", default: false, describe: "Print one JSON value on stdout" },
+    "skip-bad": { type: "boolean", default: false, describe: "Go on past lines of input files that can't be read" },
     help: { type: "boolean", short: "h", default: false, describe: "Show this help" },
     ...command.options,
   };
@@ -77,6 +79,9 @@ export async function runCommand(
   if (parsed.values["help"]) {
     out.print(commandHelp(command, options));
     return 0;
+  }
+  if (parsed.values["skip-bad"]) {
+    readDefaults.onBad = (bad) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
   }
   return command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal });
 }

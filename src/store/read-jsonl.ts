@@ -16,12 +16,15 @@ export interface BadLine {
 }
 
 export interface ReadOptions {
-  /** What to do with a bad line: stop with an error (default), or be told and go on. */
+  /** What to do with a bad line: stop with an error, or be told and go on (default: `readDefaults`). */
   onBad?: "throw" | ((bad: BadLine) => void);
   /** Told of a torn last line; by default it is passed over in silence. */
   onTorn?: (bad: BadLine) => void;
   signal?: AbortSignal;
 }
+
+/** What readers do with a bad line unless they are told: the command line changes it for `--skip-bad`. */
+export const readDefaults: { onBad: "throw" | ((bad: BadLine) => void) } = { onBad: "throw" };
 
 const maxLineBytes = 256 * 1024 * 1024;
 
@@ -66,8 +69,9 @@ export async function readAllJsonl<T = unknown>(
 }
 
 function handle(bad: BadLine, options: ReadOptions): void {
-  if (typeof options.onBad === "function") {
-    options.onBad(bad);
+  const onBad = options.onBad ?? readDefaults.onBad;
+  if (typeof onBad === "function") {
+    onBad(bad);
     return;
   }
   throw new CoaError(
