@@ -19,9 +19,9 @@ const large = { hiddenSize: 192, layers: 5, heads: 6, kvHeads: 6, intermediateSi
 export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
   fast: {
     teamTasks: 1500,
-    tasksPerWorld: 250,
+    tasksPerWorld: 40,
     pages: 600,
-    vocabulary: 512,
+    vocabulary: 768,
     model: small,
     sft: { drillSteps: 40, easySteps: 60, steps: 300, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
     rl: { steps: 6, groups: 24, samples: 8, rate: 3e-4 },
@@ -29,9 +29,9 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
   },
   default: {
     teamTasks: 5000,
-    tasksPerWorld: 250,
+    tasksPerWorld: 40,
     pages: 600,
-    vocabulary: 512,
+    vocabulary: 768,
     model: small,
     sft: { drillSteps: 60, easySteps: 150, steps: 900, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
     rl: { steps: 24, groups: 48, samples: 8, rate: 3e-4 },
@@ -39,9 +39,9 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
   },
   full: {
     teamTasks: 20_000,
-    tasksPerWorld: 250,
+    tasksPerWorld: 40,
     pages: 600,
-    vocabulary: 512,
+    vocabulary: 768,
     model: large,
     sft: { drillSteps: 60, easySteps: 400, steps: 4000, batchTokens: 4096, matrixRate: 5e-3, rate: 1.5e-3 },
     rl: { steps: 60, groups: 64, samples: 8, rate: 2e-4 },

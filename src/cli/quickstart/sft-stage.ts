@@ -93,7 +93,8 @@ export const sftStage: Stage = {
 async function trainOwnTokenizer(chains: string, vocabularySize: number): Promise<Tokenizer> {
   const texts: string[] = [];
   for await (const { prompt, segments } of readJsonl<Trajectory>(chains)) {
-    texts.push(prompt.map((message) => message.content).join(" "), trajectoryText(segments));
+    // A space first, as after an opening tag: a name in the question is then the same tokens as in the chain.
+    texts.push(prompt.map((message) => ` ${message.content}`).join(""), trajectoryText(segments));
     if (texts.length >= 2000) break;
   }
   return trainTokenizer(texts, { vocabularySize, specialTokens: tagTokens([labProfile]), prompt: "question" });
