@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { lengthBuckets } from "../dataset/batches.ts";
-import { derivedSeed } from "./random.ts";
+import { shuffled } from "../dataset/batches.ts";
+import { randomStream } from "./random.ts";
 
 export interface ExampleSource {
   /** The batch of this step (0-based). */
@@ -16,32 +16,32 @@ export interface ExampleSource {
   readonly fingerprint: string;
 }
 
-/** Batches of about `tokensPerBatch` tokens from a fixed set, shuffled anew each epoch, similar lengths together. */
+/**
+ * Batches of about `tokensPerBatch` tokens from a fixed set, shuffled anew each epoch. Short and long examples are mixed:
+ * a batch of one kind only would pull the weights towards that kind. Padding is the engine's business, which groups the
+ * examples of a batch by length itself.
+ */
 export function fixedExamples(
   examples: readonly Example[],
   tokensPerBatch: number,
   seed: number,
 ): ExampleSource & { stepsPerEpoch: number } {
   if (examples.length === 0) throw new CoaError("format", "the dataset is empty: nothing to train on");
-  const epochs = new Map<number, Example[][]>();
-  const epochBatches = (epoch: number): Example[][] => {
-    const known = epochs.get(epoch);
-    if (known) return known;
-    // One window over all lengths: the cuts then depend on the lengths alone, and every epoch has equally many batches.
-    const options = { maxTokens: tokensPerBatch, seed: derivedSeed(seed, "epoch", epoch), window: examples.length };
-    const batches = lengthBuckets(
-      examples.map((example) => example.input.length),
-      options,
-    ).map((indices) => indices.map((index) => examples[index]!));
-    epochs.clear();
-    epochs.set(epoch, batches);
-    return batches;
+  const tokens = examples.reduce((sum, example) => sum + example.input.length, 0);
+  const size = Math.max(1, Math.round((tokensPerBatch * examples.length) / tokens));
+  const stepsPerEpoch = Math.ceil(examples.length / size);
+  let current: { epoch: number; order: Example[] } | null = null;
+  const orderOf = (epoch: number): Example[] => {
+    if (current?.epoch !== epoch) current = { epoch, order: shuffled(examples, randomStream(seed, "epoch", epoch)) };
+    return current.order;
   };
-  const stepsPerEpoch = epochBatches(0).length;
   return {
     stepsPerEpoch,
     fingerprint: fingerprintOf(examples),
-    batch: (step) => epochBatches(Math.floor(step / stepsPerEpoch))[step % stepsPerEpoch] ?? [],
+    batch(step) {
+      const at = (step % stepsPerEpoch) * size;
+      return orderOf(Math.floor(step / stepsPerEpoch)).slice(at, at + size);
+    },
   };
 }
 
