@@ -129,9 +129,10 @@ export {
 export type { Costs, Summary } from "./evaluate/metrics/summarise.ts";
 export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/metrics/vote.ts";
 export { limitedChatModel, limitedModel, rateLimiter } from "./evaluate/rate-limit.ts";
-export { readEvaluation, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
+export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
 export { comparisonReport } from "./evaluate/report/comparison-report.ts";
 export { comparisonTable } from "./evaluate/report/comparison-table.ts";
+export { htmlReport, type ReportOptions, runKey } from "./evaluate/report/html-report.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
 export { defineSystem, type System, type SystemResult } from "./evaluate/system.ts";
 // The lab: a made-up world to teach in.

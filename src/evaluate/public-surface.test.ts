@@ -30,6 +30,8 @@ describe("evaluation from outside", () => {
       const comparison = coa.compareEvaluations([stored]);
       assert.match(coa.comparisonTable(comparison), /100\.0 %/);
       assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
+      const runs = await coa.readRuns(folder, new Set(["none"]));
+      assert.match(coa.htmlReport(comparison, { title: coa.runKey("a", "b"), runs }), /<!doctype html>/);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
