@@ -5,7 +5,8 @@
 import { add, linear, scale } from "../autodiff/rules.ts";
 import { createTape, gradients, type Tape } from "../autodiff/tape.ts";
 import type { Adapter } from "../lora/adapter.ts";
-import { headGradients, type LossInputs, lossSlope, scoreTargets } from "../loss/loss-head.ts";
+import { chunkedHead } from "../loss/chunked-head.ts";
+import type { LossInputs } from "../loss/loss-head.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { gatherRows } from "../onnx/operators.ts";
 import type { ModelConfig } from "./config.ts";
@@ -17,6 +18,8 @@ export interface CompileOptions {
   kind: "training" | "scoring";
   /** Into how many blocks attention cuts a row (see causal-attention.ts). */
   blocks: number;
+  /** In how many pieces the logits are computed (see chunked-head.ts); 1 when absent. */
+  headChunks?: number;
   /** Names of the parameters whose gradients are wanted; all of the model's when absent. */
   trainable?: ReadonlySet<string>;
   /** Low-rank additions to some weights; their tensors become inputs too. */
@@ -53,14 +56,21 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     embedded,
     rowLayout(tape, config, options.blocks),
   );
-  const scored = scoreTargets(graph, states, head, targets);
-  graph.output("logprobs", scored.logprobs);
-  if (options.kind === "scoring") return { graph, gradientNames: [], tableRows: { embedding: false, head: false } };
-
   const wants = (name: string) => options.trainable?.has(name) ?? true;
   const tables = { embedding: wants(embeddingName), head: wants(config.tieEmbeddings ? embeddingName : headName) };
-  const slope = lossSlope(graph, scored.logprobs, lossInputs(graph));
-  const back = headGradients(graph, scored, { states, head, targets, slope, needHead: tables.head });
+  const loss = options.kind === "training" ? lossInputs(graph) : undefined;
+  const chunks = options.headChunks ?? 1;
+  const { logprobs, gradients: back } = chunkedHead(graph, {
+    states,
+    head,
+    targets,
+    loss,
+    needHead: tables.head,
+    chunks,
+  });
+  graph.output("logprobs", logprobs);
+  if (!back) return { graph, gradientNames: [], tableRows: { embedding: false, head: false } };
+
   const inner = [...weights].filter(([name]) => name !== embeddingName && name !== headName && wants(name));
   const wanted = [...inner.map(([, value]) => value), ...(tables.embedding ? [embedded] : [])];
   const found = gradients(tape, [[states, back.states]], wanted);

@@ -213,6 +213,24 @@ describe("forwardBackward", () => {
     await Promise.all([whole.close(), parts.close()]);
   });
 
+  it("does not depend on how many pieces the logits are computed in", async () => {
+    for (const config of Object.values(models)) {
+      const parameters = livelyParameters(config);
+      const examples = randomExamples(config.vocabularySize, [30, 4, 17], 12);
+      const [whole, pieces] = [1, 3].map((headChunks) => createTrainer({ config, parameters, runtime, headChunks }));
+      const expected = await whole!.forwardBackward(examples, losses[2]!);
+      const found = await pieces!.forwardBackward(examples, losses[2]!);
+      assert.ok(Math.abs(expected.loss - found.loss) < 1e-4);
+      assert.deepEqual((await pieces!.forward(examples, losses[2]!)).logprobs, found.logprobs);
+      for (const [name, gradient] of whole!.gradients()) {
+        const scale = Math.hypot(...gradient);
+        const other = pieces!.gradients().get(name)!;
+        for (const [i, value] of gradient.entries()) assert.ok(Math.abs(value - other[i]!) < 1e-5 * scale, name);
+      }
+      await Promise.all([whole!.close(), pieces!.close()]);
+    }
+  });
+
   it("is bit for bit the same in 60 runs and with 1 and 2 threads at a realistic size", async () => {
     const config = modelConfig({
       vocabularySize: 512,

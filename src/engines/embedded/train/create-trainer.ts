@@ -8,6 +8,7 @@ import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import { attentionFeeds } from "../autodiff/causal-attention.ts";
 import type { Adapter } from "../lora/adapter.ts";
+import { chunkFeeds } from "../loss/chunked-head.ts";
 import { lossNumbers, tokenFactors } from "../loss/policy-loss.ts";
 import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -28,6 +29,8 @@ export interface TrainerOptions {
   adapter?: Adapter;
   /** Tokens computed at once; more are done one group after another. */
   maxBatchTokens?: number;
+  /** In how many pieces the logits are computed; 8 for large vocabularies, else 1. */
+  headChunks?: number;
 }
 
 /** Gradients and optimizer steps for one model. */
@@ -58,9 +61,11 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const trainable = adapter?.parameters ?? parameters;
   const trainableNames = new Set(trainable.keys());
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
-  // The largest matrix has a row per token and a column per vocabulary entry: keep it near 100 MB.
+  const headChunks = options.headChunks ?? (config.vocabularySize > 16_384 ? 8 : 1);
+  // Logits have a row per token and a column per vocabulary entry: keep what exists of them at a time near 100 MB.
   const maxTokens =
-    options.maxBatchTokens ?? Math.max(256, Math.min(4096, Math.floor(24_000_000 / config.vocabularySize)));
+    options.maxBatchTokens ??
+    Math.max(256, Math.min(4096, Math.floor((24_000_000 * headChunks) / config.vocabularySize)));
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
   const scratch = new Map<string, Float32Array>();
@@ -74,7 +79,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
     const key = `${kind} ${blocks}`;
     let loaded = graphs.get(key);
     if (!loaded) {
-      const compiled = compile(config, { kind, blocks, trainable: trainableNames, adapter });
+      const compiled = compile(config, { kind, blocks, headChunks, trainable: trainableNames, adapter });
       loaded = runtime.load(compiled.graph.encode()).then((session) => ({ ...compiled, session }));
       graphs.set(key, loaded);
     }
@@ -101,6 +106,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
       const feeds: Record<string, HostTensor> = {
         ...feedsOfWeights,
         ...attentionFeeds(plan.length, blocks, config.heads / config.kvHeads),
+        ...chunkFeeds(plan.members.length * plan.length, headChunks),
         tokens: batch.tokens,
         targets: batch.targets,
         headRule: {
