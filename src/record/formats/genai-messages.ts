@@ -1,0 +1,157 @@
+/** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
+import type { Message, ToolCall } from "../../core/message.ts";
+import { asArray, asObject, asString, asText, parseJson, type ToolDefinition } from "../recorded-call.ts";
+import { contentText, readChatMessage, readTools } from "../wire-messages.ts";
+import type { OtlpSpan } from "./otlp-spans.ts";
+
+type Json = Record<string, unknown>;
+
+/** GenAI messages: `[{role, parts: [...]}]`, as JSON text or as a value. */
+export function readPartMessages(value: unknown): Message[] {
+  const list = typeof value === "string" ? parseJson(value) : value;
+  return asArray(list).flatMap((item) => {
+    const raw = asObject(item);
+    if (!raw) return [];
+    if (!Array.isArray(raw["parts"])) return readSdkMessage(raw);
+    return fromParts(asString(raw["role"]) ?? "user", raw["parts"]);
+  });
+}
+
+function fromParts(role: string, parts: readonly unknown[]): Message[] {
+  const base = readChatMessage({ role, content: "" }) ?? { role: "user" as const, content: "" };
+  const answers: Message[] = [];
+  const calls: ToolCall[] = [];
+  for (const part of parts) {
+    const raw = asObject(part) ?? {};
+    const type = asString(raw["type"]);
+    if (type === "tool_call") calls.push(toolCall(raw["id"], raw["name"], raw["arguments"]));
+    else if (type === "tool_call_response") {
+      answers.push({
+        role: "tool",
+        content: plainText(raw["response"] ?? raw["result"]),
+        toolCallId: asString(raw["id"]) ?? "",
+      });
+    } else if (type === "reasoning" || type === "thinking") {
+      base.reasoning = (base.reasoning ?? "") + asText(raw["content"] ?? raw["text"]);
+    } else base.content += asString(raw["content"]) ?? asString(raw["text"]) ?? (type ? `[${type}]` : "");
+  }
+  if (calls.length > 0) base.toolCalls = calls;
+  return answers.length > 0 && base.role !== "assistant" && base.content === "" ? answers : [base, ...answers];
+}
+
+/** The AI SDK's messages: content is text or parts of type text, tool-call, tool-result, reasoning. */
+export function readSdkMessage(raw: Json): Message[] {
+  const content = raw["content"];
+  const parts = asArray(content).map((part) => asObject(part) ?? {});
+  const results = parts.filter((part) => part["type"] === "tool-result");
+  if (results.length > 0) {
+    return results.map((part) => ({
+      role: "tool",
+      content: plainText(asObject(part["output"])?.["value"] ?? part["output"] ?? part["result"]),
+      toolCallId: asString(part["toolCallId"]) ?? "",
+    }));
+  }
+  const kept = parts.filter((part) => part["type"] !== "tool-call" && part["type"] !== "reasoning");
+  const message = readChatMessage({ ...raw, content: Array.isArray(content) ? contentText(kept) : content });
+  if (!message) return [];
+  const calls = parts.filter((part) => part["type"] === "tool-call");
+  if (calls.length > 0) {
+    message.toolCalls = calls.map((part) => toolCall(part["toolCallId"], part["toolName"], part["input"] ?? part["args"]));
+  }
+  const reasoning = parts.filter((part) => part["type"] === "reasoning").map((part) => asText(part["text"]));
+  if (reasoning.length > 0) message.reasoning = reasoning.join("");
+  return [message];
+}
+
+/** A tool call with its arguments as text. */
+export function toolCall(id: unknown, name: unknown, input: unknown): ToolCall {
+  return { id: asString(id) ?? "", name: asText(name), arguments: asText(input) };
+}
+
+/** A result as the model read it: JSON of a string is that string, anything else stays as it is. */
+export function plainText(value: unknown): string {
+  if (typeof value !== "string") return asText(value);
+  const parsed = value.startsWith('"') ? parseJson(value) : undefined;
+  return typeof parsed === "string" ? parsed : value;
+}
+
+/** System instructions: plain text, or `[{type: "text", content}]`. */
+export function readInstructions(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const list = typeof value === "string" ? parseJson(value) : value;
+  if (!Array.isArray(list)) return asString(value);
+  return list.map((part) => asText(asObject(part)?.["content"] ?? asObject(part)?.["text"])).join("\n");
+}
+
+/** Tool definitions in any spelling; a list of names alone counts as tools without schema. */
+export function readDefinitions(value: unknown): ToolDefinition[] | undefined {
+  const list = typeof value === "string" ? parseJson(value) : value;
+  if (!Array.isArray(list)) return undefined;
+  return list.flatMap((item) => {
+    const parsed = typeof item === "string" ? parseJson(item) : item;
+    if (typeof item === "string" && !asObject(parsed)) return [{ name: item }];
+    return readTools([parsed]);
+  });
+}
+
+/** Messages flattened into attributes: `<prefix>.0.role`, `<prefix>.0.tool_calls.1.name`… in several spellings. */
+export function readFlattened(attributes: Json, prefix: string): Message[] {
+  const messages: Message[] = [];
+  for (let index = 0; index < 100_000; index++) {
+    const at = [`${prefix}.${index}.message`, `${prefix}.${index}`].find(
+      (base) => attributes[`${base}.role`] !== undefined || attributes[`${base}.content`] !== undefined,
+    );
+    if (at === undefined) break;
+    const message = readChatMessage({
+      role: asString(attributes[`${at}.role`]) ?? "assistant",
+      content: asText(attributes[`${at}.content`]),
+    });
+    if (!message) continue;
+    const id = asString(attributes[`${at}.tool_call_id`]);
+    if (message.role === "tool" && id) message.toolCallId = id;
+    const calls = flattenedCalls(attributes, `${at}.tool_calls`);
+    if (calls.length > 0) message.toolCalls = calls;
+    messages.push(message);
+  }
+  return messages;
+}
+
+function flattenedCalls(attributes: Json, prefix: string): ToolCall[] {
+  const calls: ToolCall[] = [];
+  for (let index = 0; index < 10_000; index++) {
+    const nested = `${prefix}.${index}.tool_call`;
+    const name = attributes[`${nested}.function.name`] ?? attributes[`${prefix}.${index}.name`];
+    if (name === undefined) break;
+    calls.push(
+      toolCall(
+        attributes[`${nested}.id`] ?? attributes[`${prefix}.${index}.id`],
+        name,
+        attributes[`${nested}.function.arguments`] ?? attributes[`${prefix}.${index}.arguments`],
+      ),
+    );
+  }
+  return calls;
+}
+
+/** The older convention: one event for each message, the reply as `gen_ai.choice`. */
+export function readContentEvents(span: OtlpSpan): { input: Message[]; output: Message[] } {
+  const input: Message[] = [];
+  const output: Message[] = [];
+  for (const { name, attributes } of span.events) {
+    const role = /^gen_ai\.(system|user|assistant|tool)\.message$/.exec(name)?.[1];
+    const body = asObject(parseJson(attributes["gen_ai.event.content"])) ?? attributes;
+    if (role) {
+      const content = body["content"] ?? body[`gen_ai.${role}.message.content`];
+      if (content === undefined && body["tool_calls"] === undefined) continue;
+      const calls = typeof body["tool_calls"] === "string" ? parseJson(body["tool_calls"]) : body["tool_calls"];
+      const message = readChatMessage({ role, content, tool_calls: calls, tool_call_id: body["id"] });
+      if (message) input.push(message);
+    } else if (name === "gen_ai.choice") {
+      const raw = body["message"];
+      const message = asObject(typeof raw === "string" ? (parseJson(raw) ?? { content: raw }) : raw);
+      const read = message && readChatMessage({ role: "assistant", ...message });
+      if (read && (read.content !== "" || read.toolCalls)) output.push(read);
+    }
+  }
+  return { input, output };
+}

@@ -1,0 +1,111 @@
+/** LangSmith runs, as its clients post them and as it exports them: posts and patches of one run are put together first. */
+import { CoaError } from "../../core/errors.ts";
+import { asArray, asNumber, asObject, asString } from "../recorded-call.ts";
+import { cutText, type TraceSpan } from "../trace-span.ts";
+import { readTools } from "../wire-messages.ts";
+import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
+
+type Json = Record<string, unknown>;
+
+/** The runs of a payload: `{post, patch}`, a list, `{runs}`, or one run. */
+export function readLangSmithRuns(payload: unknown): Json[] {
+  const body = asObject(payload);
+  const lists = [body?.["post"], body?.["patch"], body?.["runs"], Array.isArray(payload) ? payload : undefined];
+  for (const list of lists) {
+    if (list !== undefined && list !== null && !Array.isArray(list)) throw bad("post, patch or runs is not an array");
+  }
+  const found = lists.flatMap((list) => asArray(list));
+  if (found.length === 0 && body && body["run_type"] !== undefined) found.push(body);
+  return found.map((item) => {
+    const run = asObject(item);
+    if (!run || !asString(run["id"])) throw bad("a run has no id");
+    return run;
+  });
+}
+
+/** All runs, later parts of a run over earlier ones. */
+export function mergeLangSmithRuns(runs: readonly Json[]): Json[] {
+  const byId = new Map<string, Json>();
+  for (const run of runs) {
+    const id = run["id"] as string;
+    const known = byId.get(id) ?? Object.create(null);
+    for (const [key, value] of Object.entries(run)) if (value !== null && value !== undefined) known[key] = value;
+    byId.set(id, known);
+  }
+  return [...byId.values()];
+}
+
+/** Trace spans of merged runs. */
+export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
+  return mergeLangSmithRuns(runs).map((run) => {
+    const extra = asObject(run["extra"]) ?? {};
+    const metadata = asObject(extra["metadata"]) ?? {};
+    const name = asString(run["name"]) ?? "";
+    const parentId = asString(run["parent_run_id"]);
+    const endedAt = timeOf(run["end_time"]);
+    const error = asString(run["error"]);
+    const base: TraceSpan = {
+      id: run["id"] as string,
+      traceId: asString(run["trace_id"]) ?? (run["id"] as string),
+      name,
+      kind: "other",
+      startedAt: timeOf(run["start_time"]) ?? 0,
+      ...(parentId && { parentId }),
+      ...(endedAt !== undefined && { endedAt }),
+      ...(error && { error: error.slice(0, 2000) }),
+    };
+    if (run["run_type"] === "llm") return { ...base, kind: "model", call: llmCall(run, extra, metadata), ...cutOf(run) };
+    if (run["run_type"] === "tool") {
+      const { callId, result, error: failed } = readLangChainToolOutput(run["outputs"]);
+      const inputs = asObject(run["inputs"]) ?? {};
+      const only = asString(inputs["input"]);
+      return {
+        ...base,
+        kind: "tool",
+        tool: {
+          name,
+          arguments: only !== undefined && Object.keys(inputs).length === 1 ? only : JSON.stringify(inputs),
+          ...(callId && { callId }),
+          ...(result !== undefined && { result }),
+        },
+        ...(failed !== undefined && { error: failed }),
+        ...cutOf(run),
+      };
+    }
+    if (run["run_type"] === "chain" && isAgentChain(name, metadata)) return { ...base, kind: "agent", agent: { name } };
+    return base;
+  });
+}
+
+function llmCall(run: Json, extra: Json, metadata: Json): NonNullable<TraceSpan["call"]> {
+  const parameters = asObject(extra["invocation_params"]) ?? {};
+  const reply = readLangChainOutput(run["outputs"]) ?? { text: "", toolCalls: [] };
+  return {
+    ...reply,
+    messages: readLangChainInput(run["inputs"]),
+    tools: readTools(parameters["tools"]),
+    model: asString(parameters["model"]) ?? asString(metadata["ls_model_name"]),
+    promptTokens: reply.promptTokens || (asNumber(run["prompt_tokens"]) ?? 0),
+    completionTokens: reply.completionTokens || (asNumber(run["completion_tokens"]) ?? 0),
+  };
+}
+
+function cutOf(run: Json): { cut?: string } {
+  for (const key of ["inputs", "outputs"]) {
+    const why = typeof run[key] === "string" ? cutText(run[key], true) : undefined;
+    if (why) return { cut: `${asString(run["name"])}: ${key} ${why}` };
+  }
+  return {};
+}
+
+/** ISO text (LangSmith leaves the zone out), or milliseconds. */
+export function timeOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  if (typeof value !== "string") return undefined;
+  const time = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+function bad(what: string): CoaError {
+  return new CoaError("record", `not LangSmith runs: ${what}`);
+}

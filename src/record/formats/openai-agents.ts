@@ -1,0 +1,113 @@
+/**
+ * Traces of the OpenAI Agents SDK: `{data: [trace, trace.span…]}`. Usage is taken from generations alone, since turns and
+ * tasks state the sum of everything below them; tool calls have no id here and are matched by name and arguments.
+ */
+import { CoaError } from "../../core/errors.ts";
+import { asArray, asNumber, asObject, asString, asText, type ToolDefinition } from "../recorded-call.ts";
+import type { TraceSpan } from "../trace-span.ts";
+import { readChatMessage, readResponsesInput, readTools } from "../wire-messages.ts";
+import { readWhole } from "../wire-reply.ts";
+import { timeOf } from "./langsmith.ts";
+
+type Json = Record<string, unknown>;
+
+/** The items of a payload, checked. */
+export function readAgentsItems(payload: unknown): Json[] {
+  const list = Array.isArray(payload) ? payload : asObject(payload)?.["data"];
+  if (!Array.isArray(list)) throw new CoaError("record", "not an OpenAI Agents trace: no data array");
+  return list.map((item) => {
+    const raw = asObject(item);
+    if (!raw || typeof raw["id"] !== "string") {
+      throw new CoaError("record", "not an OpenAI Agents trace: an item has no id");
+    }
+    return raw;
+  });
+}
+
+/** Trace spans of all items. */
+export function agentsToSpans(items: readonly Json[]): TraceSpan[] {
+  return items.flatMap((item): TraceSpan[] => {
+    const data = asObject(item["span_data"]);
+    const traceId = asString(item["trace_id"]);
+    if (!data || !traceId) return [];
+    const parentId = asString(item["parent_id"]);
+    const endedAt = timeOf(item["ended_at"]);
+    const error = asString(asObject(item["error"])?.["message"]);
+    const base: TraceSpan = {
+      id: item["id"] as string,
+      traceId,
+      name: asString(data["name"]) ?? asText(data["type"]),
+      kind: "other",
+      startedAt: timeOf(item["started_at"]) ?? 0,
+      ...(parentId && { parentId }),
+      ...(endedAt !== undefined && { endedAt }),
+      ...(error && { error }),
+    };
+    return [{ ...base, ...kindOf(data) }];
+  });
+}
+
+function kindOf(data: Json): Partial<TraceSpan> {
+  switch (data["type"]) {
+    case "agent": {
+      const tools = asArray(data["tools"]).flatMap((tool): ToolDefinition[] =>
+        typeof tool === "string" ? [{ name: tool }] : readTools([tool]),
+      );
+      return { kind: "agent", agent: { name: asText(data["name"]), ...(tools.length > 0 && { tools }) } };
+    }
+    case "generation":
+      return { kind: "model", call: generation(data) };
+    case "response":
+      return { kind: "model", call: response(data) };
+    case "function":
+      return {
+        kind: "tool",
+        tool: {
+          name: asText(data["name"]),
+          arguments: asText(data["input"]),
+          ...(data["output"] !== undefined && data["output"] !== null && { result: asText(data["output"]) }),
+        },
+      };
+    case "handoff":
+      return { kind: "handoff", handoff: { to: asText(data["to_agent"]) } };
+    default:
+      return { kind: "other" };
+  }
+}
+
+function generation(data: Json): NonNullable<TraceSpan["call"]> {
+  const messages = asArray(data["input"]).flatMap((item) => readChatMessage(item) ?? []);
+  const output = asObject(asArray(data["output"])[0]) ?? {};
+  const reply = "choices" in output ? readWhole(output) : readWhole({ choices: [{ message: output }] });
+  const usage = asObject(data["usage"]);
+  return {
+    messages,
+    text: reply.text,
+    ...(reply.reasoning && { reasoning: reply.reasoning }),
+    toolCalls: reply.toolCalls,
+    tools: [],
+    model: asString(data["model"]),
+    promptTokens: reply.promptTokens ?? asNumber(usage?.["input_tokens"]) ?? 0,
+    completionTokens: reply.completionTokens ?? asNumber(usage?.["output_tokens"]) ?? 0,
+    ...(reply.cachedTokens !== undefined && { cachedTokens: reply.cachedTokens }),
+    ...(reply.responseId && { responseId: reply.responseId }),
+  };
+}
+
+/** The exporter sends only the id of a response; processors inside the process see the rest. */
+function response(data: Json): NonNullable<TraceSpan["call"]> {
+  const whole = asObject(data["_response"]);
+  const reply = whole ? readWhole(whole) : undefined;
+  const responseId = asString(data["response_id"]) ?? reply?.responseId;
+  const instructions = asString(whole?.["instructions"]);
+  return {
+    messages: readResponsesInput({ input: data["_input"], ...(instructions && { instructions }) }),
+    text: reply?.text ?? "",
+    toolCalls: reply?.toolCalls ?? [],
+    tools: readTools(whole?.["tools"]),
+    model: reply?.model,
+    promptTokens: reply?.promptTokens ?? 0,
+    completionTokens: reply?.completionTokens ?? 0,
+    ...(responseId && { responseId }),
+  };
+}

@@ -1,0 +1,237 @@
+/**
+ * Builds team runs from spans: the tree says who called whom, the model spans say what was said. Where the wire was
+ * recorded too, its calls take the place of the spans' content (matched by response id, then by tool-call id), because
+ * the wire is exact and spans are often shortened.
+ */
+import type { Message } from "../core/message.ts";
+import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
+import { assembleRun, type CallParts } from "./assemble-run.ts";
+import { argumentsKey } from "./call-threads.ts";
+import { callsToRuns, cleanName } from "./calls-to-runs.ts";
+import type { RecordedCall } from "./recorded-call.ts";
+import { ancestors, type TraceSpan } from "./trace-span.ts";
+
+/** Wire calls that spans took their content from are removed from `wire`: what is left belongs to no trace. */
+export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = new Set<RecordedCall>()): TeamRun[] {
+  const traces = new Map<string, TraceSpan[]>();
+  for (const span of spans) {
+    const trace = traces.get(span.traceId);
+    if (trace) trace.push(span);
+    else traces.set(span.traceId, [span]);
+  }
+  const find = wireIndex(wire);
+  return [...traces]
+    .map(([traceId, own]) => traceToRun(traceId, own, source, find, wire))
+    .filter((run): run is TeamRun => run !== undefined)
+    .sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+}
+
+type FindWire = (call: CallParts) => RecordedCall | undefined;
+
+function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
+  const byResponse = new Map<string, RecordedCall>();
+  const byTool = new Map<string, RecordedCall>();
+  for (const call of wire) {
+    if (call.responseId) byResponse.set(call.responseId, call);
+    for (const tool of call.toolCalls) if (tool.id) byTool.set(tool.id, call);
+  }
+  return (call) => {
+    const byId = call.responseId === undefined ? undefined : byResponse.get(call.responseId);
+    return byId ?? call.toolCalls.map((tool) => byTool.get(tool.id)).find((one) => one !== undefined);
+  };
+}
+
+interface Placed {
+  span: TraceSpan;
+  agent: TraceSpan | undefined;
+  parts: CallParts;
+}
+
+function traceToRun(
+  traceId: string,
+  given: readonly TraceSpan[],
+  source: string,
+  find: FindWire,
+  wire: Set<RecordedCall>,
+): TeamRun | undefined {
+  const spans = [...given].sort((a, b) => a.startedAt - b.startedAt);
+  const byId = new Map(spans.map((span) => [span.id, span]));
+  const models = spans.filter((span) => span.kind === "model");
+  if (models.length === 0) return undefined;
+  const placed = models.map((span): Placed => {
+    const agent = ancestors(span, byId).find((one) => one.kind === "agent");
+    return { span, agent, parts: partsOf(span, agent?.id ?? "root") };
+  });
+  attachTools(spans, byId, placed);
+  let joined = 0;
+  for (const { parts } of placed) {
+    const call = find(parts);
+    if (!call) continue;
+    joined++;
+    wire.delete(call);
+    takeWire(parts, call);
+  }
+  attachResults(placed);
+  rebuildHistories(placed);
+  const cuts = placed.flatMap(({ span, parts }) => (span.cut !== undefined && parts.truncated ? [span.cut] : []));
+  cuts.push(...spans.filter((span) => span.kind === "tool" && joined === 0).flatMap((span) => span.cut ?? []));
+  if (placed.every(({ agent }) => agent === undefined)) return fromThreads(traceId, source, placed, cuts);
+  const agents = agentsOf(spans, byId, placed);
+  const mend = new Map(agents.map((agent) => [agent.spanId, agent.id]));
+  return assembleRun({
+    id: traceId,
+    source: joined > 0 ? `${source}+wire` : source,
+    agents: agents.map(({ spanId: _spanId, ...agent }) => agent),
+    calls: placed.map(({ parts }) => ({ ...parts, agentId: mend.get(parts.agentId) ?? agents[0]!.id })),
+    truncated: cuts.length > 0,
+    notes: [...new Set(cuts)].slice(0, 5),
+  });
+}
+
+/** A trace without agents (or whose agents were not instrumented) still has threads. */
+function fromThreads(traceId: string, source: string, placed: readonly Placed[], cuts: string[]): TeamRun | undefined {
+  const calls = placed.map(({ span, parts }): RecordedCall => {
+    const { agentId: _agentId, toolCalls, ...rest } = parts;
+    return {
+      ...rest,
+      id: span.id,
+      runId: traceId,
+      startedAt: span.startedAt,
+      endedAt: span.endedAt ?? span.startedAt,
+      toolCalls: toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text })),
+      outcome: "complete",
+    };
+  });
+  const run = callsToRuns(calls, source)[0];
+  if (!run) return undefined;
+  if (cuts.length > 0) {
+    run.completeness.truncated = true;
+    run.completeness.notes.push(...new Set(cuts));
+  }
+  return run;
+}
+
+function partsOf(span: TraceSpan, agentId: string): CallParts {
+  const { lossyHistory: _lossy, outcome: _outcome, notes: _notes, previousResponseId: _previous, ...call } = span.call ?? {};
+  return {
+    text: "",
+    promptTokens: 0,
+    completionTokens: 0,
+    tools: [],
+    messages: [],
+    ...call,
+    toolCalls: (call.toolCalls ?? []).map((tool) => ({ ...tool })),
+    agentId,
+    startedAt: span.startedAt,
+    endedAt: span.endedAt ?? span.startedAt,
+    ...(span.error !== undefined && { error: span.error }),
+    ...(span.cut !== undefined && { truncated: true }),
+  };
+}
+
+function takeWire(parts: CallParts, call: RecordedCall): void {
+  const known = new Map(parts.toolCalls.map((tool) => [tool.id, tool]));
+  parts.messages = call.messages;
+  parts.tools = call.tools;
+  parts.text = call.text;
+  if (call.reasoning) parts.reasoning = call.reasoning;
+  parts.toolCalls = call.toolCalls.map((tool) => ({ ...known.get(tool.id), ...tool }));
+  parts.promptTokens = call.promptTokens || parts.promptTokens;
+  parts.completionTokens = call.completionTokens || parts.completionTokens;
+  parts.truncated = call.truncated ?? false;
+}
+
+/** Gives each tool span to the call that asked for it: by id, else by name and arguments, else by name, in order. */
+function attachTools(spans: readonly TraceSpan[], byId: ReadonlyMap<string, TraceSpan>, placed: readonly Placed[]): void {
+  const taken = new Set<TeamToolCall>();
+  for (const span of spans) {
+    if (span.kind !== "tool" || !span.tool) continue;
+    const agent = ancestors(span, byId).find((one) => one.kind === "agent");
+    const near = placed.filter((one) => one.agent === agent && one.span.startedAt <= span.startedAt);
+    const free = near.flatMap(({ parts }) => parts.toolCalls).filter((tool) => !taken.has(tool));
+    const { callId, name, arguments: text, result } = span.tool;
+    const named = free.filter((tool) => tool.name === name);
+    let tool =
+      (callId === undefined ? undefined : free.find((one) => one.id === callId)) ??
+      named.find((one) => text !== undefined && argumentsKey(one.arguments) === argumentsKey(text)) ??
+      (callId === undefined ? named.at(-1) : undefined);
+    const caller = near.findLast(({ parts }) => parts.toolCalls.length === 0 || parts.text === "") ?? near.at(-1);
+    if (!tool && caller) {
+      tool = { id: callId ?? span.id, name, arguments: text ?? "" };
+      caller.parts.toolCalls.push(tool);
+    }
+    if (!tool) continue;
+    taken.add(tool);
+    tool.startedAt = span.startedAt;
+    if (span.endedAt !== undefined) tool.endedAt = span.endedAt;
+    if (result !== undefined) tool.result = result;
+    if (span.error !== undefined) tool.error = span.error;
+    span.tool.callId = tool.id;
+  }
+}
+
+/** What no tool span told may stand in a later prompt. */
+function attachResults(placed: readonly Placed[]): void {
+  const results = new Map<string, string>();
+  for (const { parts } of placed) {
+    for (const { role, toolCallId, content } of parts.messages) {
+      if (role === "tool" && toolCallId && !results.has(toolCallId)) results.set(toolCallId, content);
+    }
+  }
+  for (const { parts } of placed) {
+    for (const tool of parts.toolCalls) {
+      const result = results.get(tool.id);
+      if (result !== undefined && tool.error === undefined) tool.result ??= result;
+    }
+  }
+}
+
+function rebuildHistories(placed: readonly Placed[]): void {
+  const histories = new Map<TraceSpan | undefined, Message[]>();
+  for (const { span, agent, parts } of placed) {
+    const history = histories.get(agent);
+    if (history && span.call?.lossyHistory) parts.messages = [...history];
+    const said: Message = { role: "assistant", content: parts.text };
+    if (parts.toolCalls.length > 0) {
+      said.toolCalls = parts.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, arguments: text }));
+    }
+    const answers = parts.toolCalls.map(
+      (tool): Message => ({ role: "tool", content: tool.result ?? tool.error ?? "", toolCallId: tool.id }),
+    );
+    histories.set(agent, [...parts.messages, said, ...answers]);
+  }
+}
+
+type PlacedAgent = TeamAgent & { spanId: string };
+
+function agentsOf(
+  spans: readonly TraceSpan[],
+  byId: ReadonlyMap<string, TraceSpan>,
+  placed: readonly Placed[],
+): PlacedAgent[] {
+  const working = new Set(placed.map(({ agent }) => agent));
+  const kept = spans.filter((span) => span.kind === "agent" && working.has(span));
+  const ids = new Map(kept.map((span, index) => [span, `agent-${index + 1}`]));
+  const rootless = working.has(undefined);
+  const agents = kept.map((span): PlacedAgent => {
+    const above = ancestors(span, byId);
+    const parentAt = above.findIndex((one) => ids.has(one));
+    const parent = above[parentAt];
+    const tool = above.slice(0, parentAt === -1 ? above.length : parentAt).find((one) => one.kind === "tool");
+    const handed = spans.findLast(
+      (one) => one.kind === "handoff" && one.handoff?.to === span.agent?.name && one.startedAt <= span.startedAt,
+    );
+    const from = handed && ancestors(handed, byId).find((one) => ids.has(one) && one !== span);
+    const handoffFrom = tool ? undefined : (from ?? parent);
+    return {
+      id: ids.get(span)!,
+      spanId: span.id,
+      name: span.agent?.name ?? (tool?.tool ? cleanName(tool.tool.name) : span.name),
+      ...(span.agent?.instructions !== undefined && { instructions: span.agent.instructions }),
+      ...(span.agent?.tools && { tools: span.agent.tools }),
+      ...(tool?.tool?.callId !== undefined && { parentCallId: tool.tool.callId }),
+      ...(handoffFrom && ids.has(handoffFrom) && { handoffFrom: ids.get(handoffFrom) }),
+    };
+  });
+  return rootless ? [{ id: "agent-0", spanId: "root", name: "root" }, ...agents] : agents;
+}

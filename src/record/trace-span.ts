@@ -1,0 +1,82 @@
+/**
+ * A span of any tracing system, reduced to what a team run needs: an agent, a model call, a tool call, a hand-over, or
+ * something in between that only carries the tree. Each trace format maps its spans to this.
+ */
+import type { RecordedCall, ToolDefinition } from "./recorded-call.ts";
+
+export interface TraceSpan {
+  id: string;
+  parentId?: string;
+  traceId: string;
+  name: string;
+  kind: "agent" | "model" | "tool" | "handoff" | "other";
+  startedAt: number;
+  endedAt?: number;
+  agent?: { name?: string; instructions?: string; tools?: ToolDefinition[] };
+  call?: Partial<Omit<RecordedCall, "id" | "runId" | "agent" | "startedAt" | "endedAt">> & {
+    /** The format names earlier messages without their text, so the history is put together again from the steps. */
+    lossyHistory?: boolean;
+  };
+  tool?: { callId?: string; name: string; arguments?: string; result?: string };
+  handoff?: { to: string };
+  error?: string;
+  /** Why some of its text is missing, where it is. */
+  cut?: string;
+}
+
+/** Marks that exporters and back-ends leave where they cut a text. */
+const cutMarks = [
+  /(?:\.\.\.|…)\s*[[(<]?\s*(?:truncated|cut off|output truncated|content truncated)\b[^\n]{0,40}$/i,
+  /[[(<]\s*(?:truncated|output truncated|content truncated)[^\n]{0,40}[\])>]?\s*$/i,
+  /\b\d+ (?:more )?(?:bytes|chars|characters) (?:truncated|omitted)\b/i,
+];
+
+/** Lengths at which exporters are set to cut: texts of exactly such a length are under suspicion. */
+const limits = new Set([128, 256, 512, 1000, 1024, 2000, 2048, 4095, 4096, 8191, 8192, 10_000, 16_384, 32_767, 32_768, 65_535, 65_536]);
+
+/** Says why a text looks cut off, or nothing. */
+export function cutText(text: string, isJson = false): string | undefined {
+  const end = text.slice(-300);
+  if (cutMarks.some((mark) => mark.test(end))) return `ends with a cut mark: ${end.slice(-40).trim()}`;
+  if (isJson && text.trim() !== "") {
+    try {
+      JSON.parse(text);
+    } catch {
+      return limits.has(text.length) || limits.has(Buffer.byteLength(text))
+        ? `JSON cut at ${text.length} characters`
+        : "JSON that does not end";
+    }
+  }
+  return undefined;
+}
+
+/** Throws no error and never loops: the chain of ancestors, nearest first, cut where it meets itself. */
+export function ancestors(span: TraceSpan, byId: ReadonlyMap<string, TraceSpan>): TraceSpan[] {
+  const chain: TraceSpan[] = [];
+  const seen = new Set([span.id]);
+  for (let id = span.parentId; id !== undefined && !seen.has(id); ) {
+    seen.add(id);
+    const above = byId.get(id);
+    if (!above) break;
+    chain.push(above);
+    id = above.parentId;
+  }
+  return chain;
+}
+
+/** The id of a span that is its own ancestor, if there is one. */
+export function findCycle(spans: readonly { id: string; parentId?: string }[]): string | undefined {
+  const parents = new Map(spans.map((span) => [span.id, span.parentId]));
+  const safe = new Set<string>();
+  for (const { id } of spans) {
+    const path = new Set<string>();
+    let at: string | undefined = id;
+    while (at !== undefined && parents.has(at) && !safe.has(at)) {
+      if (path.has(at)) return at;
+      path.add(at);
+      at = parents.get(at);
+    }
+    for (const one of path) safe.add(one);
+  }
+  return undefined;
+}
