@@ -154,6 +154,25 @@ describe("createSampler", () => {
     sampler.close();
   });
 
+  it("computes the common beginning of samples once, and gives each what it would get alone", () => {
+    const prompt = randomTokens(70, 21);
+    const requests = Array.from({ length: 8 }, (_, id) => ({
+      ...{ id, tokens: id < 6 ? prompt : [...prompt.slice(0, 50), ...randomTokens(9, id)], maxTokens: 6, seed: id },
+    }));
+    const sampler = createSampler(small, smallWeights);
+    for (const request of requests) sampler.submit(request);
+    const together = drain(sampler);
+    // One whole prompt, a last position for five more, nine for two; then five tokens each are fed back.
+    assert.equal(sampler.computedPositions, 70 + 5 + 2 * 9 + 8 * 5);
+    sampler.close();
+    for (const request of requests) {
+      const alone = createSampler(small, smallWeights);
+      alone.submit(request);
+      assert.deepEqual(together.get(request.id), drain(alone).get(request.id));
+      alone.close();
+    }
+  });
+
   it("stops after a stop token or sequence, at maxTokens, and at the end of the context", () => {
     const sampler = createSampler(small, smallWeights);
     const context = randomTokens(9, 3);

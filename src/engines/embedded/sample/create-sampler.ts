@@ -3,7 +3,8 @@
  * positions still to compute (one while decoding, a chunk while reading context), packs them into tiles, lets the
  * threads compute them, and draws a token where a sequence's last position is done. When pages run out, paused sessions
  * are forgotten first; then the youngest running sequence steps back into the queue and later recomputes, to the same
- * bits, what it lost.
+ * bits, what it lost. Sequences that start alike (the samples of one prompt) compute their common beginning once: the
+ * others wait those few steps and copy its pages.
  */
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -21,7 +22,16 @@ import { packWeights, writeRotaryTable } from "./pack-weights.ts";
 import { pagePool } from "./page-pool.ts";
 import { decoderModule } from "./run-tile.ts";
 import type { Sampler, SamplerEvent, SamplerOptions, SamplerRequest } from "./sampler.ts";
-import { acceptToken, drawMasked, drawPlain, isPlain, logitScale, newSequence, type Sequence } from "./sequence.ts";
+import {
+  acceptToken,
+  drawMasked,
+  drawPlain,
+  isPlain,
+  logitScale,
+  newSequence,
+  type Sequence,
+  sharedPrefix,
+} from "./sequence.ts";
 import { sessionCache } from "./session-cache.ts";
 import { startTileThreads } from "./tile-threads.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
@@ -29,6 +39,8 @@ import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 const wasmPageBytes = 65536;
 /** Context positions read per step beside the decoding ones, so that long contexts do not starve decoding. */
 const contextBudget = 512;
+/** Common beginnings shorter than this are not worth waiting for. */
+const minShared = 16;
 
 /** Makes a sampler over these weights; it reads them now and again at every `weightsChanged`. */
 export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
@@ -49,6 +61,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   const sessions = sessionCache(pool);
   const waiting: Sequence[] = [];
   const running: Sequence[] = []; // in order of admission
+  let computedPositions = 0;
   const byId = new Map<number, Sequence>(); // both of the above
   const slots = Array.from({ length: maxBatch }, (_, index) => maxBatch - 1 - index);
 
@@ -79,11 +92,37 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       sequence.contextComputed = sequence.tokens.length - cached.length;
       writePageTable(sequence, 0);
     }
+    if (sequence.computed === 0) sequence.twin = findTwin(sequence);
     running.push(sequence);
   };
   const writePageTable = (sequence: Sequence, from: number) => {
     const table = (layout.pageTables + sequence.slot * layout.pageTableBytes) / 4;
     for (let index = from; index < sequence.pages.length; index++) words[table + index] = sequence.pages[index]!;
+  };
+  const findTwin = ({ tokens }: Sequence): Sequence["twin"] => {
+    let best: Sequence["twin"];
+    for (const other of running) {
+      // One that waits itself is no twin: two sequences must never wait for each other.
+      if (other.twin) continue;
+      const shared = sharedPrefix(tokens, other.tokens);
+      if (shared >= minShared && shared > (best?.shared ?? 0)) best = { sequence: other, shared };
+    }
+    return best;
+  };
+  /** Copies the twin's pages once they are computed; false while the sequence should wait for them. */
+  const meetTwin = (sequence: Sequence): boolean => {
+    const { twin } = sequence;
+    if (!twin) return true;
+    if (twin.sequence.slot >= 0 && twin.sequence.computed < twin.shared) return false;
+    sequence.twin = undefined;
+    if (twin.sequence.slot < 0 || !reserve(sequence, twin.shared) || twin.sequence.slot < 0) return sequence.slot >= 0;
+    const bytes = new Uint8Array(memory.buffer);
+    for (const [index, page] of sequence.pages.entries()) {
+      const from = twin.sequence.pages[index]!;
+      bytes.copyWithin(page, from, from + layout.pageBytes);
+    }
+    sequence.computed = twin.shared;
+    return true;
   };
   /** Pages for the first `positions` positions; false when the sequence itself had to step back. */
   const reserve = (sequence: Sequence, positions: number): boolean => {
@@ -108,7 +147,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     const work: { sequence: Sequence; rows: number }[] = [];
     let budget = contextBudget;
     for (const sequence of [...running]) {
-      if (sequence.slot < 0 || sequence.heldLogits) continue;
+      if (sequence.slot < 0 || sequence.heldLogits || !meetTwin(sequence)) continue;
       const pending = sequence.tokens.length - sequence.computed;
       const rows = pending === 1 ? 1 : Math.min(pending, tileRows, budget);
       if (rows === 0 || !reserve(sequence, sequence.computed + rows)) continue;
@@ -118,6 +157,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     // A later sequence may have pushed out one that was already gathered.
     const ready = work.filter(({ sequence }) => sequence.slot >= 0);
     const total = ready.reduce((sum, { rows }) => sum + rows, 0);
+    computedPositions += total;
     const target = Math.min(tileRows, Math.max(6, Math.ceil(total / threads / Math.ceil(total / threads / tileRows))));
     const outputs: Sequence[] = [];
     let count = 0;
@@ -197,6 +237,9 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       if (count > 0) tiles.run(count);
       for (const [index, sequence] of outputs.entries()) drawOutput(sequence, index, events);
       return events;
+    },
+    get computedPositions() {
+      return computedPositions;
     },
     get idle() {
       return waiting.length === 0 && running.every(({ heldLogits, mask }) => heldLogits !== undefined && !mask.known);

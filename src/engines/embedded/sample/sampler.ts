@@ -39,6 +39,8 @@ export interface Sampler {
   allow(id: number, tokens: readonly number[] | undefined): void;
   /** Advances every sequence that can move by one token or one chunk of its context. */
   step(): SamplerEvent[];
+  /** Positions computed so far, over all sequences. */
+  readonly computedPositions: number;
   /** Nothing to do until something is submitted or allowed. */
   readonly idle: boolean;
   /** Forgets a request; no further event comes for it. */

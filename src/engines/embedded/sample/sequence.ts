@@ -16,6 +16,8 @@ export interface Sequence {
   uniform: () => number;
   /** Context tokens that the session's cache did not have. */
   contextComputed: number;
+  /** A running sequence that starts with the same tokens: once it has computed them, its cache is copied. */
+  twin: { sequence: Sequence; shared: number } | undefined;
   mask: { known: boolean; allowed: readonly number[] | undefined };
   /** Logits that wait for a mask. */
   heldLogits: Float32Array | undefined;
@@ -34,6 +36,7 @@ export function newSequence(request: SamplerRequest): Sequence {
     slot: -1,
     uniform: seededRandom(mixed).uniform,
     contextComputed: request.tokens.length,
+    twin: undefined,
     mask: { known: !request.masked, allowed: undefined },
     heldLogits: undefined,
   };
@@ -96,4 +99,12 @@ export function acceptToken(sequence: Sequence, drawn: Drawn, maxContext: number
 function endsWith(tokens: readonly number[], ending: readonly number[]): boolean {
   const start = tokens.length - ending.length;
   return ending.every((token, index) => tokens[start + index] === token);
+}
+
+/** How many first tokens two sequences share; the last of `tokens` does not count, its logits must be computed. */
+export function sharedPrefix(tokens: readonly number[], other: readonly number[]): number {
+  const limit = Math.min(tokens.length - 1, other.length);
+  let length = 0;
+  while (length < limit && tokens[length] === other[length]) length++;
+  return length;
 }

@@ -4,6 +4,7 @@
  * recently used session gives way when pages run out.
  */
 import type { PagePool } from "./page-pool.ts";
+import { sharedPrefix } from "./sequence.ts";
 import { pagePositions } from "./wasm/row-kernels.ts";
 
 export interface CachedPrefix {
@@ -36,10 +37,7 @@ export function sessionCache(pool: PagePool): SessionCache {
       const session = sessions.get(key);
       if (!session) return { length: 0, pages: [] };
       sessions.delete(key);
-      // The last token is always computed: its logits are what the request wants.
-      const limit = Math.min(session.tokens.length, tokens.length - 1);
-      let length = 0;
-      while (length < limit && session.tokens[length] === tokens[length]) length++;
+      const length = sharedPrefix(tokens, session.tokens);
       const kept = Math.ceil(length / pagePositions);
       for (const page of session.pages.splice(kept)) pool.give(page);
       return { length, pages: session.pages };
