@@ -10,6 +10,7 @@ import { taskGrader } from "../../evaluate/graders/grade-task.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { defineSystem, type System } from "../../evaluate/system.ts";
 import { createWorld } from "../../lab/create-world.ts";
+import { shortNameSeeds } from "../../lab/names.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
@@ -32,7 +33,7 @@ export const evaluateStage: Stage = {
   name: "evaluate",
   what: "team and models answer the same new questions about names and numbers that training never showed",
   async run(context, folder) {
-    const world = createWorld({ seed: 9000 + context.seed, pages: context.settings.pages, split: "test" });
+    const world = createWorld({ seed: context.seed % shortNameSeeds, pages: context.settings.pages, split: "test" });
     const tasks = worldTasks(world, { count: context.settings.testTasks, seed: context.seed });
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(world, sandbox);

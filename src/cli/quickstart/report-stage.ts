@@ -1,12 +1,12 @@
 /** One table and one page: what the model saves and what it loses, with the honest rows beside the flattering ones. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Task } from "../../core/task.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparePaired } from "../../evaluate/metrics/statistics.ts";
-import { readEvaluation, readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
 import { comparisonTable } from "../../evaluate/report/comparison-table.ts";
-import { htmlReport } from "../../evaluate/report/html-report.ts";
+
 import { systemNames } from "./evaluate-stage.ts";
 import type { Stage } from "./stage.ts";
 
@@ -17,17 +17,8 @@ export const reportStage: Stage = {
     const evaluations: StoredEvaluation[] = [];
     for (const name of systemNames) evaluations.push(await readEvaluation(join(story, "evaluate", name)));
     const comparison = compareEvaluations(evaluations);
-    const ids = new Set(
-      comparison.differing
-        .slice(0, 20)
-        .flatMap((task) => Object.values(task.outcomes).map((outcome) => outcome.runId ?? "")),
-    );
-    const runs = new Map<string, unknown>();
-    for (const name of systemNames)
-      for (const [id, run] of await readRuns(join(story, "evaluate", name), ids)) runs.set(id, run);
-    const questions = new Map(evaluations[0]!.tasks.map((task) => [task.id, task as Task]));
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
-    await writeFile(join(folder, "report.html"), htmlReport(comparison, { title, questions, runs }));
+    await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
     const lines = [comparisonTable(comparison), "", ...gains(evaluations)];
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
     return { page: join(folder, "report.html") };
