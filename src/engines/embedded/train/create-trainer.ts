@@ -62,10 +62,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const trainableNames = new Set(trainable.keys());
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
   const headChunks = options.headChunks ?? (config.vocabularySize > 16_384 ? 8 : 1);
-  // Logits have a row per token and a column per vocabulary entry: keep what exists of them at a time near 100 MB.
-  const maxTokens =
-    options.maxBatchTokens ??
-    Math.max(256, Math.min(4096, Math.floor((24_000_000 * headChunks) / config.vocabularySize)));
+  const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks);
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
   const scratch = new Map<string, Float32Array>();
@@ -185,6 +182,13 @@ export function createTrainer(options: TrainerOptions): Trainer {
       graphs.clear();
     },
   };
+}
+
+/** How many tokens may be computed at once so that logits stay near 100 MB and kept activations near half a gigabyte. */
+function affordableTokens(config: ModelConfig, headChunks: number): number {
+  const logits = (24_000_000 * headChunks) / config.vocabularySize;
+  const keptPerToken = config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
+  return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 512e6 / keptPerToken))));
 }
 
 interface PaddedBatch {
