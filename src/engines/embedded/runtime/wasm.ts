@@ -1,4 +1,5 @@
 /** Runs the same graphs with onnxruntime-web (WebAssembly), for platforms without a native binary; about half as fast. */
+import { atBoundary } from "../../../core/errors.ts";
 import type { HostTensor, Runtime, RuntimeOptions, Session } from "./runtime.ts";
 
 /** Opens the WebAssembly runtime. */
@@ -13,15 +14,17 @@ export async function openWasmRuntime(options: RuntimeOptions = {}): Promise<Run
     name: "wasm",
     threads,
     async load(model): Promise<Session> {
-      const session = await InferenceSession.create(model, {
-        executionProviders: ["wasm"],
-        graphOptimizationLevel: "all",
-        logSeverityLevel: 3,
-      });
+      const session = await atBoundary("engine", "loading a graph", () =>
+        InferenceSession.create(model, {
+          executionProviders: ["wasm"],
+          graphOptimizationLevel: "all",
+          logSeverityLevel: 3,
+        }),
+      );
       return {
         async run(feeds, into = {}) {
           const inputs = Object.fromEntries(Object.entries(feeds).map(([name, tensor]) => [name, toTensor(tensor)]));
-          const results = await session.run(inputs);
+          const results = await atBoundary("engine", "running a graph", () => session.run(inputs));
           return Object.fromEntries(
             session.outputNames.map((name) => {
               const data = results[name]!.data as Float32Array;
