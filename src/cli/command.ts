@@ -90,8 +90,8 @@ export async function runCommand(
 export function commandHelp(command: Command, options: Options): string {
   const flags = Object.entries(options).map(([name, option]): [string, string] => {
     const value = option.type === "string" ? ` <${option.valueName ?? "value"}>` : "";
-    const byDefault =
-      option.default !== undefined && option.default !== false ? ` (default ${String(option.default)})` : "";
+    const shown = [option.default ?? []].flat().filter((value) => value !== false);
+    const byDefault = shown.length > 0 ? ` (default ${shown.join(", ")})` : "";
     return [`${option.short ? `-${option.short}, ` : ""}--${name}${value}`, `${option.describe}${byDefault}`];
   });
   const width = Math.min(34, Math.max(...flags.map(([flag]) => flag.length)) + 2);
