@@ -51,14 +51,23 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
 
   // With an adapter, what is sampled from and saved as a model is the sum of base and adapter.
   const effective: ParameterSet = adapter ? new Map() : parameters;
-  let stale = adapter !== undefined;
-  const refresh = () => {
-    if (stale && adapter) mergeAdapter(parameters, adapter, effective);
-    stale = false;
+  let unmerged = adapter !== undefined;
+  const merge = () => {
+    if (unmerged && adapter) mergeAdapter(parameters, adapter, effective);
+    unmerged = false;
   };
   let sampler: Sampler | undefined;
+  /** The sampler has not been told of the latest weights; many steps may pass before anyone samples again. */
+  let outdated = false;
+  const renewSampler = () => {
+    if (!outdated) return;
+    merge();
+    sampler?.weightsChanged();
+    outdated = false;
+  };
   const openSampler = () => {
-    refresh();
+    renewSampler();
+    if (!sampler) merge();
     return (sampler ??= createSampler(config, effective, {
       threads,
       maxBatch: options.maxBatch,
@@ -66,10 +75,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }));
   };
   const weightsChanged = () => {
-    stale = true;
-    if (!sampler) return;
-    refresh();
-    sampler.weightsChanged();
+    unmerged = true;
+    outdated = sampler !== undefined;
+    // Sequences on their way go on with the new weights; otherwise the next request will bring them.
+    if (pumping) renewSampler();
   };
 
   let pumping = false;
@@ -106,7 +115,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       return undefined;
     },
     async saveModel(folder) {
-      refresh();
+      merge();
       await saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions });
       return undefined;
     },
