@@ -103,6 +103,15 @@ export {
   type EmbeddedEngineOptions,
   openEmbeddedEngine,
 } from "./engines/embedded/embedded-engine.ts";
+export { loadAdapterFolder, saveAdapterFolder } from "./engines/embedded/files/adapter-folder.ts";
+export { loadGguf, saveGguf } from "./engines/embedded/files/gguf-model.ts";
+export { ggufTokenizer } from "./engines/embedded/files/gguf-tokenizer.ts";
+export {
+  type LoadedModel,
+  loadModelFolder,
+  type SaveModelOptions,
+  saveModelFolder,
+} from "./engines/embedded/files/model-folder.ts";
 export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
 // Evaluation: graders, benchmarks, figures, comparison.
 export { type BareSystemOptions, bareSystem } from "./evaluate/bare-system.ts";
