@@ -88,8 +88,7 @@ export function refusedForTraining(run: TeamRun): string | null {
 function describeAgents(given: readonly TeamAgent[], calls: readonly CallParts[]): TeamAgent[] {
   return given.map((agent) => {
     const own = calls.filter((call) => call.agentId === agent.id);
-    const instructions =
-      agent.instructions ?? own[0]?.messages.find((message) => message.role === "system")?.content;
+    const instructions = agent.instructions ?? own[0]?.messages.find((message) => message.role === "system")?.content;
     const tools = agent.tools ?? own.find((call) => call.tools.length > 0)?.tools;
     const last = own.findLast((call) => call.toolCalls.length === 0 && call.text !== "");
     return {
@@ -122,7 +121,11 @@ function firstQuestion(calls: readonly CallParts[], rootId: string | undefined):
 }
 
 /** The last words of the first agent, or of whoever it handed over to. */
-function lastAnswer(agents: readonly TeamAgent[], steps: readonly TeamStep[], root: TeamAgent | undefined): string | null {
+function lastAnswer(
+  agents: readonly TeamAgent[],
+  steps: readonly TeamStep[],
+  root: TeamAgent | undefined,
+): string | null {
   const holders = new Set<string>(root ? [root.id] : []);
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const last = steps.findLast((step) => holders.has(step.agentId));

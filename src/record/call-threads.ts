@@ -81,7 +81,8 @@ function predecessor(call: RecordedCall, replies: ReadonlyMap<string, Entry[]>):
     if (message.role !== "assistant") continue;
     for (const key of replyKeys(message.content, message.toolCalls ?? [])) {
       const fitting = (replies.get(key) ?? []).filter(
-        (entry) => entry.call.startedAt <= call.startedAt && sameOpening(entry.call, call, (message.toolCalls ?? []).length > 0),
+        (entry) =>
+          entry.call.startedAt <= call.startedAt && sameOpening(entry.call, call, (message.toolCalls ?? []).length > 0),
       );
       const chosen = fitting.findLast((entry) => !entry.continued) ?? fitting.at(-1);
       if (chosen) return chosen;
@@ -115,7 +116,11 @@ function sameOpening(before: RecordedCall, call: RecordedCall, byCalls: boolean)
 
 function isHandoff(before: RecordedCall, call: RecordedCall): boolean {
   if (systemOf(before) === systemOf(call)) return false;
-  const names = (one: RecordedCall) => one.tools.map((tool) => tool.name).sort().join(",");
+  const names = (one: RecordedCall) =>
+    one.tools
+      .map((tool) => tool.name)
+      .sort()
+      .join(",");
   return names(before) !== names(call) || before.toolCalls.some((tool) => transferCall.test(tool.name));
 }
 

@@ -93,7 +93,9 @@ function outputOf(
   const writers = threads.filter((one) => {
     const last = one.calls.at(-1)!;
     const text = last.text.trim();
-    return one !== thread && !links.has(one) && last.endedAt <= first.startedAt && text.length >= 20 && read.includes(text);
+    return (
+      one !== thread && !links.has(one) && last.endedAt <= first.startedAt && text.length >= 20 && read.includes(text)
+    );
   });
   return writers.length === 1 ? ids.get(writers[0]!) : undefined;
 }
@@ -101,11 +103,20 @@ function outputOf(
 /** By the call that started it, by what it was told it is, or by its place. */
 function agentName(thread: Thread, link: ThreadLink | undefined, index: number): string {
   if (link) return cleanName(link.call.name);
-  const transfer = thread.handoffFrom?.calls.at(-1)?.toolCalls.find((call) => /transfer|handoff|hand_off/i.test(call.name));
+  const transfer = thread.handoffFrom?.calls
+    .at(-1)
+    ?.toolCalls.find((call) => /transfer|handoff|hand_off/i.test(call.name));
   if (transfer) return cleanName(transfer.name);
   const system = thread.calls[0]?.messages.find((message) => message.role === "system")?.content ?? "";
-  const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(system)?.[1];
-  return told ? told.trim().replaceAll(" ", "_").toLowerCase() : index === 0 ? "manager" : `agent-${index + 1}`;
+  return toldName(system) ?? (index === 0 ? "manager" : `agent-${index + 1}`);
+}
+
+/** The name an agent is given in its instructions, where they say "You are the …". */
+export function toldName(instructions: string): string | undefined {
+  const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(
+    instructions,
+  );
+  return told?.[1]?.trim().replaceAll(" ", "_").toLowerCase();
 }
 
 /** Frameworks dress up the names of agents when they offer them as tools. */

@@ -117,7 +117,8 @@ function argumentTexts(text: string, depth = 0): string[] {
   const walk = (inner: unknown, level: number): void => {
     if (typeof inner === "string") texts.push(squeeze(inner));
     else if (level < 8) {
-      for (const one of Array.isArray(inner) ? asArray(inner) : Object.values(asObject(inner) ?? {})) walk(one, level + 1);
+      for (const one of Array.isArray(inner) ? asArray(inner) : Object.values(asObject(inner) ?? {}))
+        walk(one, level + 1);
     }
   };
   walk(value, 0);

@@ -7,7 +7,7 @@ import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey } from "./call-threads.ts";
-import { callsToRuns, cleanName } from "./calls-to-runs.ts";
+import { callsToRuns, cleanName, toldName } from "./calls-to-runs.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
@@ -112,7 +112,13 @@ function fromThreads(traceId: string, source: string, placed: readonly Placed[],
 }
 
 function partsOf(span: TraceSpan, agentId: string): CallParts {
-  const { lossyHistory: _lossy, outcome: _outcome, notes: _notes, previousResponseId: _previous, ...call } = span.call ?? {};
+  const {
+    lossyHistory: _lossy,
+    outcome: _outcome,
+    notes: _notes,
+    previousResponseId: _previous,
+    ...call
+  } = span.call ?? {};
   return {
     text: "",
     promptTokens: 0,
@@ -142,7 +148,11 @@ function takeWire(parts: CallParts, call: RecordedCall): void {
 }
 
 /** Gives each tool span to the call that asked for it: by id, else by name and arguments, else by name, in order. */
-function attachTools(spans: readonly TraceSpan[], byId: ReadonlyMap<string, TraceSpan>, placed: readonly Placed[]): void {
+function attachTools(
+  spans: readonly TraceSpan[],
+  byId: ReadonlyMap<string, TraceSpan>,
+  placed: readonly Placed[],
+): void {
   const taken = new Set<TeamToolCall>();
   for (const span of spans) {
     if (span.kind !== "tool" || !span.tool) continue;
@@ -223,10 +233,12 @@ function agentsOf(
     );
     const from = handed && ancestors(handed, byId).find((one) => ids.has(one) && one !== span);
     const handoffFrom = tool ? undefined : (from ?? parent);
+    const first = placed.find(({ agent }) => agent === span)?.parts.messages;
+    const system = span.agent?.instructions ?? first?.find((message) => message.role === "system")?.content ?? "";
     return {
       id: ids.get(span)!,
       spanId: span.id,
-      name: span.agent?.name ?? (tool?.tool ? cleanName(tool.tool.name) : span.name),
+      name: span.agent?.name ?? (tool?.tool ? cleanName(tool.tool.name) : (toldName(system) ?? span.name)),
       ...(span.agent?.instructions !== undefined && { instructions: span.agent.instructions }),
       ...(span.agent?.tools && { tools: span.agent.tools }),
       ...(tool?.tool?.callId !== undefined && { parentCallId: tool.tool.callId }),

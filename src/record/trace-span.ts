@@ -32,7 +32,9 @@ const cutMarks = [
 ];
 
 /** Lengths at which exporters are set to cut: texts of exactly such a length are under suspicion. */
-const limits = new Set([128, 256, 512, 1000, 1024, 2000, 2048, 4095, 4096, 8191, 8192, 10_000, 16_384, 32_767, 32_768, 65_535, 65_536]);
+const limits = new Set([
+  128, 256, 512, 1000, 1024, 2000, 2048, 4095, 4096, 8191, 8192, 10_000, 16_384, 32_767, 32_768, 65_535, 65_536,
+]);
 
 /** Says why a text looks cut off, or nothing. */
 export function cutText(text: string, isJson = false): string | undefined {

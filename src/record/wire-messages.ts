@@ -4,7 +4,14 @@ import { asArray, asObject, asString, asText, type ToolDefinition } from "./reco
 
 type Json = Record<string, unknown>;
 
-const roles = { system: "system", developer: "system", user: "user", assistant: "assistant", tool: "tool", function: "tool" } as const;
+const roles = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+} as const;
 
 /** One chat message, whatever shape its content has; text parts are joined, other parts are named in brackets. */
 export function readChatMessage(value: unknown): Message | undefined {

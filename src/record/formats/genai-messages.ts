@@ -56,7 +56,9 @@ export function readSdkMessage(raw: Json): Message[] {
   if (!message) return [];
   const calls = parts.filter((part) => part["type"] === "tool-call");
   if (calls.length > 0) {
-    message.toolCalls = calls.map((part) => toolCall(part["toolCallId"], part["toolName"], part["input"] ?? part["args"]));
+    message.toolCalls = calls.map((part) =>
+      toolCall(part["toolCallId"], part["toolName"], part["input"] ?? part["args"]),
+    );
   }
   const reasoning = parts.filter((part) => part["type"] === "reasoning").map((part) => asText(part["text"]));
   if (reasoning.length > 0) message.reasoning = reasoning.join("");

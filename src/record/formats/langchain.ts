@@ -27,10 +27,16 @@ export function readLangChainMessage(value: unknown): Message | undefined {
   const className = asString(asArray(raw["id"]).at(-1)) ?? asString(raw["type"]) ?? asString(kwargs["type"]) ?? "";
   const role = rolesByClass[className];
   if (!role) return readChatMessage(raw);
-  const message = readChatMessage({ role, content: contentText(kwargs["content"]), tool_call_id: kwargs["tool_call_id"] });
+  const message = readChatMessage({
+    role,
+    content: contentText(kwargs["content"]),
+    tool_call_id: kwargs["tool_call_id"],
+  });
   if (!message) return undefined;
   // The text the model wrote is under additional_kwargs; the parsed calls beside it are written again.
-  const written = asArray(asObject(kwargs["additional_kwargs"])?.["tool_calls"]).flatMap((call) => readToolCall(call) ?? []);
+  const written = asArray(asObject(kwargs["additional_kwargs"])?.["tool_calls"]).flatMap(
+    (call) => readToolCall(call) ?? [],
+  );
   const parsed = asArray(kwargs["tool_calls"]).map((call) => {
     const one = asObject(call) ?? {};
     return toolCall(one["id"], one["name"], one["args"]);
@@ -78,7 +84,7 @@ export function readLangChainToolOutput(value: unknown): { callId?: string; resu
   const outer = asObject(typeof value === "string" ? parseJson(value) : value);
   const raw = outer?.["output"] ?? outer ?? value;
   const message = readLangChainMessage(raw);
-  if (!message || message.role !== "tool") {
+  if (message?.role !== "tool") {
     const text = typeof raw === "string" ? raw : raw === undefined ? undefined : JSON.stringify(raw);
     return text === undefined ? {} : { result: text };
   }
@@ -90,7 +96,8 @@ export function readLangChainToolOutput(value: unknown): { callId?: string; resu
 }
 
 /** Steps of the graph machinery that are not agents. */
-const machinery = /^(?:__start__|__end__|prompt|agent|tools|call_model|model|model_request|RunnableSequence|RunnableLambda|RunnableMap|RunnableParallel|RunnableAssign|ChannelWrite.*|Branch<.*|LangGraph_|should_continue|Prompt|ChatPromptTemplate)$/;
+const machinery =
+  /^(?:__start__|__end__|prompt|agent|tools|call_model|model|model_request|RunnableSequence|RunnableLambda|RunnableMap|RunnableParallel|RunnableAssign|ChannelWrite.*|Branch<.*|LangGraph_|should_continue|Prompt|ChatPromptTemplate)$/;
 
 /** Whether a chain is a graph of its own, that is an agent, and not a node or a runnable inside one. */
 export function isAgentChain(name: string, metadata: Record<string, unknown>): boolean {

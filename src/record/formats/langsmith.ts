@@ -54,7 +54,8 @@ export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
       ...(endedAt !== undefined && { endedAt }),
       ...(error && { error: error.slice(0, 2000) }),
     };
-    if (run["run_type"] === "llm") return { ...base, kind: "model", call: llmCall(run, extra, metadata), ...cutOf(run) };
+    if (run["run_type"] === "llm")
+      return { ...base, kind: "model", call: llmCall(run, extra, metadata), ...cutOf(run) };
     if (run["run_type"] === "tool") {
       const { callId, result, error: failed } = readLangChainToolOutput(run["outputs"]);
       const inputs = asObject(run["inputs"]) ?? {};

@@ -51,7 +51,8 @@ export function agentResult(result: string): string {
 }
 
 function stepCall({ attributes }: OtlpSpan, children: readonly OtlpSpan[]): NonNullable<TraceSpan["call"]> {
-  const inference = children.find((child) => child.attributes["mastra.span.type"] === "model_inference")?.attributes ?? {};
+  const inference =
+    children.find((child) => child.attributes["mastra.span.type"] === "model_inference")?.attributes ?? {};
   const body = asObject(parseJson(attributes["mastra.metadata.body"]));
   const whole = body && readWhole(body);
   const output = asObject(parseJson(attributes["mastra.model_step.output"])) ?? {};

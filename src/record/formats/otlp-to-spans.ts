@@ -89,7 +89,8 @@ function genAiSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind
       },
     };
   }
-  if (operation !== "chat" && operation !== "text_completion" && operation !== "generate_content") return { kind: "other" };
+  if (operation !== "chat" && operation !== "text_completion" && operation !== "generate_content")
+    return { kind: "other" };
   return { kind: "model", call: genAiCall(span, attributes) };
 }
 
@@ -110,7 +111,8 @@ function genAiCall(span: OtlpSpan, attributes: Record<string, unknown>): NonNull
     input.unshift({ role: "system", content: instructions });
   }
   const usage = span.events.find((event) => event.name === "gen_ai.usage")?.attributes ?? {};
-  const number = (...keys: string[]) => keys.map((key) => asNumber(attributes[key] ?? usage[key])).find((one) => one !== undefined);
+  const number = (...keys: string[]) =>
+    keys.map((key) => asNumber(attributes[key] ?? usage[key])).find((one) => one !== undefined);
   const cached = number("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens");
   return {
     messages: input,
@@ -154,7 +156,9 @@ function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan
     const instructions = asString(asObject(parseJson(attributes["ai.prompt"]))?.["system"]);
     return { kind: "agent", agent: { ...(name && { name }), ...(instructions && { instructions }) } };
   }
-  const messages = asArray(parseJson(attributes["ai.prompt.messages"])).flatMap((item) => readSdkMessage(asObject(item) ?? {}));
+  const messages = asArray(parseJson(attributes["ai.prompt.messages"])).flatMap((item) =>
+    readSdkMessage(asObject(item) ?? {}),
+  );
   const calls = asArray(parseJson(attributes["ai.response.toolCalls"])).map((item) => {
     const raw = asObject(item) ?? {};
     return toolCall(raw["toolCallId"], raw["toolName"], raw["input"] ?? raw["args"]);

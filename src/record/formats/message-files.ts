@@ -1,0 +1,56 @@
+/** Conversations in the OpenAI training shape, `{messages: [...], tools?}`: each assistant message was one model call. */
+import type { Message } from "../../core/message.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { assembleRun, type CallParts } from "../assemble-run.ts";
+import { asArray, asNumber, asObject, asString, type ToolDefinition } from "../recorded-call.ts";
+import { hasMedia, readChatMessage, readTools } from "../wire-messages.ts";
+
+/** One conversation, one agent. */
+export function messagesToRun(record: Record<string, unknown>, fallbackId: string): TeamRun {
+  const raw = asArray(record["messages"] ?? record["conversations"]);
+  const messages = raw.flatMap((item) => readChatMessage(item) ?? []);
+  const id = asString(record["id"]) ?? asString(record["task_id"]) ?? fallbackId;
+  const media = raw.some((item) => hasMedia(asObject(item)?.["content"]));
+  return assembleRun({
+    id,
+    ...(asString(record["task_id"]) !== undefined && { taskId: asString(record["task_id"])! }),
+    source: "import:messages",
+    agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
+    calls: conversationCalls(messages, "agent-1", readTools(record["tools"]), raw),
+    notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
+  });
+}
+
+/** The model calls that a whole conversation shows. */
+export function conversationCalls(
+  messages: readonly Message[],
+  agentId: string,
+  tools: ToolDefinition[],
+  raw: readonly unknown[] = [],
+): CallParts[] {
+  const results = new Map<string, string>();
+  for (const message of messages) {
+    if (message.role === "tool" && message.toolCallId) results.set(message.toolCallId, message.content);
+  }
+  return messages.flatMap((message, index): CallParts[] => {
+    if (message.role !== "assistant") return [];
+    const usage = asObject(asObject(raw[index])?.["usage"]);
+    return [
+      {
+        agentId,
+        messages: messages.slice(0, index),
+        tools,
+        text: message.content,
+        ...(message.reasoning && { reasoning: message.reasoning }),
+        toolCalls: (message.toolCalls ?? []).map((call) => ({
+          ...call,
+          ...(results.has(call.id) && { result: results.get(call.id) }),
+        })),
+        promptTokens: asNumber(usage?.["prompt_tokens"]) ?? 0,
+        completionTokens: asNumber(usage?.["completion_tokens"]) ?? 0,
+        startedAt: index,
+        endedAt: index,
+      },
+    ];
+  });
+}

@@ -1,0 +1,169 @@
+/** Reads files of other systems into team runs; the format is recognised by what the file holds, or named. */
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { CoaError, UsageError } from "../core/errors.ts";
+import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { readCallLog } from "./call-log.ts";
+import { callsToRuns } from "./calls-to-runs.ts";
+import { atifToRuns } from "./formats/atif.ts";
+import { langfuseToSpans } from "./formats/langfuse.ts";
+import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
+import { messagesToRun } from "./formats/message-files.ts";
+import { oagentsToRun } from "./formats/oagents.ts";
+import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
+import { readOtlp } from "./formats/otlp-spans.ts";
+import { otlpToSpans } from "./formats/otlp-to-spans.ts";
+import { smolagentsToRun } from "./formats/smolagents.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson, type RecordedCall } from "./recorded-call.ts";
+import { spansToRuns } from "./spans-to-runs.ts";
+import { readTraceLogFile, tracesToSpans } from "./trace-log.ts";
+import { exchangeToCall } from "./wire-exchange.ts";
+
+/** Every format that can be named, with what it is. */
+export const importFormats = {
+  "team-runs": "team runs of chain-of-agents",
+  calls: "a log of the recording proxy or preload",
+  traces: "a log of the collector",
+  wire: "JSONL of {url, request, response} pairs",
+  otlp: "an OTLP/JSON trace export",
+  langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
+  langfuse: "a Langfuse trace with observations, or a list of them",
+  "openai-agents": "OpenAI Agents traces: {data: [...]}",
+  messages: "OpenAI-style {messages} JSONL",
+  smolagents: "smolagents memory: a list of steps",
+  oagents: "an OAgents run log (JSONL)",
+  atif: "ATIF trajectories",
+} as const;
+export type ImportFormat = keyof typeof importFormats;
+
+const maxFileBytes = 400 * 2 ** 20;
+
+/** The runs of one or more files of the same system, which may belong together (batches of one trace). */
+export async function importFiles(files: readonly string[], options: { format?: string } = {}): Promise<TeamRun[]> {
+  if (options.format !== undefined && !(options.format in importFormats)) {
+    throw new UsageError(`unknown format "${options.format}"; known are: ${Object.keys(importFormats).join(", ")}`);
+  }
+  const read = await Promise.all(files.map((file) => readRecords(file)));
+  const formats = read.map(
+    (records, index) => (options.format ?? detectFormat(records, files[index]!)) as ImportFormat,
+  );
+  const byFormat = new Map<ImportFormat, { records: unknown[]; files: string[] }>();
+  formats.forEach((format, index) => {
+    const group = byFormat.get(format) ?? { records: [], files: [] };
+    group.records.push(...read[index]!);
+    group.files.push(files[index]!);
+    byFormat.set(format, group);
+  });
+  const runs: TeamRun[] = [];
+  for (const [format, group] of byFormat) runs.push(...(await toRuns(format, group.records, group.files)));
+  return runs;
+}
+
+/** One JSON value, or one from each line. */
+async function readRecords(file: string): Promise<unknown[]> {
+  const found = await stat(file).catch(() => undefined);
+  if (!found) throw new UsageError(`there is no file ${file}`);
+  if (found.size > maxFileBytes) {
+    throw new CoaError("record", `${file} has ${found.size} bytes, at most ${maxFileBytes} are read: split it`);
+  }
+  const text = await readFile(file, "utf8");
+  const whole = parseJson(text);
+  if (whole !== undefined) return [whole];
+  return text.split("\n").flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const value = parseJson(line);
+    if (value === undefined) throw new CoaError("record", `${file}:${index + 1}: neither JSON nor JSONL`);
+    return [value];
+  });
+}
+
+/** Recognises a format by the fields of its first record. */
+export function detectFormat(records: readonly unknown[], file = "the file"): ImportFormat {
+  const first = records[0];
+  const one = asObject(Array.isArray(first) ? first[0] : first) ?? {};
+  const has = (...keys: string[]) => keys.every((key) => key in one);
+  if (has("version", "agents", "steps", "messages")) return "team-runs";
+  if (has("part", "value") || has("exchange")) return "calls";
+  if (has("format", "payload", "at")) return "traces";
+  if (has("request", "response")) return "wire";
+  if (has("resourceSpans")) return "otlp";
+  if (asString(one["schema_version"])?.startsWith("ATIF")) return "atif";
+  if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
+  if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
+  if ((has("data") && Array.isArray(one["data"])) || String(one["object"]).startsWith("trace")) return "openai-agents";
+  if (has("intermediate_steps")) return "oagents";
+  if (has("messages") || has("conversations")) return "messages";
+  const steps = asArray(Array.isArray(first) ? first : (one["steps"] ?? one["memory"])).map(
+    (step) => asObject(step) ?? {},
+  );
+  if (steps.some((step) => "model_output" in step || "task" in step || "plan" in step)) return "smolagents";
+  throw new UsageError(
+    `${file}: no known format (fields: ${Object.keys(one).slice(0, 8).join(", ") || "none"}); name it with --format: ${Object.keys(importFormats).join(", ")}`,
+  );
+}
+
+async function toRuns(format: ImportFormat, records: readonly unknown[], files: readonly string[]): Promise<TeamRun[]> {
+  const flat = records.flatMap((record) => (Array.isArray(record) ? record : [record]));
+  const name = basename(files[0] ?? "run").replace(/\.jsonl?$/, "");
+  const idOf = (index: number) => (flat.length === 1 ? name : `${name}-${index + 1}`);
+  switch (format) {
+    case "team-runs":
+      return flat.map((record) => teamRunSchema.parse(record));
+    case "calls": {
+      const calls: RecordedCall[] = [];
+      for (const file of files)
+        for await (const exchange of readCallLog(file))
+          calls.push(...[exchangeToCall(exchange)].filter((call) => call !== undefined));
+      return callsToRuns(calls, "proxy");
+    }
+    case "traces": {
+      const spans = [];
+      for (const file of files) for await (const record of readTraceLogFile(file)) spans.push(record);
+      return spansToRuns(tracesToSpans(spans), "collector");
+    }
+    case "wire":
+      return callsToRuns(flat.flatMap(wirePair), "import:wire");
+    case "otlp":
+      return spansToRuns(otlpToSpans(flat.flatMap((record) => readOtlp(record))), "import:otlp");
+    case "langsmith":
+      return spansToRuns(langSmithToSpans(records.flatMap((record) => readLangSmithRuns(record))), "import:langsmith");
+    case "langfuse":
+      return spansToRuns(langfuseToSpans(flat), "import:langfuse");
+    case "openai-agents": {
+      const items = records.flatMap((record) => readAgentsItems(asObject(record)?.["object"] ? [record] : record));
+      return spansToRuns(agentsToSpans(items), "import:openai-agents");
+    }
+    case "messages":
+      return flat.map((record, index) => messagesToRun(asObject(record) ?? {}, idOf(index)));
+    case "smolagents":
+      return records.map((record, index) =>
+        smolagentsToRun(record, records.length === 1 ? name : `${name}-${index + 1}`),
+      );
+    case "oagents":
+      return flat.map((record, index) => oagentsToRun(asObject(record) ?? {}, idOf(index)));
+    case "atif":
+      return atifToRuns(flat.map((record) => asObject(record) ?? {}));
+  }
+}
+
+/** A captured pair of other recorders: request and response as JSON or text. */
+function wirePair(record: unknown, index: number): RecordedCall[] {
+  const raw = asObject(record) ?? {};
+  const response = raw["response"];
+  const text = asText(response);
+  const startedAt = asNumber(raw["t"] ?? raw["startedAt"] ?? raw["timestamp"]) ?? index;
+  const call = exchangeToCall({
+    version: 1,
+    id: asString(raw["id"]) ?? `call-${index + 1}`,
+    ...(asString(raw["runId"] ?? raw["run_id"]) !== undefined && { runId: asString(raw["runId"] ?? raw["run_id"])! }),
+    path: asString(raw["url"] ?? raw["path"]) ?? "/v1/chat/completions",
+    startedAt,
+    endedAt: asNumber(raw["endedAt"]) ?? startedAt,
+    status: asNumber(raw["status"]) ?? 200,
+    outcome: "complete",
+    request: typeof raw["request"] === "string" ? parseJson(raw["request"]) : raw["request"],
+    contentType: /^\s*(?:data|event):/.test(text) ? "text/event-stream" : "application/json",
+    response: text,
+  });
+  return call ? [call] : [];
+}

@@ -1,0 +1,227 @@
+/**
+ * The recording proxy: an OpenAI-compatible address in front of any other. It records what passes, answers from a
+ * recording instead, or keeps to a budget; the program that talks to it changes one base URL and nothing else.
+ */
+
+import { randomUUID } from "node:crypto";
+import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent as SecureAgent } from "node:https";
+import type { AddressInfo } from "node:net";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
+import { asObject, parseJson } from "../recorded-call.ts";
+import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
+import { RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
+import { dialectOf, type WireExchange } from "../wire-exchange.ts";
+import { readReply } from "../wire-reply.ts";
+import { type Budget, type BudgetOptions, createBudget } from "./budget.ts";
+import { type Forwarded, forward } from "./forward.ts";
+import { createReplay, type Replay } from "./replay.ts";
+import { runOfRequest } from "./run-of-request.ts";
+
+export interface ProxyOptions {
+  /** Where the real server is, with or without `/v1`; not needed for replay. */
+  to?: string;
+  /** The folder of recordings. */
+  folder: string;
+  /** Record what passes (default), or answer from the folder's recordings without any server. */
+  mode?: "record" | "replay";
+  budget?: BudgetOptions;
+  port?: number;
+  host?: string;
+  /** Changes bodies before they are written, after secrets are gone. */
+  redact?: Redact;
+  maxRequestBytes?: number;
+  /** How much of one answer is kept; a longer one passes whole and is recorded as cut. */
+  maxKeptBytes?: number;
+  /** Told of what a person should know: misses, refusals, records that could not be written. */
+  onProblem?: (message: string) => void;
+  onExchange?: (exchange: WireExchange) => void;
+}
+
+export interface Proxy {
+  /** With `/v1`. */
+  url: string;
+  /** The base URL for one run. */
+  urlOf(runId: string): string;
+  budget?: Budget;
+  close(): Promise<void>;
+}
+
+interface Setup extends ProxyOptions {
+  log?: CallLog;
+  replay?: Replay;
+  counted?: Budget;
+  agents: { plain: Agent; secure: SecureAgent };
+}
+
+/** Starts the proxy; resolves when it listens. */
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  if (options.mode !== "replay" && !options.to) throw new CoaError("usage", "a proxy needs a server to pass calls to");
+  const replay =
+    options.mode === "replay" ? createReplay(await Array.fromAsync(readCallLogs(options.folder))) : undefined;
+  const log = replay ? undefined : await openCallLog(options.folder);
+  const counted = options.budget && createBudget(options.budget);
+  const many = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 };
+  const agents = { plain: new Agent(many), secure: new SecureAgent(many) };
+  const setup: Setup = {
+    ...options,
+    agents,
+    ...(log && { log }),
+    ...(replay && { replay }),
+    ...(counted && { counted }),
+  };
+  const pending = new Set<Promise<void>>();
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
+    const work = handle(setup, request, response)
+      .catch((error: unknown) => refuse(setup, response, error))
+      .finally(() => pending.delete(work));
+    pending.add(work);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),
+    );
+    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", 4096, resolve);
+  });
+  const { address, port } = server.address() as AddressInfo;
+  const origin = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+  return {
+    url: `${origin}/v1`,
+    urlOf: (runId) => `${origin}/r/${encodeURIComponent(runId)}/v1`,
+    ...(counted && { budget: counted }),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      await Promise.allSettled(pending);
+      agents.plain.destroy();
+      agents.secure.destroy();
+      await log?.close();
+    },
+  };
+}
+
+async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const startedAt = performance.timeOrigin + performance.now();
+  const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
+  const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;
+  const body = await readBytes(request, maxBytes);
+  const recorded = request.method === "POST" && dialectOf(path) !== undefined;
+  if (!recorded) return passThrough(setup, request, response, path, body);
+  const unpacked = await unpack(body, request.headers["content-encoding"], maxBytes);
+  const json = asObject(parseJson(unpacked.toString("utf8")));
+  if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
+  const secrets = headerSecrets(Object.entries(request.headers));
+  const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
+  if (setup.replay) return answerFrom(setup, setup.replay, response, path, clean(json));
+  const record = async (end: Omit<Forwarded, "body"> & { response: string }): Promise<void> => {
+    const exchange: WireExchange = {
+      version: 1,
+      id: randomUUID(),
+      ...(runId !== undefined && { runId }),
+      path,
+      startedAt,
+      endedAt: performance.timeOrigin + performance.now(),
+      status: end.status,
+      outcome: end.outcome,
+      ...(end.error !== undefined && { error: end.error }),
+      request: clean(json),
+      contentType: end.contentType,
+      response: String(clean(end.response)),
+      ...(end.truncated && { truncated: true }),
+    };
+    try {
+      await setup.log!.append(exchange);
+    } catch (error) {
+      setup.onProblem?.(`a call could not be recorded: ${messageOf(error)}`);
+      throw error;
+    }
+    setup.onExchange?.(exchange);
+  };
+  const reservation = setup.counted?.admit(runId, path.split("?")[0]!, json, unpacked.length);
+  if (reservation && "refused" in reservation) {
+    const message = `budget: ${reservation.refused}`;
+    setup.onProblem?.(message);
+    const refusal = {
+      status: 402,
+      outcome: "upstream-error" as const,
+      contentType: "application/json",
+      truncated: false,
+    };
+    await record({ ...refusal, error: message, response: "" });
+    return sendJson(response, 402, { error: { type: "coa_budget", message } });
+  }
+  const capped = reservation !== undefined && reservation.body !== json;
+  const headers = { ...request.headers };
+  if (capped) delete headers["content-encoding"];
+  await forward({
+    url: upstreamUrl(setup, path),
+    method: "POST",
+    headers,
+    body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
+    agent: agentFor(setup, path),
+    response,
+    maxKeptBytes: setup.maxKeptBytes ?? 64 * 2 ** 20,
+    async onEnd({ body: bytes, contentEncoding, ...end }) {
+      const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
+      const answer = text.toString("utf8");
+      reservation?.settle(usageOf(answer, end));
+      await record({ ...end, response: answer });
+    },
+  });
+}
+
+/** What a call used; a call that never reached the model used nothing, one that broke off keeps its estimate. */
+function usageOf(answer: string, end: Omit<Forwarded, "body">) {
+  if (end.outcome === "upstream-error") return { promptTokens: 0, completionTokens: 0 };
+  const reply = readReply(answer, end.contentType);
+  return reply.promptTokens === undefined && reply.completionTokens === undefined ? undefined : reply;
+}
+
+function answerFrom(setup: Setup, replay: Replay, response: ServerResponse, path: string, request: unknown): void {
+  const found = replay.find(path, request);
+  if ("miss" in found) {
+    setup.onProblem?.(`replay: ${found.miss}`);
+    sendJson(response, 404, { error: { type: "coa_replay_miss", message: found.miss } });
+    return;
+  }
+  response.writeHead(found.status, { "content-type": found.contentType, "x-coa-replay": found.id });
+  response.end(found.response);
+}
+
+async function passThrough(
+  setup: Setup,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  body: Buffer,
+): Promise<void> {
+  if (setup.replay)
+    throw new RefusedRequest(404, `${request.method} ${path} is not a model call and can't be replayed`);
+  await forward({
+    url: upstreamUrl(setup, path),
+    method: request.method ?? "GET",
+    headers: request.headers,
+    body,
+    agent: agentFor(setup, path),
+    response,
+    maxKeptBytes: 0,
+    onEnd: async () => {},
+  });
+}
+
+function upstreamUrl(setup: Setup, path: string): URL {
+  const base = setup.to!.replace(/\/+$/, "").replace(/\/v1$/, "");
+  return new URL(base + (path.startsWith("/v1/") || path === "/v1" ? path : `/v1${path}`));
+}
+
+function agentFor(setup: Setup, path: string): Agent {
+  return upstreamUrl(setup, path).protocol === "https:" ? setup.agents.secure : setup.agents.plain;
+}
+
+function refuse(setup: Setup, response: ServerResponse, error: unknown): void {
+  const status = error instanceof RefusedRequest ? error.status : 500;
+  if (status === 500) setup.onProblem?.(messageOf(error));
+  sendJson(response, status, { error: { type: "coa_proxy", message: messageOf(error) } }, { connection: "close" });
+}

@@ -1,0 +1,26 @@
+/** A folder of recordings as team runs: wire calls and traces of the same calls joined, imported runs beside them. */
+import { join } from "node:path";
+import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { type ReadOptions, readJsonl } from "../store/read-jsonl.ts";
+import { readCallLogs } from "./call-log.ts";
+import { callsToRuns } from "./calls-to-runs.ts";
+import type { RecordedCall } from "./recorded-call.ts";
+import { spansToRuns } from "./spans-to-runs.ts";
+import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
+import { exchangeToCall } from "./wire-exchange.ts";
+
+/** All runs of a folder, oldest first. */
+export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {
+  const wire = new Set<RecordedCall>();
+  let source = "proxy";
+  for await (const exchange of readCallLogs(folder, options)) {
+    const call = exchangeToCall(exchange);
+    if (call) wire.add(call);
+    if (call?.agent) source = "preload";
+  }
+  const traced = spansToRuns(tracesToSpans(await Array.fromAsync(readTraceLogs(folder, options))), "collector", wire);
+  const imported = await Array.fromAsync(readJsonl(join(folder, "runs.jsonl"), teamRunSchema, options));
+  return [...imported, ...traced, ...callsToRuns([...wire], source)].sort(
+    (a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0),
+  );
+}
