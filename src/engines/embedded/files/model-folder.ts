@@ -123,9 +123,10 @@ export async function saveModelFolder(
   checkParameters(model.config, model.parameters, `the model to be written to ${folder}`);
   const type = options.type ?? "f32";
   const torchType = { f32: "float32", f16: "float16", bf16: "bfloat16" }[type];
-  const companions = options.companionsFrom ? await companionsOf(options.companionsFrom) : [];
+  const from = options.companionsFrom === undefined ? undefined : await currentFolder(options.companionsFrom);
+  const companions = from === undefined ? [] : await companionsOf(from);
   await replaceFolder(folder, async (temporary) => {
-    for (const name of companions) await copyFile(join(options.companionsFrom!, name), join(temporary, name));
+    for (const name of companions) await copyFile(join(from!, name), join(temporary, name));
     await options.writeMore?.(temporary);
     await writeJson(join(temporary, configFile), { ...configToHuggingFace(model.config), torch_dtype: torchType });
     if (options.generationConfig) await writeJson(join(temporary, generationFile), options.generationConfig);

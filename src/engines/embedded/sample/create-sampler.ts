@@ -158,7 +158,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     const ready = work.filter(({ sequence }) => sequence.slot >= 0);
     const total = ready.reduce((sum, { rows }) => sum + rows, 0);
     computedPositions += total;
-    const target = Math.min(tileRows, Math.max(6, Math.ceil(total / threads / Math.ceil(total / threads / tileRows))));
+    const target = tileSize(total, threads);
     const outputs: Sequence[] = [];
     let count = 0;
     let used = 0;
@@ -263,6 +263,16 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     endSession: (sessionKey) => sessions.end(sessionKey),
     close: () => tiles.close(),
   };
+}
+
+/**
+ * Rows per tile: whole blocks of six, and twice as many tiles as threads where there are rows enough, so that a thread
+ * that is held up by other work leaves tiles to the others.
+ */
+function tileSize(rows: number, threads: number): number {
+  if (threads === 1) return tileRows;
+  const tiles = rows < 16 * threads ? threads : 2 * threads;
+  return Math.min(tileRows, Math.ceil(rows / tiles / 6) * 6);
 }
 
 /** The shared memory, and how many cache pages the budget allows in it. */
