@@ -76,7 +76,7 @@ export function modelTurn(
   let settled = 0; // sampled tokens of earlier calls: they were sent, so they stay
   let written = "";
   let finished = false;
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const decoder = tokenizer && new TextDecoder("utf-8", { ignoreBOM: true });
   let calls = 0;
 
   function take(end: number): Pick<Segment, "tokens" | "logprobs"> {
@@ -129,7 +129,7 @@ export function modelTurn(
    * a call may end in the middle of a character.
    */
   function feed(text: string, tokens: readonly number[] = [], logprobs: readonly number[] = []): void {
-    if (!tokenizer) {
+    if (!tokenizer || !decoder) {
       for (const [index, token] of tokens.entries())
         sampled.push({ token, logprob: logprobs[index], at: written.length });
       offer(text);
@@ -212,7 +212,7 @@ export function modelTurn(
     finish() {
       if (finished) return { segments, unclosed, violations };
       finished = true;
-      if (tokenizer && !reader.stopped) offer(decoder.decode());
+      if (decoder && !reader.stopped) offer(decoder.decode());
       const space = reader.end();
       const last = segments.at(-1);
       if (space !== "") {

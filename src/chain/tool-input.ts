@@ -30,7 +30,8 @@ export async function readToolInputs(spec: TagSpec, tool: Tool, body: string): P
   for (const candidates of guesses(spec, schemaOf(tool), body)) {
     const inputs: unknown[] = [];
     for (const candidate of candidates) {
-      const checked = await validate(tool, candidate);
+      const result = validate(tool, candidate);
+      const checked = result instanceof Promise ? await result : result;
       if ("value" in checked) inputs.push(checked.value);
       else problem ||= checked.problem;
     }
@@ -152,23 +153,35 @@ function codeInput(schema: JsonSchema, body: string): unknown {
   return stdin === undefined ? { [codeProperty]: code } : { [codeProperty]: code, stdin };
 }
 
-async function validate(tool: Tool, input: unknown): Promise<{ value: unknown } | { problem: string }> {
+type Checked = { value: unknown } | { problem: string };
+
+/** Most schemas answer at once; only one that must wait makes us wait. */
+function validate(tool: Tool, input: unknown): Checked | Promise<Checked> {
   const standard = (tool.inputSchema as StandardSchema)["~standard"];
   if (!standard) return jsonSchemaProblem(tool.inputSchema as JsonSchema, input);
   try {
-    const result = await standard.validate(input);
-    if (!("issues" in result) || result.issues === undefined) return { value: (result as { value: unknown }).value };
-    const issue = result.issues[0] as { message: string; path?: readonly unknown[] } | undefined;
-    return {
-      problem: `${issue?.path?.length ? `${issue.path.map(String).join(".")}: ` : ""}${issue?.message ?? "invalid input"}`,
-    };
+    const result = standard.validate(input);
+    return result instanceof Promise
+      ? result.then(readResult, (error) => ({ problem: messageOf(error) }))
+      : readResult(result);
   } catch (error) {
     return { problem: messageOf(error) };
   }
 }
 
+function readResult(
+  result:
+    | { value: unknown; issues?: undefined }
+    | { issues: readonly { message: string; path?: readonly unknown[] }[] },
+): Checked {
+  if (result.issues === undefined) return { value: result.value };
+  const issue = result.issues[0];
+  const place = issue?.path?.length ? `${issue.path.map(String).join(".")}: ` : "";
+  return { problem: `${place}${issue?.message ?? "invalid input"}` };
+}
+
 /** The checks of plain JSON Schema that matter for a call: object, required fields, types of the named ones. */
-function jsonSchemaProblem(schema: JsonSchema, input: unknown): { value: unknown } | { problem: string } {
+function jsonSchemaProblem(schema: JsonSchema, input: unknown): Checked {
   if (schema.type !== undefined && schema.type !== "object")
     return typeMatches(schema.type, input) ? { value: input } : { problem: `expected ${schema.type}` };
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { problem: "expected an object" };

@@ -9,7 +9,7 @@ import type { Tool, ToolContext } from "../core/tool.ts";
 import type { Segment } from "../core/trajectory.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import { outputText } from "./observation.ts";
-import { readToolInputs } from "./tool-input.ts";
+import { readToolInputs, type ToolInputs } from "./tool-input.ts";
 
 /** One tool tag of the turn. */
 export interface RequestedCall {
@@ -93,28 +93,29 @@ export async function runToolStep(calls: readonly RequestedCall[], options: Tool
     return { outcome, executed: true };
   }
 
-  const prepared = await Promise.all(
-    calls.map(async ({ spec, body }) => {
-      const tool = options.tools.get(spec.tool ?? spec.name);
-      if (!tool) return { spec, refused: unknownTool(spec, options.tools) };
-      const read = await readToolInputs(spec, tool, body);
-      return read.ok ? { spec, tool, inputs: read.inputs } : { spec, refused: `error: ${read.message}` };
-    }),
-  );
-  return Promise.all(
-    prepared.map(async ({ spec, tool, inputs, refused }) => {
-      if (!tool || !inputs) {
-        const name = spec.tool ?? spec.name;
-        return {
-          text: options.neutralise(refused ?? ""),
-          call: { tool: name, input: null, ok: false, ms: 0 },
-          executed: 0,
-        };
-      }
-      const results = await Promise.all(inputs.map((input) => runOne(tool, input)));
-      return report(tool, inputs, results);
-    }),
-  );
+  async function answer({ spec, body }: RequestedCall, read: ToolInputs | undefined): Promise<CallReport> {
+    const tool = options.tools.get(spec.tool ?? spec.name);
+    if (!tool || !read?.ok) {
+      const problem = read && !read.ok ? `error: ${read.message}` : unknownTool(spec, options.tools);
+      const call = { tool: spec.tool ?? spec.name, input: body, ok: false, ms: 0 };
+      return { text: options.neutralise(problem), call, executed: 0 };
+    }
+    const results = await all(read.inputs.map((input) => runOne(tool, input)));
+    return report(tool, read.inputs, results);
+  }
+
+  // All inputs are read before any call begins, so that calls begin in the order they were written.
+  const inputs: (ToolInputs | undefined)[] = [];
+  for (const { spec, body } of calls) {
+    const tool = options.tools.get(spec.tool ?? spec.name);
+    inputs.push(tool && (await readToolInputs(spec, tool, body)));
+  }
+  return all(calls.map((call, index) => answer(call, inputs[index])));
+}
+
+/** `Promise.all`, without its cost in the common case of one. */
+async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  return promises.length === 1 ? [await promises[0]!] : Promise.all(promises);
 }
 
 function report(
