@@ -61,6 +61,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   const sessions = sessionCache(pool);
   const waiting: Sequence[] = [];
   const running: Sequence[] = []; // in order of admission
+  const failures: SamplerEvent[] = []; // told at the end of the step
   let computedPositions = 0;
   const byId = new Map<number, Sequence>(); // both of the above
   const slots = Array.from({ length: maxBatch }, (_, index) => maxBatch - 1 - index);
@@ -132,9 +133,11 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       if (page !== undefined) sequence.pages.push(page);
       else if (!sessions.evict()) {
         const youngest = running.at(-1)!;
+        const alone = running.length === 1;
         release(youngest);
         freePages(youngest);
-        waiting.unshift(youngest);
+        if (alone) abandon(youngest, "the machine has no memory left for its cache");
+        else waiting.unshift(youngest);
         if (youngest === sequence) return false;
       }
     }
@@ -191,14 +194,17 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     return { count, outputs };
   };
 
+  const abandon = ({ request }: Sequence, message: string) => {
+    byId.delete(request.id);
+    failures.push({ type: "failed", id: request.id, message });
+  };
   const draw = (sequence: Sequence, choose: () => Drawn, events: SamplerEvent[]) => {
     try {
       const made = acceptToken(sequence, choose(), maxContext);
       events.push(...made);
       if (made.length > 1) retire(sequence);
     } catch (error) {
-      events.push({ type: "failed", id: sequence.request.id, message: messageOf(error) });
-      byId.delete(sequence.request.id);
+      abandon(sequence, messageOf(error));
       release(sequence);
       freePages(sequence);
     }
@@ -236,6 +242,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
       const { count, outputs } = gather();
       if (count > 0) tiles.run(count);
       for (const [index, sequence] of outputs.entries()) drawOutput(sequence, index, events);
+      events.push(...failures.splice(0));
       return events;
     },
     get computedPositions() {

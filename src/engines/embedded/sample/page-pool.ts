@@ -17,6 +17,14 @@ const wasmPageBytes = 65536;
 export function pagePool(memory: WebAssembly.Memory, start: number, pageBytes: number, count: number): PagePool {
   const returned: number[] = [];
   let made = 0;
+  const grow = (bytes: number): boolean => {
+    try {
+      memory.grow(Math.ceil(bytes / wasmPageBytes));
+      return true;
+    } catch {
+      return false;
+    }
+  };
   return {
     take() {
       const reused = returned.pop();
@@ -25,8 +33,11 @@ export function pagePool(memory: WebAssembly.Memory, start: number, pageBytes: n
       const end = start + (made + 1) * pageBytes;
       const missing = end - memory.buffer.byteLength;
       // Growing in larger steps keeps the number of growths small.
-      if (missing > 0)
-        memory.grow(Math.ceil(Math.max(missing, Math.min((count - made) * pageBytes, 2 ** 25)) / wasmPageBytes));
+      const step = Math.max(missing, Math.min((count - made) * pageBytes, 2 ** 25));
+      if (missing > 0 && !grow(step) && !grow(missing)) {
+        count = made; // the machine has no more memory; what there is must do
+        return undefined;
+      }
       return start + made++ * pageBytes;
     },
     give(page) {

@@ -3,6 +3,7 @@
  * the tile whose number they got, so a thread that is late, descheduled or not yet started costs nothing but its help.
  */
 import { Worker } from "node:worker_threads";
+import { CoaError } from "../../../core/errors.ts";
 import { controlWords, type DecoderLayout } from "./decoder-layout.ts";
 import { tileRunner } from "./run-tile.ts";
 
@@ -51,12 +52,12 @@ export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: 
         Atomics.notify(control, controlWords.generation);
       }
       takeTiles(control, runTile);
-      for (
-        let done = Atomics.load(control, controlWords.done);
-        done < count;
-        done = Atomics.load(control, controlWords.done)
-      )
-        Atomics.wait(control, controlWords.done, done);
+      let silent = 0;
+      for (let done = 0; (done = Atomics.load(control, controlWords.done)) < count; ) {
+        // A helper that died would keep its tile for ever; minutes without a finished tile mean that.
+        if (Atomics.wait(control, controlWords.done, done, 30_000) === "timed-out") silent++;
+        if (silent > 10) throw new CoaError("engine", "a sampling thread stopped answering; open the engine again");
+      }
     },
     close() {
       Atomics.store(control, controlWords.stop, 1);
