@@ -1,0 +1,54 @@
+/** LangSmith's multipart batches: each run in parts named `post.<id>`, `post.<id>.inputs`, `patch.<id>.outputs`… */
+import { asObject } from "../recorded-call.ts";
+import { RefusedRequest, unpack } from "../request-body.ts";
+
+/** The batch as `{post, patch}`, as the plain endpoint has it. */
+export async function readMultipartRuns(
+  body: Buffer,
+  contentType: string,
+  maxBytes: number,
+): Promise<{ post: unknown[]; patch: unknown[] }> {
+  const boundary = /boundary=(?:"([^"]{1,200})"|([^;\s]{1,200}))/i.exec(contentType);
+  const mark = boundary?.[1] ?? boundary?.[2];
+  if (!mark) throw new RefusedRequest(400, "multipart without a boundary");
+  const runs = { post: new Map<string, Record<string, unknown>>(), patch: new Map<string, Record<string, unknown>>() };
+  for (const part of split(body, `--${mark}`)) {
+    const end = part.indexOf("\r\n\r\n");
+    if (end === -1) throw new RefusedRequest(400, "a part has no headers");
+    const headers = part.subarray(0, end).toString("utf8");
+    const name = /name="([^"]*)"/i.exec(headers)?.[1] ?? "";
+    const [kind, id, field] = name.split(".");
+    if ((kind !== "post" && kind !== "patch") || !id) continue; // attachments and feedback are not part of a run
+    const packed = /content-encoding:\s*([\w-]+)/i.exec(headers)?.[1];
+    const bytes = await unpack(part.subarray(end + 4), packed, maxBytes);
+    const run = runs[kind].get(id) ?? { id };
+    const value = parse(bytes, name);
+    if (field === undefined) Object.assign(run, asObject(value) ?? {}, { id });
+    else if (["inputs", "outputs", "extra", "events", "serialized", "error"].includes(field)) run[field] = value;
+    runs[kind].set(id, run);
+  }
+  return { post: [...runs.post.values()], patch: [...runs.patch.values()] };
+}
+
+function parse(bytes: Buffer, name: string): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw new RefusedRequest(400, `part "${name.slice(0, 80)}" is not JSON`);
+  }
+}
+
+function split(body: Buffer, mark: string): Buffer[] {
+  const parts: Buffer[] = [];
+  let from = body.indexOf(mark);
+  if (from === -1) throw new RefusedRequest(400, "the boundary is not in the body");
+  while (from !== -1) {
+    const start = from + mark.length;
+    if (body.subarray(start, start + 2).toString() === "--") return parts;
+    const next = body.indexOf(mark, start);
+    if (next === -1) throw new RefusedRequest(400, "the last part has no end");
+    parts.push(body.subarray(start + 2, next - 2));
+    from = next;
+  }
+  return parts;
+}

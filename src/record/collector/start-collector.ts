@@ -1,0 +1,161 @@
+/**
+ * The collector: one port that takes the traces of other systems as their exporters send them. It checks each payload,
+ * writes it down without secrets and forgets it, so its memory doesn't grow with what it has seen.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { type JsonlWriter, openJsonl } from "../../store/open-jsonl.ts";
+import { logName } from "../call-log.ts";
+import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
+import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";
+import { readOtlp } from "../formats/otlp-spans.ts";
+import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
+import { RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
+import type { TraceRecord } from "../trace-log.ts";
+import { findCycle } from "../trace-span.ts";
+import { readMultipartRuns } from "./multipart-runs.ts";
+import { decodeOtlp } from "./otlp-protobuf.ts";
+
+export interface CollectorOptions {
+  folder: string;
+  port?: number;
+  host?: string;
+  redact?: Redact;
+  /** Largest body on the wire (default 32 MB) and after unpacking (default 128 MB). */
+  maxBytes?: number;
+  maxUnpackedBytes?: number;
+  onBatch?: (batch: { format: TraceRecord["format"]; spans: number }) => void;
+  onProblem?: (message: string) => void;
+}
+
+export interface Collector {
+  url: string;
+  close(): Promise<void>;
+}
+
+interface Setup extends CollectorOptions {
+  writer: JsonlWriter<TraceRecord>;
+}
+
+/** Starts the collector; resolves when it listens. */
+export async function startCollector(options: CollectorOptions): Promise<Collector> {
+  const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
+  const setup: Setup = { ...options, writer };
+  const pending = new Set<Promise<void>>();
+  const server = createServer((request, response) => {
+    const work = handle(setup, request, response)
+      .catch((error: unknown) => refuse(setup, response, error))
+      .finally(() => pending.delete(work));
+    pending.add(work);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),
+    );
+    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      await Promise.allSettled(pending);
+      await writer.close();
+    },
+  };
+}
+
+async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? "/").split("?")[0]!.replace(/\/+$/, "");
+  const { method } = request;
+  if (method === "GET" && path.endsWith("/info")) {
+    // Clients that are told so send plain JSON batches instead of multipart.
+    const config = {
+      use_multipart_endpoint: false,
+      size_limit: 100,
+      size_limit_bytes: 20 * 2 ** 20,
+      scale_up_qsize_trigger: 1000,
+      scale_up_nthreads_limit: 16,
+      scale_down_nempty_trigger: 4,
+    };
+    return sendJson(response, 200, { version: "0.10.0", batch_ingest_config: config });
+  }
+  const taken = route(method, path);
+  if (!taken) throw new RefusedRequest(404, `nothing is collected at ${method} ${path || "/"}`);
+  const body = await readBytes(request, setup.maxBytes ?? 32 * 2 ** 20);
+  const largest = setup.maxUnpackedBytes ?? 128 * 2 ** 20;
+  const unpacked = await unpack(body, request.headers["content-encoding"], largest);
+  const contentType = String(request.headers["content-type"] ?? "");
+  const payload = await taken.parse(unpacked, contentType, largest, path);
+  const spans = taken.check(payload);
+  const cycle = findCycle(spans);
+  if (cycle !== undefined) throw new RefusedRequest(400, `span ${cycle} is its own ancestor`);
+  const secrets = headerSecrets(Object.entries(request.headers));
+  await setup.writer.append({
+    version: 1,
+    at: Date.now(),
+    format: taken.format,
+    payload: redactSecrets(payload, secrets, setup.redact),
+  });
+  setup.onBatch?.({ format: taken.format, spans: spans.length });
+  if (taken.format === "otlp" && contentType.includes("protobuf")) {
+    response.writeHead(200, { "content-type": "application/x-protobuf", "content-length": 0 }).end();
+  } else sendJson(response, taken.format === "langsmith" ? 202 : 200, {});
+}
+
+interface Route {
+  format: TraceRecord["format"];
+  parse(body: Buffer, contentType: string, maxBytes: number, path: string): unknown;
+  /** Throws where the payload is not what it should be; returns its spans. */
+  check(payload: unknown): { id: string; parentId?: string }[];
+}
+
+const langSmith = {
+  format: "langsmith",
+  check: (payload: unknown) => langSmithToSpans(readLangSmithRuns(payload)),
+} as const;
+
+function route(method: string | undefined, path: string): Route | undefined {
+  if (method === "PATCH" && /\/runs\/[\w-]+$/.test(path)) {
+    return {
+      ...langSmith,
+      parse: (body, _type, _max, at) => ({ patch: [{ ...(json(body) as object), id: at.split("/").at(-1) }] }),
+    };
+  }
+  if (method !== "POST") return undefined;
+  if (path.endsWith("/v1/traces/ingest") || path.endsWith("/traces/ingest")) {
+    return { format: "openai-agents", parse: json, check: (payload) => agentsToSpans(readAgentsItems(payload)) };
+  }
+  if (path.endsWith("/v1/traces")) {
+    return {
+      format: "otlp",
+      parse: (body, type) => (type.includes("protobuf") ? decodeOtlp(body) : json(body)),
+      check: readOtlp,
+    };
+  }
+  if (path.endsWith("/runs/multipart"))
+    return { ...langSmith, parse: (body, type, max) => readMultipartRuns(body, type, max) };
+  if (path.endsWith("/runs/batch")) return { ...langSmith, parse: json };
+  if (path.endsWith("/runs")) return { ...langSmith, parse: (body) => ({ post: [json(body)] }) };
+  return undefined;
+}
+
+function json(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch (error) {
+    throw new RefusedRequest(400, `the body is not JSON: ${messageOf(error).slice(0, 200)}`);
+  }
+}
+
+function refuse(setup: Setup, response: ServerResponse, error: unknown): void {
+  // What the formats' readers throw is the sender's mistake.
+  const mistake = error instanceof CoaError && error.boundary === "record";
+  const status =
+    error instanceof RefusedRequest ? error.status : mistake ? 400 : error instanceof RangeError ? 400 : 500;
+  if (status === 500) setup.onProblem?.(messageOf(error));
+  sendJson(response, status, { error: messageOf(error).slice(0, 500) }, { connection: "close" });
+}
