@@ -12,10 +12,28 @@ export function linear(tape: Tape, x: Value, weight: Value, bias?: Value): Value
   const y = on.gemm(graph, x, weight, { transposeB: true, bias });
   tape.record(bias ? [x, weight, bias] : [x, weight], [y], ([dy], [needX, needWeight, needBias]) => [
     needX ? on.gemm(graph, dy!, weight) : undefined,
-    needWeight ? on.gemm(graph, dy!, x, { transposeA: true }) : undefined,
+    needWeight ? weightGradient(tape, x, dy!) : undefined,
     needBias ? on.reduceSum(graph, dy!, 0, false) : undefined,
   ]);
   return y;
+}
+
+/**
+ * dyᵀ x. A product whose left side must be transposed is slower than transposing the narrower side first, all the more
+ * as projections of the same input (query, key, value; gate, up) share that.
+ */
+function weightGradient(tape: Tape, x: Value, dy: Value): Value {
+  const { graph } = tape;
+  const [inputs, outputs] = [x.shape[1] as number, dy.shape[1] as number];
+  if (outputs < inputs) return on.gemm(graph, transposed(tape, dy), x);
+  return on.turnMatrix(graph, on.gemm(graph, transposed(tape, x), dy));
+}
+
+/** The transpose of a matrix, made once per tape. */
+function transposed(tape: Tape, matrix: Value): Value {
+  let turned = tape.transposes.get(matrix.name);
+  if (!turned) tape.transposes.set(matrix.name, (turned = on.turnMatrix(tape.graph, matrix)));
+  return turned;
 }
 
 /** Sum of two values of one shape. */

@@ -16,6 +16,8 @@ export interface Tape {
   /** Notes how `results` came from `inputs`; returns the results. */
   record(inputs: readonly Value[], results: readonly Value[], rule: Rule): void;
   readonly records: readonly TapeRecord[];
+  /** Transposed matrices by name, so that each is made once. */
+  readonly transposes: Map<string, Value>;
 }
 
 /** One remembered operator. */
@@ -31,6 +33,7 @@ export function createTape(graph: Graph): Tape {
   return {
     graph,
     records,
+    transposes: new Map(),
     record: (inputs, results, rule) => void records.push({ inputs, results, rule }),
   };
 }

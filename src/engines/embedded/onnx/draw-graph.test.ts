@@ -2,22 +2,22 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { linear, swiGlu } from "../autodiff/rules.ts";
+import { swiGlu } from "../autodiff/rules.ts";
 import { createTape, gradients } from "../autodiff/tape.ts";
 import { drawGraph } from "./draw-graph.ts";
 import { createGraph } from "./graph.ts";
 
-/** The example of docs/guide/engine.md: a projection, and the gradient of its weight. */
+/** The example of docs/guide/engine.md: a gated unit, and the gradients of both its arguments. */
 function smallGraph() {
   const graph = createGraph();
   const tape = createTape(graph);
-  const x = graph.input("x", "float32", ["tokens", 4]);
-  const weight = graph.input("weight", "float32", [3, 4]);
-  const y = linear(tape, x, weight);
-  const slope = graph.input("slope of y", "float32", ["tokens", 3]);
-  const [dWeight] = gradients(tape, [[y, slope]], [weight]);
+  const [gate, up] = [graph.input("gate", "float32", ["tokens", 4]), graph.input("up", "float32", ["tokens", 4])];
+  const y = swiGlu(tape, gate, up);
+  const slope = graph.input("slope of y", "float32", ["tokens", 4]);
+  const [dGate, dUp] = gradients(tape, [[y, slope]], [gate, up]);
   graph.output("y", y);
-  graph.output("gradient of weight", dWeight!);
+  graph.output("gradient of gate", dGate!);
+  graph.output("gradient of up", dUp!);
   return graph;
 }
 

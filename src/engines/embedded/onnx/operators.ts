@@ -109,6 +109,14 @@ export function transpose(graph: Graph, a: Value, order: readonly number[]): Val
   return one(graph.node({ operator: "Transpose", inputs: [a], outputs: [{ shape }], attributes: { perm: order } }));
 }
 
+/** A matrix transposed for real: the detour over three axes keeps ONNX Runtime from folding it into a slower product. */
+export function turnMatrix(graph: Graph, a: Value): Value {
+  const [rows, columns] = a.shape as [Dimension, Dimension];
+  const rule = (size: Dimension) => (typeof size === "number" ? size : -1);
+  const stacked = reshapeTo(graph, a, [1, rule(rows), rule(columns)], [1, rows, columns]);
+  return reshapeTo(graph, transpose(graph, stacked, [0, 2, 1]), [rule(columns), rule(rows)], [columns, rows]);
+}
+
 /** The part of one axis between two graph values; `size` names the size of the result. */
 export function sliceBetween(graph: Graph, a: Value, axis: number, from: Value, to: Value, size: string): Value {
   const shape = a.shape.map((other, index) => (index === axis ? size : other));
