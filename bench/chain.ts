@@ -60,6 +60,9 @@ const ours: Peer = {
   },
 };
 
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
 /** CPU milliseconds per trajectory, with `concurrency` of them at a time. */
 async function cpuOf(peer: Peer, streaming: boolean, trajectories: number, concurrency = 64): Promise<number> {
   const before = process.cpuUsage();
@@ -79,8 +82,6 @@ const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[M
 
 /** Heap per chain with 512 of them waiting for a tool in their fourth step. */
 async function memoryPerChain(live = 512): Promise<number> {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
   let waiting = 0;
   let release: () => void = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -132,9 +133,14 @@ export default async function bench(): Promise<Figure[]> {
   for (const streaming of [false, true]) {
     const all = [ours, ...peers];
     const times = new Map(all.map((peer) => [peer, [] as number[]]));
-    for (const peer of all) await cpuOf(peer, streaming, 128); // warm
+    // Blocks of about the same CPU time for each, long enough for compiler and heap to settle.
+    const share = new Map<Peer, number>();
+    for (const peer of all) {
+      await cpuOf(peer, streaming, 256);
+      share.set(peer, Math.ceil(400 / (await cpuOf(peer, streaming, 256))));
+    }
     for (let round = 0; round < 5; round++) {
-      for (const peer of all) times.get(peer)!.push(await cpuOf(peer, streaming, peer === ours ? 512 : 192));
+      for (const peer of all) times.get(peer)!.push(await cpuOf(peer, streaming, share.get(peer)!));
     }
     const own = median(times.get(ours)!);
     const kind = streaming ? "streaming" : "not streaming";
