@@ -203,7 +203,7 @@ async function updatePolicy(
   factor: number,
 ): Promise<Record<string, number>> {
   const { engine, optimizer } = options;
-  const examples = groupExamples(groups, options.tokenizer);
+  const examples = groupExamples(groups, options.tokenizer, engine.capabilities.maxContext);
   if (examples.length === 0) return { updates: 0 };
   if (options.kl) await subtractKl(examples, options.kl, options.microBatchTokens);
   const totals: Record<string, number> = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
@@ -233,13 +233,29 @@ async function updatePolicy(
 }
 
 /** Every rollout of every group with its advantage on the tokens it sampled. */
-export function groupExamples(groups: readonly Group[], tokenizer: Tokenizer): Example[] {
+export function groupExamples(
+  groups: readonly Group[],
+  tokenizer: Tokenizer,
+  maxContext = Number.POSITIVE_INFINITY,
+): Example[] {
   return groups.flatMap(({ rollouts }) => {
     const advantages = groupAdvantages(rollouts.map((rollout) => rollout.reward));
     return rollouts
       .map(({ trajectory }, index) => rolloutToExample(trajectory, tokenizer, advantages[index] ?? 0))
+      .map((example) => withinContext(example, maxContext))
       .filter((example) => trainedTokens(example) > 0);
   });
+}
+
+/** A rollout that a last observation took past the window: what the model wrote stands before it and is kept. */
+function withinContext(example: Example, maxContext: number): Example {
+  if (example.input.length <= maxContext) return example;
+  return {
+    input: example.input.slice(0, maxContext),
+    targets: example.targets.slice(0, maxContext),
+    oldLogprobs: example.oldLogprobs?.slice(0, maxContext),
+    advantages: example.advantages?.slice(0, maxContext),
+  };
 }
 
 /** Charges every sampled token for how far the policy has gone from the reference. */
