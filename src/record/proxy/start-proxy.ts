@@ -39,7 +39,7 @@ export interface ProxyOptions {
   onExchange?: (exchange: WireExchange) => void;
 }
 
-export interface Proxy {
+export interface RecordingProxy {
   /** With `/v1`. */
   url: string;
   /** The base URL for one run. */
@@ -56,7 +56,7 @@ interface Setup extends ProxyOptions {
 }
 
 /** Starts the proxy; resolves when it listens. */
-export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
   if (options.mode !== "replay" && !options.to) throw new CoaError("usage", "a proxy needs a server to pass calls to");
   const replay =
     options.mode === "replay" ? createReplay(await Array.fromAsync(readCallLogs(options.folder))) : undefined;
