@@ -4,8 +4,9 @@
  * resolves differently a moment later gains nothing.
  */
 import { lookup as dnsLookup } from "node:dns/promises";
+import { createRequire } from "node:module";
 import type { LookupFunction } from "node:net";
-import { Agent, buildConnector } from "undici";
+import type { Agent, buildConnector } from "undici";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type HostPolicy, hostRefusal, isAllowedHost } from "./host-policy.ts";
 import { isPublicAddress } from "./public-address.ts";
@@ -36,6 +37,8 @@ export interface GuardedAgentOptions extends HostPolicy {
 /** An undici agent that reaches public hosts, and private ones only where the policy allows them. */
 export function guardedAgent(options: GuardedAgentOptions = {}): Agent {
   const { connectTimeoutMs = 10_000, connections = 8 } = options;
+  // Loaded at the first crawl: the library is half of what importing this package would take.
+  const { Agent, buildConnector } = createRequire(import.meta.url)("undici") as typeof import("undici");
   const resolve = options.resolve ?? ((hostname) => dnsLookup(hostname, { all: true, verbatim: true }));
   const isAllowedAddress = options.isAllowedAddress ?? isPublicAddress;
   const guarded = buildConnector({ timeout: connectTimeoutMs, lookup: checkingLookup(resolve, isAllowedAddress) });
