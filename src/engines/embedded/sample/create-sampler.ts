@@ -4,7 +4,7 @@
  * threads compute them, and draws a token where a sequence's last position is done. When pages run out, paused sessions
  * are forgotten first; then the youngest running sequence steps back into the queue and later recomputes, to the same
  * bits, what it lost. Sequences that start alike (the samples of one prompt) compute their common beginning once: the
- * others wait those few steps and copy its pages.
+ * others wait those few steps and hold its pages too.
  */
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -110,19 +110,24 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     }
     return best;
   };
-  /** Copies the twin's pages once they are computed; false while the sequence should wait for them. */
+  /** Takes over the twin's beginning once it is computed; false while the sequence should wait for it. */
   const meetTwin = (sequence: Sequence): boolean => {
     const { twin } = sequence;
     if (!twin) return true;
-    if (twin.sequence.slot >= 0 && twin.sequence.computed < twin.shared) return false;
+    const { sequence: other, shared } = twin;
+    if (other.slot >= 0 && other.computed < shared) return false;
     sequence.twin = undefined;
-    if (twin.sequence.slot < 0 || !reserve(sequence, twin.shared) || twin.sequence.slot < 0) return sequence.slot >= 0;
-    const bytes = new Uint8Array(memory.buffer);
-    for (const [index, page] of sequence.pages.entries()) {
-      const from = twin.sequence.pages[index]!;
-      bytes.copyWithin(page, from, from + layout.pageBytes);
-    }
-    sequence.computed = twin.shared;
+    if (other.slot < 0) return true;
+    // Full pages are held together, the page in which the two part is copied.
+    const full = Math.floor(shared / pagePositions);
+    sequence.pages = other.pages.slice(0, full).map(pool.share);
+    sequence.computed = full * pagePositions;
+    writePageTable(sequence, 0);
+    if (!reserve(sequence, shared)) return false;
+    const from = other.pages[full];
+    if (shared === sequence.computed || from === undefined) return true;
+    new Uint8Array(memory.buffer).copyWithin(sequence.pages[full]!, from, from + layout.pageBytes);
+    sequence.computed = shared;
     return true;
   };
   /** Pages for the first `positions` positions; false when the sequence itself had to step back. */

@@ -19,6 +19,19 @@ describe("pagePool", () => {
     assert.equal(pool.take(), pages[7]);
   });
 
+  it("frees a page when its last holder gives it back", () => {
+    const pool = pagePool(memory(40), 65536, 65536, 2);
+    const page = pool.take()!;
+    pool.share(page);
+    pool.share(page);
+    for (const left of [true, true, false]) {
+      assert.equal(pool.isShared(page), left);
+      assert.equal(pool.free, 1);
+      pool.give(page);
+    }
+    assert.equal(pool.free, 2);
+  });
+
   it("makes do with what there is when the memory can't grow", () => {
     const pool = pagePool(memory(3), 65536, 65536, 20);
     assert.deepEqual([pool.take(), pool.take(), pool.take()], [65536, 131072, undefined]);

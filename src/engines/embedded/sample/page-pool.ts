@@ -1,12 +1,16 @@
 /**
  * The key-value cache is made of pages of 32 positions, all layers of a position in one page. The pool hands out pages
- * from the end of the decoder's memory, growing it up to a budget, and takes them back.
+ * from the end of the decoder's memory, growing it up to a budget, and takes them back. A full page never changes, so
+ * sequences that start alike may hold the same one; it is free again when the last of them gives it back.
  */
 
 export interface PagePool {
   /** A page's address, or undefined when the budget is spent. */
   take(): number | undefined;
   give(page: number): void;
+  /** One more holder of a page. */
+  share(page: number): number;
+  isShared(page: number): boolean;
   /** Pages that could still be taken. */
   readonly free: number;
 }
@@ -16,6 +20,7 @@ const wasmPageBytes = 65536;
 /** A pool of `count` pages of `pageBytes` from address `start` on. */
 export function pagePool(memory: WebAssembly.Memory, start: number, pageBytes: number, count: number): PagePool {
   const returned: number[] = [];
+  const extraHolders = new Map<number, number>();
   let made = 0;
   const grow = (bytes: number): boolean => {
     try {
@@ -41,8 +46,16 @@ export function pagePool(memory: WebAssembly.Memory, start: number, pageBytes: n
       return start + made++ * pageBytes;
     },
     give(page) {
-      returned.push(page);
+      const others = extraHolders.get(page) ?? 0;
+      if (others === 0) returned.push(page);
+      else if (others === 1) extraHolders.delete(page);
+      else extraHolders.set(page, others - 1);
     },
+    share(page) {
+      extraHolders.set(page, (extraHolders.get(page) ?? 0) + 1);
+      return page;
+    },
+    isShared: (page) => extraHolders.has(page),
     get free() {
       return returned.length + count - made;
     },

@@ -16,7 +16,7 @@ export interface Sequence {
   uniform: () => number;
   /** Context tokens that the session's cache did not have. */
   contextComputed: number;
-  /** A running sequence that starts with the same tokens: once it has computed them, its cache is copied. */
+  /** A running sequence that starts with the same tokens: once it has computed them, its cache is taken over. */
   twin: { sequence: Sequence; shared: number } | undefined;
   mask: { known: boolean; allowed: readonly number[] | undefined };
   /** Logits that wait for a mask. */

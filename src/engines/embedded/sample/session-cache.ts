@@ -37,7 +37,10 @@ export function sessionCache(pool: PagePool): SessionCache {
       const session = sessions.get(key);
       if (!session) return { length: 0, pages: [] };
       sessions.delete(key);
-      const length = sharedPrefix(tokens, session.tokens);
+      let length = sharedPrefix(tokens, session.tokens);
+      const last = session.pages[Math.floor(length / pagePositions)];
+      // What follows is written behind `length`; a page that others read too is left to them.
+      if (last !== undefined && pool.isShared(last)) length -= length % pagePositions;
       const kept = Math.ceil(length / pagePositions);
       for (const page of session.pages.splice(kept)) pool.give(page);
       return { length, pages: session.pages };
