@@ -27,7 +27,12 @@ const search = [
   ["web_search", { query: "Pillars of Creation image telescope" }, found],
   ["crawl_page", { url: "https://example.org/hubble", query: "launch year" }, page.repeat(4)],
 ] as const;
-const expected = [
+interface Expected {
+  name: string;
+  modelCalls: number;
+  tools: readonly (readonly [name: string, input: string | object, output: string])[];
+}
+const expected: readonly Expected[] = [
   {
     name: "manager",
     modelCalls: 4,
@@ -40,7 +45,7 @@ const expected = [
   { name: "search_agent", modelCalls: 3, tools: search },
   { name: "code_agent", modelCalls: 2, tools: [["run_code", { code: "console.log(1990*3-17)" }, "5953"]] },
   { name: "search_agent", modelCalls: 3, tools: search },
-] as const;
+];
 const answer = "The Hubble Space Telescope was launched in 1990; 1990*3-17 = 5953. Answer: 1990, 5953.";
 const question =
   "In which year was the telescope that took the Pillars of Creation image launched, and what is that year times 3 minus 17?";

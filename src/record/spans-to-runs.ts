@@ -29,15 +29,22 @@ export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = 
 type FindWire = (call: CallParts) => RecordedCall | undefined;
 
 function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
-  const byResponse = new Map<string, RecordedCall>();
-  const byTool = new Map<string, RecordedCall>();
+  const index = new Map<string, RecordedCall[]>();
+  const add = (key: string, call: RecordedCall) => index.set(key, [...(index.get(key) ?? []), call]);
   for (const call of wire) {
-    if (call.responseId) byResponse.set(call.responseId, call);
-    for (const tool of call.toolCalls) if (tool.id) byTool.set(tool.id, call);
+    if (call.responseId) add(`response ${call.responseId}`, call);
+    for (const tool of call.toolCalls) if (tool.id) add(`tool ${tool.id}`, call);
   }
-  return (call) => {
-    const byId = call.responseId === undefined ? undefined : byResponse.get(call.responseId);
-    return byId ?? call.toolCalls.map((tool) => byTool.get(tool.id)).find((one) => one !== undefined);
+  return (parts) => {
+    const keys = parts.toolCalls.map((tool) => `tool ${tool.id}`);
+    if (parts.responseId !== undefined) keys.unshift(`response ${parts.responseId}`);
+    for (const key of keys) {
+      // Each call of the wire is used once: some servers give several answers the same id.
+      const free = (index.get(key) ?? []).filter((call) => wire.has(call));
+      const found = free.find((call) => call.text === parts.text) ?? free[0];
+      if (found) return found;
+    }
+    return undefined;
   };
 }
 

@@ -8,6 +8,7 @@ import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { TeamRun } from "../../src/core/team-run.ts";
 import { refusedForTraining } from "../../src/record/assemble-run.ts";
+import { startCollector } from "../../src/record/collector/start-collector.ts";
 import { startProxy } from "../../src/record/proxy/start-proxy.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
 import { startScriptedServer } from "./scripted-server.ts";
@@ -20,7 +21,11 @@ const register = join(here, "../../src/record/register.ts");
 const secret = "sk-live-test-0123456789abcdef";
 
 const root = await mkdtemp(join(tmpdir(), "coa-live-"));
-after(() => rm(root, { recursive: true, force: true }));
+const traces = await startCollector({ folder: join(root, "traces") });
+after(async () => {
+  await traces.close();
+  await rm(root, { recursive: true, force: true });
+});
 let folders = 0;
 
 async function runApp(
@@ -30,7 +35,13 @@ async function runApp(
   nodeArgs: string[] = [],
 ): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [...nodeArgs, join(here, app), ...args], {
-    env: { ...process.env, OPENAI_API_KEY: secret, OPENAI_AGENTS_DISABLE_TRACING: "", NODE_ENV: "production", ...env },
+    env: {
+      ...process.env,
+      OPENAI_API_KEY: secret,
+      TRACES_URL: `${traces.url}/v1/traces/ingest`,
+      NODE_ENV: "production",
+      ...env,
+    },
     timeout: 60_000,
   });
   return JSON.parse(stdout.trim().split("\n").at(-1)!) as string[];
@@ -129,6 +140,27 @@ describe("live apps, unchanged", { skip, concurrency: 1 }, () => {
       runs.forEach(checkRun);
     });
   }
+
+  it("joins what the collector and the proxy saw of the same OpenAI Agents run", async () => {
+    const server = await startScriptedServer();
+    const folder = join(root, `f${folders++}`);
+    const proxy = await startProxy({ to: server.url, folder });
+    const collector = await startCollector({ folder });
+    try {
+      const env = { OPENAI_BASE_URL: proxy.url, TRACES_URL: `${collector.url}/v1/traces/ingest` };
+      await runApp("openai-agents-app.mjs", ["--stream", "4"], env);
+    } finally {
+      await collector.close();
+      await proxy.close();
+      await server.close();
+    }
+    const runs = await readRecordings(folder);
+    assert.equal(runs.length, 4, "four tasks at once, without a run id, told apart by their traces");
+    for (const run of runs) {
+      checkRun(run);
+      assert.equal(run.source, "collector+wire");
+    }
+  });
 
   it("replays a recorded app without its server", async () => {
     const server = await startScriptedServer();

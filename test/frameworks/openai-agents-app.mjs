@@ -1,9 +1,19 @@
 /** A small app as its author would write it: a manager with two sub-agents as tools. It knows nothing of recording. */
-import { Agent, OpenAIProvider, Runner, setOpenAIAPI, setTracingDisabled, tool } from "@openai/agents";
+import {
+  Agent,
+  BatchTraceProcessor,
+  getGlobalTraceProvider,
+  OpenAIProvider,
+  OpenAITracingExporter,
+  Runner,
+  setOpenAIAPI,
+  setTraceProcessors,
+  tool,
+} from "@openai/agents";
 import { z } from "zod";
 
 setOpenAIAPI("chat_completions");
-if (process.argv.includes("--no-tracing")) setTracingDisabled(true);
+setTraceProcessors([new BatchTraceProcessor(new OpenAITracingExporter({ endpoint: process.env.TRACES_URL }))]);
 const streaming = process.argv.includes("--stream");
 const tasks = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1);
 
@@ -52,3 +62,4 @@ async function answer() {
   return result.finalOutput;
 }
 console.log(JSON.stringify(await Promise.all(Array.from({ length: tasks }, answer))));
+await getGlobalTraceProvider().forceFlush();

@@ -34,9 +34,9 @@ export async function startScriptedServer(): Promise<{ url: string; count(): num
     let text = "";
     for await (const chunk of request) text += chunk;
     if (!request.url?.endsWith("/chat/completions")) return void response.writeHead(200).end("{}");
-    served++;
+    const id = ++served;
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
-    reply(JSON.parse(text) as Body, served, response);
+    reply(JSON.parse(text) as Body, id, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

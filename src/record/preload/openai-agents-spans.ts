@@ -17,6 +17,7 @@ interface Span {
 
 interface AgentsModule {
   addTraceProcessor(processor: object): void;
+  getGlobalTraceProvider?(): { setProcessors(processors: object[]): void };
   getCurrentSpan(): Span | null;
   getCurrentTrace(): { traceId: string } | null;
 }
@@ -31,7 +32,7 @@ export async function followOpenAIAgents(entry: string): Promise<AgentsContext |
   const sdk = (await import(url)) as AgentsModule;
   if (typeof sdk.addTraceProcessor !== "function" || typeof sdk.getCurrentSpan !== "function") return undefined;
   const open = new Map<string, Map<string, Span>>();
-  sdk.addTraceProcessor({
+  const processor = {
     async onTraceStart(trace: { traceId: string }) {
       open.set(trace.traceId, new Map());
     },
@@ -46,7 +47,12 @@ export async function followOpenAIAgents(entry: string): Promise<AgentsContext |
     async onSpanEnd() {},
     async shutdown() {},
     async forceFlush() {},
-  });
+  };
+  sdk.addTraceProcessor(processor);
+  // The SDK's own start-up, and apps, replace the list of processors; ours stays at its head.
+  const provider = sdk.getGlobalTraceProvider?.();
+  const replace = provider?.setProcessors.bind(provider);
+  if (provider && replace) provider.setProcessors = (processors) => replace([processor, ...processors]);
   return () => {
     const span = sdk.getCurrentSpan();
     const traceId = span?.traceId ?? sdk.getCurrentTrace()?.traceId;
