@@ -3,8 +3,8 @@
  * loops of other libraries in the same run, interleaved. Also memory per live chain and the time to import the package.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { z } from "zod";
@@ -115,16 +115,14 @@ async function memoryPerChain(live = 512): Promise<number> {
   return used / 2 ** 20;
 }
 
-/** Milliseconds to import the package in a fresh process: as built, or from source. */
+/** Milliseconds to import the package, freshly built, in a fresh process. */
 function importTime(): number {
   const root = join(import.meta.dirname, "..");
-  const built = join(root, "dist", "index.js");
-  const entry = existsSync(built) ? built : join(root, "src", "index.ts");
-  const code = `const t = performance.now(); await import(${JSON.stringify(`file://${entry}`)}); console.log(performance.now() - t)`;
-  const times = Array.from({ length: 7 }, () =>
-    Number(spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" }).stdout),
-  );
-  return median(times);
+  spawnSync(process.execPath, [join(root, "scripts", "build.ts")], { cwd: root, stdio: "ignore" });
+  const entry = JSON.stringify(pathToFileURL(join(root, "dist", "index.js")).href);
+  const code = `const t = performance.now(); await import(${entry}); console.log(performance.now() - t)`;
+  const fresh = () => spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
+  return median(Array.from({ length: 9 }, () => Number(fresh().stdout)));
 }
 
 export default async function bench(): Promise<Figure[]> {
