@@ -183,6 +183,43 @@ describe("runChain", () => {
 });
 
 describe("runChains", () => {
+  it("lets other chains work while some wait for a slow tool", async () => {
+    // One model call at a time; the first four chains wait for their tool until all the others are done.
+    let release: () => void = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const search = tableTool({ slow: "s", fast: "f" }, "wiki_search");
+    const tool = {
+      ...search,
+      async execute(input: { query: string }, context: never) {
+        if (input.query === "slow") await gate;
+        return search.execute(input, context);
+      },
+    };
+    const model = scriptedModel(({ text, prompt }) =>
+      text === ""
+        ? `<think>t</think><wiki_search>${prompt.at(-1)!.content}</wiki_search>`
+        : "<think>t</think><answer>ok</answer>",
+    );
+    const tasks = Array.from({ length: 12 }, (_, index) =>
+      defineTask({ id: `t${index}`, question: index < 4 ? "slow" : "fast" }),
+    );
+    const done: string[] = [];
+    for await (const { taskId } of runChains(tasks, {
+      model,
+      tools: [tool],
+      profile: mhqaProfile,
+      concurrency: 1,
+      maxLive: 6,
+    })) {
+      done.push(taskId);
+      if (done.length === 8) release();
+    }
+    assert.deepEqual(done.slice(0, 8), ["t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11"]);
+    assert.equal(done.length, 12);
+  });
+
   it("runs many tasks with a bound on model calls, and one failure touches no sibling", async () => {
     let inFlight = 0;
     let most = 0;
