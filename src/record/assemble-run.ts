@@ -89,7 +89,8 @@ function describeAgents(given: readonly TeamAgent[], calls: readonly CallParts[]
   return given.map((agent) => {
     const own = calls.filter((call) => call.agentId === agent.id);
     const instructions = agent.instructions ?? own[0]?.messages.find((message) => message.role === "system")?.content;
-    const tools = agent.tools ?? own.find((call) => call.tools.length > 0)?.tools;
+    // What the calls offered is exact; a trace often knows names alone.
+    const tools = own.find((call) => call.tools.length > 0)?.tools ?? agent.tools;
     const last = own.findLast((call) => call.toolCalls.length === 0 && call.text !== "");
     return {
       ...agent,

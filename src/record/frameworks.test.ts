@@ -80,7 +80,7 @@ function checkTree(run: TeamRun, { content = true } = {}): void {
       const given = parseJson(call.arguments) as Record<string, unknown>;
       if (typeof input === "string") assert.ok(Object.values(given).includes(input), call.arguments);
       else assert.deepEqual(given, input);
-      if (typeof input === "string") assert.ok(call.result?.endsWith(output), call.result);
+      if (typeof input === "string") assert.ok(call.result?.endsWith(output), String(call.result));
       else assert.equal(call.result, output);
     }
     if (index > 0) {

@@ -4,19 +4,19 @@ import { asArray, asObject, asString, asText, type ToolDefinition } from "./reco
 
 type Json = Record<string, unknown>;
 
-const roles = {
-  system: "system",
-  developer: "system",
-  user: "user",
-  assistant: "assistant",
-  tool: "tool",
-  function: "tool",
-} as const;
+const roles = new Map<unknown, Message["role"]>([
+  ["system", "system"],
+  ["developer", "system"],
+  ["user", "user"],
+  ["assistant", "assistant"],
+  ["tool", "tool"],
+  ["function", "tool"],
+]);
 
 /** One chat message, whatever shape its content has; text parts are joined, other parts are named in brackets. */
 export function readChatMessage(value: unknown): Message | undefined {
   const raw = asObject(value);
-  const role = raw && roles[raw["role"] as keyof typeof roles];
+  const role = raw && roles.get(raw["role"]);
   if (!raw || !role) return undefined;
   const message: Message = { role, content: contentText(raw["content"]) };
   const reasoning = asString(raw["reasoning_content"]) ?? asString(raw["reasoning"]);

@@ -5,19 +5,18 @@ import type { TraceSpan } from "../trace-span.ts";
 import { contentText, readChatMessage, readToolCall } from "../wire-messages.ts";
 import { toolCall } from "./genai-messages.ts";
 
-const rolesByClass: Record<string, string> = {
-  SystemMessage: "system",
-  HumanMessage: "user",
-  AIMessage: "assistant",
-  AIMessageChunk: "assistant",
-  ToolMessage: "tool",
-  FunctionMessage: "tool",
-  system: "system",
-  human: "user",
-  ai: "assistant",
-  AIMessageChunk_: "assistant",
-  tool: "tool",
-};
+const rolesByClass = new Map([
+  ["SystemMessage", "system"],
+  ["HumanMessage", "user"],
+  ["AIMessage", "assistant"],
+  ["AIMessageChunk", "assistant"],
+  ["ToolMessage", "tool"],
+  ["FunctionMessage", "tool"],
+  ["system", "system"],
+  ["human", "user"],
+  ["ai", "assistant"],
+  ["tool", "tool"],
+]);
 
 /** One message in any of LangChain's shapes. */
 export function readLangChainMessage(value: unknown): Message | undefined {
@@ -25,7 +24,7 @@ export function readLangChainMessage(value: unknown): Message | undefined {
   if (!raw) return undefined;
   const kwargs = asObject(raw["kwargs"]) ?? asObject(raw["data"]) ?? raw;
   const className = asString(asArray(raw["id"]).at(-1)) ?? asString(raw["type"]) ?? asString(kwargs["type"]) ?? "";
-  const role = rolesByClass[className];
+  const role = rolesByClass.get(className);
   if (!role) return readChatMessage(raw);
   const message = readChatMessage({
     role,
