@@ -72,4 +72,17 @@ export const commands: Record<string, { summary: string; load: Load }> = {
   "eval run": { summary: "Run a system on tasks and grade it", load: () => import("./eval-run.ts") },
   "eval compare": { summary: "Compare systems: table and HTML report", load: () => import("./eval-compare.ts") },
   "eval report": { summary: "Show one evaluation", load: () => import("./eval-report.ts") },
+  "record proxy": {
+    summary: "Record, replay or limit the model calls of any app",
+    load: () => import("./record-proxy.ts"),
+  },
+  "record run": { summary: "Run a Node program with the recorder in it", load: () => import("./record-run.ts") },
+  "record collect": {
+    summary: "Collect traces: OTLP, LangSmith, OpenAI Agents",
+    load: () => import("./record-collect.ts"),
+  },
+  "record import": { summary: "Turn files of other systems into team runs", load: () => import("./record-import.ts") },
+  "record list": { summary: "List recorded runs", load: () => import("./record-list.ts") },
+  "record show": { summary: "Show one recorded run as a tree", load: () => import("./record-show.ts") },
+  "record export": { summary: "Write recorded runs for distillation", load: () => import("./record-export.ts") },
 };

@@ -221,7 +221,8 @@ function agentFor(setup: Setup, path: string): Agent {
 }
 
 function refuse(setup: Setup, response: ServerResponse, error: unknown): void {
-  const status = error instanceof RefusedRequest ? error.status : 500;
+  // A body nested without end runs out of stack in the parser: that is the sender's mistake.
+  const status = error instanceof RefusedRequest ? error.status : error instanceof RangeError ? 400 : 500;
   if (status === 500) setup.onProblem?.(messageOf(error));
   sendJson(response, status, { error: { type: "coa_proxy", message: messageOf(error) } }, { connection: "close" });
 }

@@ -1,0 +1,41 @@
+import { UsageError } from "../../core/errors.ts";
+import { refusedForTraining } from "../../record/assemble-run.ts";
+import { readRecordings } from "../../record/recordings.ts";
+import { defineCommand } from "../command.ts";
+import { findRuns, folderOption, recordingsFolder } from "./record-folder.ts";
+import { appendRuns } from "./record-import.ts";
+
+const examples = ["coa record export --out runs.jsonl", "coa record export run-3f2a --out one.jsonl --all"];
+
+export default defineCommand({
+  name: "record export",
+  summary:
+    "Write recorded runs as team runs, ready for coa distill run; what may not be trained on stays out, with the reason",
+  arguments: "[run…]",
+  examples,
+  options: {
+    folder: folderOption,
+    out: { type: "string", valueName: "file", describe: "The JSONL file to append to" },
+    all: { type: "boolean", default: false, describe: "Also runs that are cut, without content or ambiguous" },
+  },
+  async run({ values, positionals, out }) {
+    if (!values.out) throw new UsageError(`say where the runs go. Example: ${examples[0]}`);
+    const folder = await recordingsFolder(values.folder);
+    const runs =
+      positionals.length === 0
+        ? await readRecordings(folder)
+        : (await Promise.all(positionals.map((id) => findRuns(folder, id)))).flat();
+    const refused = runs.flatMap((run) => {
+      const reason = values.all ? null : refusedForTraining(run);
+      return reason === null ? [] : [{ id: run.id, reason }];
+    });
+    const kept = runs.filter((run) => !refused.some(({ id }) => id === run.id));
+    await appendRuns(values.out, kept);
+    if (values.json) out.json({ written: kept.length, refused });
+    else {
+      for (const { id, reason } of refused) out.note(`left out ${id}: ${reason}`);
+      out.print(`${kept.length} of ${runs.length} runs written to ${values.out}`);
+    }
+    return kept.length > 0 ? 0 : 1;
+  },
+});

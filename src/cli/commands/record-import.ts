@@ -1,0 +1,49 @@
+import { UsageError } from "../../core/errors.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { importFiles, importFormats } from "../../record/import-file.ts";
+import { runTree, summariseRun } from "../../record/run-summary.ts";
+import { openJsonl } from "../../store/open-jsonl.ts";
+import { defineCommand } from "../command.ts";
+import { existingFiles } from "./dataset-input.ts";
+
+const examples = [
+  "coa record import trace.json --out runs.jsonl",
+  "coa record import langsmith-*.json --json",
+  "coa record import run.jsonl --format oagents --out runs.jsonl",
+];
+
+export default defineCommand({
+  name: "record import",
+  summary: `Turn files of other systems into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace.`,
+  arguments: "<file…>",
+  examples,
+  options: {
+    format: { type: "string", valueName: "name", describe: "Name the format instead of recognising it" },
+    out: { type: "string", valueName: "file", describe: "Append the runs to this JSONL file" },
+  },
+  async run({ values, positionals, out }) {
+    if (positionals.length === 0) throw new UsageError(`coa record import needs files. Example: ${examples[0]}`);
+    await existingFiles(positionals);
+    const runs = await importFiles(positionals, values.format === undefined ? {} : { format: values.format });
+    if (values.out) await appendRuns(values.out, runs);
+    if (values.json) out.json(runs.map(summariseRun));
+    else {
+      for (const run of runs) out.print(`${runTree(run, out.width)}\n`);
+      const refused = runs.filter((run) => summariseRun(run).refused !== null).length;
+      out.print(
+        `${runs.length} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`,
+      );
+    }
+    return runs.length > 0 ? 0 : 1;
+  },
+});
+
+/** Appends runs to a file of team runs. */
+export async function appendRuns(file: string, runs: readonly TeamRun[]): Promise<void> {
+  const writer = await openJsonl<TeamRun>(file);
+  try {
+    for (const run of runs) await writer.append(run);
+  } finally {
+    await writer.close();
+  }
+}

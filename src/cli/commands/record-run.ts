@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { defineCommand } from "../command.ts";
+import { folderOption, recordingsFolder } from "./record-folder.ts";
+
+const examples = ["coa record run -- node app.js", "coa record run --id tuesday -- npm start"];
+
+export default defineCommand({
+  name: "record run",
+  summary:
+    "Run a Node program with the recorder loaded into it: no code change, no base URL. The same as node --import chain-of-agents/register",
+  arguments: "-- <command…>",
+  examples,
+  options: {
+    folder: folderOption,
+    id: { type: "string", valueName: "run", describe: "One run id for the whole program" },
+  },
+  async run({ values, positionals, out, signal }) {
+    const [command, ...args] = positionals;
+    if (command === undefined) throw new UsageError(`coa record run needs a command. Example: ${examples[0]}`);
+    const folder = resolve(await recordingsFolder(values.folder));
+    const name = import.meta.url.endsWith(".ts") ? "register.ts" : "register.js";
+    const register = new URL(`../../record/${name}`, import.meta.url).href;
+    const child = spawn(command, args, {
+      stdio: "inherit",
+      signal,
+      env: {
+        ...process.env,
+        NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${register}`.trim(),
+        COA_RECORD_DIR: folder,
+        ...(values.id !== undefined && { COA_RUN: values.id }),
+      },
+    });
+    const code = await new Promise<number>((done, fail) => {
+      child.once("error", (error) => fail(new UsageError(`can't run ${command}: ${error.message}`, { cause: error })));
+      child.once("exit", (status) => done(status ?? 1));
+    });
+    out.note(`recordings: ${folder} (coa record list)`);
+    return code;
+  },
+});
