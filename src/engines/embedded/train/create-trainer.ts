@@ -184,11 +184,11 @@ export function createTrainer(options: TrainerOptions): Trainer {
   };
 }
 
-/** How many tokens may be computed at once so that logits stay near 100 MB and kept activations near half a gigabyte. */
+/** How many tokens may be computed at once so that logits stay near 100 MB and kept activations near 300 MB. */
 function affordableTokens(config: ModelConfig, headChunks: number): number {
   const logits = (24_000_000 * headChunks) / config.vocabularySize;
   const keptPerToken = config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
-  return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 512e6 / keptPerToken))));
+  return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 300e6 / keptPerToken))));
 }
 
 interface PaddedBatch {
