@@ -5,31 +5,27 @@ export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/**
- * Runs `work` for at most `milliseconds`; aborts of `parent` are passed on. The signal is made when it is asked for,
- * because most tools never look at it and making one costs more than everything else here.
- */
+/** Runs `work` for at most `milliseconds`; aborts of `parent` are passed on. */
 export async function withDeadline<T>(
   parent: AbortSignal | undefined,
   milliseconds: number,
-  work: (signal: () => AbortSignal) => Promise<T> | T,
+  work: (signal: AbortSignal) => Promise<T> | T,
 ): Promise<T> {
   parent?.throwIfAborted();
-  let controller: AbortController | undefined;
-  const signal = () => (controller ??= new AbortController()).signal;
+  const controller = new AbortController();
   let free: (reason: unknown) => void = () => {};
   const freed = new Promise<never>((_, reject) => {
     free = reject;
   });
   const stop = (reason: unknown) => {
     free(reason);
-    controller?.abort(reason);
+    controller.abort(reason);
   };
   const onAbort = () => stop(parent?.reason);
   parent?.addEventListener("abort", onAbort, { once: true });
   const timer = startTimer(milliseconds, stop);
   try {
-    return await Promise.race([freed, (async () => work(signal))()]);
+    return await Promise.race([freed, (async () => work(controller.signal))()]);
   } finally {
     clearTimeout(timer);
     parent?.removeEventListener("abort", onAbort);

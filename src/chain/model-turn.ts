@@ -135,7 +135,7 @@ export function modelTurn(
       offer(text);
       return;
     }
-    for (let index = 0; index < tokens.length && !reader.stopped; index++) {
+    for (let index = 0; index < tokens.length && !reader.stopped(); index++) {
       const token = tokens[index]!;
       sampled.push({ token, logprob: logprobs[index], at: written.length });
       offer(decoder.decode(tokenizer.tokenBytes(token), { stream: true }));
@@ -146,15 +146,15 @@ export function modelTurn(
   function offer(text: string): void {
     reader.write(text);
     written += text;
-    if (!reader.stopped) return;
-    let end = reader.position;
+    if (!reader.stopped()) return;
+    let end = reader.position();
     if (sampled.length > 0) {
       // A token cannot be cut: what it carries past the end stays, as the tail of the last segment.
-      const firstPast = sampled.findIndex((entry, index) => index >= settled && entry.at >= reader.position);
+      const firstPast = sampled.findIndex((entry, index) => index >= settled && entry.at >= reader.position());
       end = firstPast === -1 ? written.length : sampled[firstPast]!.at;
       if (firstPast !== -1) sampled.length = firstPast;
       const last = segments.at(-1);
-      const tail = written.slice(reader.position, end);
+      const tail = written.slice(reader.position(), end);
       if (last && tail !== "") last.raw = writtenForm(last) + tail;
     }
     written = written.slice(0, end);
@@ -163,7 +163,7 @@ export function modelTurn(
   return {
     text: () => written,
     tokens: () => sampled.map((entry) => entry.token),
-    progress: () => ({ segments, open: reader.openTag }),
+    progress: () => ({ segments, open: reader.openTag() }),
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
       settled = sampled.length;
@@ -175,7 +175,7 @@ export function modelTurn(
           if (event.type === "end") {
             finish = event.finish;
             usage = event.usage;
-          } else if (!reader.stopped) {
+          } else if (!reader.stopped()) {
             for (const token of event.tokens ?? []) {
               heard.tokens.push(token);
               heard.starts.push(heard.text.length);
@@ -189,7 +189,7 @@ export function modelTurn(
         if (!(error instanceof DeadlineError)) throw error;
         finish = "deadline";
       }
-      if (reader.stopped) finish = "stop";
+      if (reader.stopped()) finish = "stop";
       const cut = heard.text.length > written.length - before.text;
       const kept = sampled.length > 0 ? Math.max(0, sampled.length - before.tokens) : count(written.slice(before.text));
       return {
@@ -212,7 +212,7 @@ export function modelTurn(
     finish() {
       if (finished) return { segments, unclosed, violations };
       finished = true;
-      if (decoder && !reader.stopped) offer(decoder.decode());
+      if (decoder && !reader.stopped()) offer(decoder.decode());
       const space = reader.end();
       const last = segments.at(-1);
       if (space !== "") {

@@ -42,10 +42,10 @@ export interface TagReader {
   /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can go on. */
   end(): string;
   /** Whether a segment is open right now. */
-  readonly openTag: string | undefined;
+  openTag(): string | undefined;
   /** How much of the stream was read, in UTF-16 units. */
-  readonly position: number;
-  readonly stopped: boolean;
+  position(): number;
+  stopped(): boolean;
 }
 
 /** Keep and reuse the object: what is derived from it is kept with it. */
@@ -220,14 +220,9 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
       start = base;
       return space;
     },
-    get openTag() {
-      return inside ? open : undefined;
-    },
-    get stopped() {
-      return stopped;
-    },
-    get position() {
-      return base + held.length;
-    },
+    // Methods, not getters: a getter that closes over one reader gives every reader a shape of its own, which the engine keeps.
+    openTag: () => (inside ? open : undefined),
+    position: () => base + held.length,
+    stopped: () => stopped,
   };
 }

@@ -176,18 +176,8 @@ async function execute(tool: Tool, input: unknown, place: number, options: ToolS
 }
 
 /** `abortSignal`, `toolCallId` and `messages` are the names the AI SDK gives to what a tool may want. */
-function contextFor(context: ToolStepOptions["context"], toolCallId: string, signal: () => AbortSignal): ToolContext {
-  return {
-    ...context,
-    toolCallId,
-    messages: [],
-    get signal() {
-      return signal();
-    },
-    get abortSignal() {
-      return signal();
-    },
-  } as ToolContext;
+function contextFor(context: ToolStepOptions["context"], toolCallId: string, signal: AbortSignal): ToolContext {
+  return { ...context, signal, abortSignal: signal, toolCallId, messages: [] } as ToolContext;
 }
 
 function unknownTool(spec: TagSpec, tools: ReadonlyMap<string, Tool>): string {
