@@ -21,7 +21,8 @@ export function callsToRuns(calls: readonly RecordedCall[], source: string): Tea
   const threads = callThreads(unnamed);
   const links = linkThreads(threads);
   for (const family of families(threads, links)) {
-    const id = `run-${hash("sha256", family[0]!.calls[0]!.id).slice(0, 12)}`;
+    const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
+    const id = `run-${hash("sha256", JSON.stringify([callId, startedAt, responseId])).slice(0, 12)}`;
     runs.push(buildRun(id, source, family, links));
   }
   return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
