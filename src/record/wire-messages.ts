@@ -11,6 +11,12 @@ const roles = new Map<unknown, Message["role"]>([
   ["assistant", "assistant"],
   ["tool", "tool"],
   ["function", "tool"],
+  // smolagents
+  ["tool-call", "assistant"],
+  ["tool-response", "tool"],
+  // ShareGPT
+  ["human", "user"],
+  ["gpt", "assistant"],
 ]);
 
 /** One chat message, whatever shape its content has; text parts are joined, other parts are named in brackets. */

@@ -7,7 +7,11 @@ import { hasMedia, readChatMessage, readTools } from "../wire-messages.ts";
 
 /** One conversation, one agent. */
 export function messagesToRun(record: Record<string, unknown>, fallbackId: string): TeamRun {
-  const raw = asArray(record["messages"] ?? record["conversations"]);
+  const raw = asArray(record["messages"] ?? record["conversations"]).map((item) => {
+    const one = asObject(item);
+    // ShareGPT says from and value.
+    return one && "from" in one && !("role" in one) ? { role: one["from"], content: one["value"] } : item;
+  });
   const messages = raw.flatMap((item) => readChatMessage(item) ?? []);
   const id = asString(record["id"]) ?? asString(record["task_id"]) ?? fallbackId;
   const media = raw.some((item) => hasMedia(asObject(item)?.["content"]));
