@@ -160,6 +160,16 @@ export { type CassetteOptions, cassette } from "./models/cassette.ts";
 export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-template.ts";
 export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
+// Recording: any multi-agent system, four doors.
+export { refusedForTraining } from "./record/assemble-run.ts";
+export { type Collector, type CollectorOptions, startCollector } from "./record/collector/start-collector.ts";
+export { type ImportFormat, importFiles, importFormats } from "./record/import-file.ts";
+export type { BudgetLimits, BudgetOptions } from "./record/proxy/budget.ts";
+export { type ProxyOptions, type RecordingProxy, startProxy } from "./record/proxy/start-proxy.ts";
+export { readRecordings } from "./record/recordings.ts";
+export { type Redact, redactSecrets } from "./record/redact.ts";
+export { type RunSummary, runTree, summariseRun } from "./record/run-summary.ts";
+export type { WireExchange } from "./record/wire-exchange.ts";
 // Files.
 export { jsonlJournal, openJsonl } from "./store/open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./store/read-jsonl.ts";

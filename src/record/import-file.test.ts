@@ -424,7 +424,7 @@ describe("importing files", () => {
     for (const source of sources) {
       const [run] = await importFiles(source.map((name) => join(traces, name)));
       const { trajectory, failure } = distillRun(run!, options);
-      assert.ok(trajectory, failure?.message);
+      assert.ok(trajectory, failure?.message ?? "");
       texts.add(trajectoryText(trajectory.segments));
     }
     assert.equal(texts.size, 1, [...texts].join("\n\n"));

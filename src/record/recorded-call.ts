@@ -25,6 +25,8 @@ export interface AgentHint {
 
 export interface RecordedCall {
   id: string;
+  /** Which recorder saw it, where one did. */
+  door?: "proxy" | "preload";
   /** Given by path, header, trace or context; without it, runs are told apart by content. */
   runId?: string;
   agent?: AgentHint;

@@ -12,15 +12,13 @@ import { exchangeToCall } from "./wire-exchange.ts";
 /** All runs of a folder, oldest first. */
 export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {
   const wire = new Set<RecordedCall>();
-  let source = "proxy";
   for await (const exchange of readCallLogs(folder, options)) {
     const call = exchangeToCall(exchange);
     if (call) wire.add(call);
-    if (call?.agent) source = "preload";
   }
   const traced = spansToRuns(tracesToSpans(await Array.fromAsync(readTraceLogs(folder, options))), "collector", wire);
   const imported = await Array.fromAsync(readJsonl(join(folder, "runs.jsonl"), teamRunSchema, options));
-  return [...imported, ...traced, ...callsToRuns([...wire], source)].sort(
+  return [...imported, ...traced, ...callsToRuns([...wire], "proxy")].sort(
     (a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0),
   );
 }

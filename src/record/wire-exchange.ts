@@ -8,6 +8,8 @@ import { readReply } from "./wire-reply.ts";
 export const wireExchangeSchema = z.object({
   version: z.literal(1),
   id: z.string(),
+  /** Which recorder wrote it. */
+  door: z.enum(["proxy", "preload"]).optional(),
   runId: z.string().optional(),
   agent: z
     .object({
@@ -64,6 +66,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
   if (!tokens && !failed && outcome === "complete") notes.push("the server reported no usage");
   return {
     id: exchange.id,
+    ...(exchange.door && { door: exchange.door }),
     ...(exchange.runId !== undefined && { runId: exchange.runId }),
     ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
     startedAt: exchange.startedAt,

@@ -1,6 +1,7 @@
 /** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
 import type { Message, ToolCall } from "../../core/message.ts";
 import { asArray, asObject, asString, asText, parseJson, type ToolDefinition } from "../recorded-call.ts";
+import type { TraceSpan } from "../trace-span.ts";
 import { contentText, readChatMessage, readTools } from "../wire-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 
@@ -156,4 +157,15 @@ export function readContentEvents(span: OtlpSpan): { input: Message[]; output: M
     }
   }
   return { input, output };
+}
+
+/** The reply of a model call out of its output messages. */
+export function replyOf(output: readonly Message[]): NonNullable<TraceSpan["call"]> {
+  const said = output.filter((message) => message.role === "assistant");
+  const reasoning = said.map((message) => message.reasoning ?? "").join("");
+  return {
+    text: said.map((message) => message.content).join(""),
+    ...(reasoning && { reasoning }),
+    toolCalls: said.flatMap((message) => message.toolCalls ?? []),
+  };
 }

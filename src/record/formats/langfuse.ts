@@ -2,10 +2,9 @@
 import { asArray, asNumber, asObject, asString, asText } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import { readTools } from "../wire-messages.ts";
-import { readPartMessages } from "./genai-messages.ts";
+import { readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";
 import { timeOf } from "./langsmith.ts";
-import { replyOf } from "./otlp-to-spans.ts";
 
 type Json = Record<string, unknown>;
 

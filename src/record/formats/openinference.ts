@@ -2,10 +2,9 @@
 import { asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { readTools } from "../wire-messages.ts";
-import { readFlattened } from "./genai-messages.ts";
+import { readFlattened, replyOf } from "./genai-messages.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
-import { replyOf } from "./otlp-to-spans.ts";
 
 type Mapped = Partial<TraceSpan> & { kind: TraceSpan["kind"] };
 

@@ -1,5 +1,4 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, the AI SDK's two formats, Ax. */
-import type { Message } from "../../core/message.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import {
@@ -10,6 +9,7 @@ import {
   readInstructions,
   readPartMessages,
   readSdkMessage,
+  replyOf,
   toolCall,
 } from "./genai-messages.ts";
 import { mastraSpan } from "./mastra.ts";
@@ -180,17 +180,6 @@ function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan
       ...(cached !== undefined && { cachedTokens: cached }),
       ...(responseId && { responseId }),
     },
-  };
-}
-
-/** The reply of a model call out of its output messages. */
-export function replyOf(output: readonly Message[]): NonNullable<TraceSpan["call"]> {
-  const said = output.filter((message) => message.role === "assistant");
-  const reasoning = said.map((message) => message.reasoning ?? "").join("");
-  return {
-    text: said.map((message) => message.content).join(""),
-    ...(reasoning && { reasoning }),
-    toolCalls: said.flatMap((message) => message.toolCalls ?? []),
   };
 }
 

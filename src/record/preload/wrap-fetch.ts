@@ -47,6 +47,7 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
         options.write({
           version: 1,
           id: randomUUID(),
+          door: "preload",
           ...context,
           path,
           startedAt,

@@ -119,6 +119,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     const exchange: WireExchange = {
       version: 1,
       id: randomUUID(),
+      door: "proxy",
       ...(runId !== undefined && { runId }),
       path,
       startedAt,

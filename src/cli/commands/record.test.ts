@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { type RunSummary, startProxy, summariseRun } from "../../index.ts";
+import { startModelServer } from "../../testing/model-server.ts";
+
+const main = join(import.meta.dirname, "../main.ts");
+const traces = join(import.meta.dirname, "../../../test/fixtures/traces");
+const folder = await mkdtemp(join(tmpdir(), "coa-record-cli-"));
+after(() => rm(folder, { recursive: true, force: true }));
+const coa = (...args: string[]) =>
+  promisify(execFile)(process.execPath, [main, "record", ...args], {
+    cwd: folder,
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+
+/** An app that asks once and leaves at once. */
+const app = join(folder, "app.mjs");
+await writeFile(
+  app,
+  `const response = await fetch(process.env.BASE + "/chat/completions", { method: "POST", headers: { authorization: "Bearer sk-secret-secret-secret" }, body: JSON.stringify({ model: "m", stream: process.argv[2] === "stream", messages: [{ role: "user", content: "hello" }] }) });
+console.log((await response.text()).length);
+process.exit(3);`,
+);
+
+describe("coa record", () => {
+  it("imports files: numbers with --json, a tree without, runs with --out", async () => {
+    const parts = ["006", "007", "008"].map((part) => join(traces, `langsmith.runs-batch.${part}.json`));
+    const { stdout } = await coa("import", ...parts, "--json", "--out", "runs.jsonl");
+    const [run] = JSON.parse(stdout) as RunSummary[];
+    assert.deepEqual(
+      run?.agents.map(({ name, modelCalls, tokens }) => [name, modelCalls, tokens]),
+      [
+        ["manager", 4, 1674],
+        ["search_agent", 3, 1349],
+        ["code_agent", 2, 341],
+        ["search_agent", 3, 1334],
+      ],
+    );
+    assert.deepEqual(
+      [run?.delegations.length, run?.handoffs.length, run?.ambiguousLinks, run?.modelCalls, run?.toolCalls],
+      [3, 0, 0, 12, 8],
+    );
+    assert.equal(run?.tokens.billed, 1674 + 1349 + 341 + 1334);
+    const written = JSON.parse(await readFile(join(folder, "runs.jsonl"), "utf8"));
+    assert.deepEqual(summariseRun(written), run);
+    const tree = (await coa("import", "runs.jsonl")).stdout;
+    assert.match(tree, /^ {2}manager {1,2}4 calls, 1674 tokens$/m);
+    assert.match(tree, /^ {6}code_agent {1,2}2 calls, 341 tokens$/m);
+    await assert.rejects(coa("import", "runs.jsonl", "--format", "x"), { code: 2 });
+  });
+
+  it("runs a program with the recorder in it, lists, shows and exports what it did", async () => {
+    const server = await startModelServer({ answer: () => "good day" });
+    try {
+      for (const how of ["whole", "stream"]) {
+        const env = { ...process.env, BASE: server.url };
+        const child = spawn(
+          process.execPath,
+          [main, "record", "run", "--folder", "rec", "--", process.execPath, app, how],
+          { cwd: folder, env, stdio: "ignore" },
+        );
+        const code = await new Promise((resolve) => child.once("exit", resolve));
+        assert.equal(code, 3, "the program's own exit code");
+      }
+    } finally {
+      await server.close();
+    }
+    const list = JSON.parse((await coa("list", "--folder", "rec", "--json")).stdout) as RunSummary[];
+    assert.deepEqual(
+      list.map(({ question, answer, source }) => [question, answer, source]),
+      [
+        ["hello", "good day", "preload"],
+        ["hello", "good day", "preload"],
+      ],
+    );
+    assert.match((await coa("list", "--folder", "rec")).stdout, /run .*trainable.*\n.*hello/);
+    assert.match((await coa("show", list[0]!.id, "--folder", "rec")).stdout, /answer: good day/);
+    await assert.rejects(coa("show", "nope", "--folder", "rec"), /no recorded run begins with "nope"/);
+    assert.match((await coa("export", "--folder", "rec", "--out", "out.jsonl")).stdout, /2 of 2 runs written/);
+    assert.doesNotMatch(await readFile(join(folder, "out.jsonl"), "utf8"), /secret/);
+  });
+
+  it("serves as a proxy until it is told to stop", async () => {
+    const server = await startModelServer({ answer: () => "yes" });
+    const child = spawn(
+      process.execPath,
+      [main, "record", "proxy", "--to", server.url, "--port", "0", "--calls", "1", "--folder", "prox", "--json"],
+      { cwd: folder, stdio: ["ignore", "pipe", "ignore"] },
+    );
+    try {
+      const { url } = await new Promise<{ url: string }>((resolve) =>
+        child.stdout.once("data", (chunk) => resolve(JSON.parse(String(chunk)))),
+      );
+      const ask = () =>
+        fetch(`${url}/chat/completions`, {
+          method: "POST",
+          body: JSON.stringify({ messages: [{ role: "user", content: "x" }] }),
+        });
+      assert.equal((await ask()).status, 200);
+      assert.equal((await ask()).status, 402);
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGINT");
+      await ended;
+    } finally {
+      child.kill("SIGKILL");
+      await server.close();
+    }
+    const list = JSON.parse((await coa("list", "--folder", "prox", "--json")).stdout) as RunSummary[];
+    assert.deepEqual(
+      list.map(({ answer, refused }) => [answer, refused]),
+      [
+        ["yes", null],
+        [null, "the run has no answer"],
+      ],
+    );
+    await assert.rejects(coa("proxy"), { code: 2 });
+    await assert.rejects(coa("proxy", "--to", "http://x", "--usd", "1"), /needs prices/);
+    await assert.rejects(startProxy({ folder }), /needs a server/);
+  });
+});
