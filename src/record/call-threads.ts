@@ -3,8 +3,9 @@
  * the ids, names and arguments of the tool calls it repeats, or by the words of the reply. The same history under other
  * instructions and other tools is a hand-over to another agent.
  */
+import { hash } from "node:crypto";
 import type { Message, ToolCall } from "../core/message.ts";
-import { canonicalJson, parseJson, type RecordedCall } from "./recorded-call.ts";
+import { addTo, canonicalJson, parseJson, type RecordedCall } from "./recorded-call.ts";
 
 /** The calls of one activation of an agent, in order. */
 export interface Thread {
@@ -34,7 +35,7 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
 
   for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
     const call = withServerHistory(given, byResponse);
-    const opening = canonicalJson(call.messages);
+    const opening = hash("sha256", canonicalJson(call.messages));
     const found = call.agent ? undefined : predecessor(call, replies);
     let thread: Thread;
     if (call.agent) {
@@ -50,7 +51,7 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
     if (call.error !== undefined) failures.set(opening, thread);
     if (call.responseId) byResponse.set(call.responseId, call);
     const entry = { call, thread, continued: false };
-    for (const key of replyKeys(call.text, call.toolCalls)) replies.set(key, [...(replies.get(key) ?? []), entry]);
+    for (const key of replyKeys(call.text, call.toolCalls)) addTo(replies, key, entry);
   }
   return threads;
 }

@@ -4,7 +4,7 @@ import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { callThreads, type Thread } from "./call-threads.ts";
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
-import type { RecordedCall } from "./recorded-call.ts";
+import { addTo, type RecordedCall } from "./recorded-call.ts";
 
 /** Team runs in the order in which they began. */
 export function callsToRuns(calls: readonly RecordedCall[], source: string): TeamRun[] {
@@ -12,7 +12,7 @@ export function callsToRuns(calls: readonly RecordedCall[], source: string): Tea
   const unnamed: RecordedCall[] = [];
   for (const call of calls) {
     if (call.runId === undefined) unnamed.push(call);
-    else named.set(call.runId, [...(named.get(call.runId) ?? []), call]);
+    else addTo(named, call.runId, call);
   }
   const runs = [...named].map(([runId, own]) => {
     const threads = callThreads(own);
@@ -38,7 +38,7 @@ function families(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadL
       if (!above || seen.has(above)) break;
       root = above;
     }
-    byRoot.set(root, [...(byRoot.get(root) ?? []), thread]);
+    addTo(byRoot, root, thread);
   }
   return [...byRoot.values()];
 }

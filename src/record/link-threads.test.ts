@@ -199,4 +199,42 @@ describe("links between agents from wire traffic alone", () => {
     assert.ok(ambiguous > 0, "identical tasks can't be told apart by content");
     assert.ok(unnamed.some((run) => refusedForTraining(run) !== null));
   });
+
+  it("never gives a wrong link without marking it, however identical runs interleave", async () => {
+    const file = join(import.meta.dirname, "../../test/fixtures/traces/wire.lg.jsonl");
+    const lines = (await readFile(file, "utf8")).trim().split("\n").slice(0, 12);
+    let state = 7;
+    const random = () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return state / 2 ** 32;
+    };
+    let sure = 0;
+    let marked = 0;
+    for (let round = 0; round < 25; round++) {
+      const calls = Array.from({ length: 6 }, (_, copy) => {
+        let now = 1000 * random() * (round % 5);
+        return lines.map((line, index): RecordedCall => {
+          const own = line.replace(/(chatcmpl-|call_)(\d+)/g, (_all, kind, number) => `${kind}${copy}x${number}`);
+          const { url, request, response } = JSON.parse(own);
+          const startedAt = (now += 1 + random() * 50);
+          const endedAt = (now += 1 + random() * 50);
+          const times = { startedAt, endedAt, status: 200, outcome: "complete" as const };
+          const rest = { contentType: "text/event-stream", request, response };
+          return exchangeToCall({ version: 1, id: `${copy}-${index}`, path: url, ...times, ...rest })!;
+        });
+      }).flat();
+      const copyOf = (id: string | undefined) => /(\d+)x/.exec(id ?? "")?.[1];
+      for (const run of callsToRuns(calls, "wire")) {
+        for (const agent of run.agents) {
+          const own = copyOf(run.steps.find((step) => step.agentId === agent.id)?.responseId);
+          if (agent.ambiguousLink) marked++;
+          else if (agent.parentCallId) {
+            sure++;
+            assert.equal(copyOf(agent.parentCallId), own, `round ${round}`);
+          }
+        }
+      }
+    }
+    assert.ok(sure > 50 && marked > 50, `${sure} sure, ${marked} marked`);
+  });
 });

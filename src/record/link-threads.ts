@@ -29,11 +29,14 @@ export function linkThreads(threads: readonly Thread[]): Map<Thread, ThreadLink>
     claimed.add(call);
   };
   const open = new Map<Thread, Candidate[]>();
+  const openAt = openCallsAt(threads);
+  const byId = new Map(threads.map((thread) => [thread.id, thread]));
   for (const thread of threads) {
-    const told = toldLink(thread, threads, claimed);
+    const told = toldLink(thread, byId, claimed);
+    const hint = thread.calls[0]?.agent;
     if (told) claim(thread, told, false);
-    else if (!thread.handoffFrom && !thread.calls[0]?.agent) {
-      const found = candidates(thread, threads);
+    else if (!thread.handoffFrom && (!hint || hint.parent)) {
+      const found = candidates(thread, openAt(thread.calls[0]!.startedAt));
       if (found.length > 0) open.set(thread, found);
     }
   }
@@ -65,9 +68,13 @@ function settle(
 }
 
 /** A recorder inside the process knew the caller; only the id of the call may have to be looked up. */
-function toldLink(thread: Thread, threads: readonly Thread[], claimed: ReadonlySet<ToolCall>): Candidate | undefined {
+function toldLink(
+  thread: Thread,
+  byId: ReadonlyMap<string, Thread>,
+  claimed: ReadonlySet<ToolCall>,
+): Candidate | undefined {
   const told = thread.calls[0]?.agent?.parent;
-  const parent = told && threads.find((one) => one.id === told.agentId);
+  const parent = told && byId.get(told.agentId);
   if (!told || !parent) return undefined;
   const calls = parent.calls.flatMap((call) => call.toolCalls);
   const call = calls.find((one) =>
@@ -80,24 +87,51 @@ function toldLink(thread: Thread, threads: readonly Thread[], claimed: ReadonlyS
   return call && { parent, call, byTask: true, byReport: true };
 }
 
-function candidates(thread: Thread, threads: readonly Thread[]): Candidate[] {
+/** A tool call between its request and its result: only then can a thread have been started by it. */
+interface OpenCall {
+  parent: Thread;
+  call: ToolCall;
+  from: number;
+  to: number;
+  result: string | undefined;
+  texts: string[] | undefined;
+}
+
+/** Walks through time with the calls that are open, so that a day's traffic takes no more than its own length. */
+function openCallsAt(threads: readonly Thread[]): (time: number) => OpenCall[] {
+  const all = threads
+    .flatMap((parent) =>
+      parent.calls.flatMap((caller) =>
+        caller.toolCalls.map((call): OpenCall => {
+          const result = parent.results.get(call.id);
+          const to = result?.at ?? Number.POSITIVE_INFINITY;
+          return { parent, call, from: caller.startedAt, to, result: result && squeeze(result.text), texts: undefined };
+        }),
+      ),
+    )
+    .sort((a, b) => a.from - b.from);
+  let next = 0;
+  let open: OpenCall[] = [];
+  return (time) => {
+    while (next < all.length && all[next]!.from <= time) open.push(all[next++]!);
+    open = open.filter(({ to }) => to >= time);
+    return open;
+  };
+}
+
+function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
   const first = thread.calls[0]!;
   const last = thread.calls.at(-1)!;
   const task = squeeze(first.messages.findLast((message) => message.role === "user")?.content ?? "");
   const report = last.toolCalls.length === 0 ? squeeze(last.text) : "";
   const found: Candidate[] = [];
-  for (const parent of threads) {
-    if (parent === thread) continue;
-    for (const caller of parent.calls) {
-      if (caller.startedAt > first.startedAt) continue;
-      for (const call of caller.toolCalls) {
-        const result = parent.results.get(call.id);
-        if (result && (result.at < last.startedAt || result.at < first.startedAt)) continue;
-        const byTask = task !== "" && argumentTexts(call.arguments).some((text) => shares(task, text));
-        const byReport = report !== "" && result !== undefined && shares(squeeze(result.text), report);
-        if (byTask || (byReport && report.length >= 20)) found.push({ parent, call, byTask, byReport });
-      }
-    }
+  for (const one of open) {
+    const { parent, call, to, result } = one;
+    if (parent === thread || to < last.startedAt) continue;
+    one.texts ??= argumentTexts(call.arguments);
+    const byTask = task !== "" && one.texts.some((text) => shares(task, text));
+    const byReport = report !== "" && result !== undefined && shares(result, report);
+    if (byTask || (byReport && report.length >= 20)) found.push({ parent, call, byTask, byReport });
   }
   for (const wanted of [
     (one: Candidate) => one.byTask && one.byReport,
@@ -111,8 +145,8 @@ function candidates(thread: Thread, threads: readonly Thread[]): Candidate[] {
 }
 
 /** All texts inside a call's arguments. */
-function argumentTexts(text: string, depth = 0): string[] {
-  const value = depth === 0 ? (parseJson(text) ?? text) : text;
+function argumentTexts(text: string): string[] {
+  const value = parseJson(text) ?? text;
   const texts: string[] = [];
   const walk = (inner: unknown, level: number): void => {
     if (typeof inner === "string") texts.push(squeeze(inner));

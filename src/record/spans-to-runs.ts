@@ -8,16 +8,14 @@ import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey } from "./call-threads.ts";
 import { callsToRuns, cleanName, toldName } from "./calls-to-runs.ts";
-import type { RecordedCall } from "./recorded-call.ts";
+import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
 /** Wire calls that spans took their content from are removed from `wire`: what is left belongs to no trace. */
 export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = new Set<RecordedCall>()): TeamRun[] {
   const traces = new Map<string, TraceSpan[]>();
   for (const span of spans) {
-    const trace = traces.get(span.traceId);
-    if (trace) trace.push(span);
-    else traces.set(span.traceId, [span]);
+    addTo(traces, span.traceId, span);
   }
   const find = wireIndex(wire);
   return [...traces]
@@ -30,10 +28,9 @@ type FindWire = (call: CallParts) => RecordedCall | undefined;
 
 function wireIndex(wire: ReadonlySet<RecordedCall>): FindWire {
   const index = new Map<string, RecordedCall[]>();
-  const add = (key: string, call: RecordedCall) => index.set(key, [...(index.get(key) ?? []), call]);
   for (const call of wire) {
-    if (call.responseId) add(`response ${call.responseId}`, call);
-    for (const tool of call.toolCalls) if (tool.id) add(`tool ${tool.id}`, call);
+    if (call.responseId) addTo(index, `response ${call.responseId}`, call);
+    for (const tool of call.toolCalls) if (tool.id) addTo(index, `tool ${tool.id}`, call);
   }
   return (parts) => {
     const keys = parts.toolCalls.map((tool) => `tool ${tool.id}`);
@@ -162,10 +159,11 @@ function attachTools(
   placed: readonly Placed[],
 ): void {
   const taken = new Set<TeamToolCall>();
+  const byAgent = Map.groupBy(placed, ({ agent }) => agent);
   for (const span of spans) {
     if (span.kind !== "tool" || !span.tool) continue;
     const agent = ancestors(span, byId).find((one) => one.kind === "agent");
-    const near = placed.filter((one) => one.agent === agent && one.span.startedAt <= span.startedAt);
+    const near = (byAgent.get(agent) ?? []).filter((one) => one.span.startedAt <= span.startedAt);
     const free = near.flatMap(({ parts }) => parts.toolCalls).filter((tool) => !taken.has(tool));
     const { callId, name, arguments: text, result } = span.tool;
     const named = free.filter((tool) => tool.name === name);

@@ -52,11 +52,13 @@ export function cutText(text: string, isJson = false): string | undefined {
   return undefined;
 }
 
-/** Throws no error and never loops: the chain of ancestors, nearest first, cut where it meets itself. */
+const maxAncestors = 2000;
+
+/** Throws no error and never loops: the chain of ancestors, nearest first, cut where it meets itself or grows absurd. */
 export function ancestors(span: TraceSpan, byId: ReadonlyMap<string, TraceSpan>): TraceSpan[] {
   const chain: TraceSpan[] = [];
   const seen = new Set([span.id]);
-  for (let id = span.parentId; id !== undefined && !seen.has(id); ) {
+  for (let id = span.parentId; id !== undefined && !seen.has(id) && chain.length < maxAncestors; ) {
     seen.add(id);
     const above = byId.get(id);
     if (!above) break;

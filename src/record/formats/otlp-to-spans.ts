@@ -1,5 +1,5 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, the AI SDK's two formats, Ax. */
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
+import { addTo, asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import {
   plainText,
@@ -23,10 +23,7 @@ const attributeLimit = 128;
 export function otlpToSpans(spans: readonly OtlpSpan[]): TraceSpan[] {
   const children = new Map<string, OtlpSpan[]>();
   for (const span of spans) {
-    if (span.parentId === undefined) continue;
-    const own = children.get(span.parentId);
-    if (own) own.push(span);
-    else children.set(span.parentId, [span]);
+    if (span.parentId !== undefined) addTo(children, span.parentId, span);
   }
   return spans.map((span) => {
     const mapped: TraceSpan = { ...baseOf(span), ...mapSpan(span, children.get(span.id) ?? []) };
