@@ -3,6 +3,7 @@
  * texts with the shape of keys are blanked, and so is every literal that the caller knows to be secret (the key of the
  * very request). A hook of the user's own runs last.
  */
+import { CoaError } from "../core/errors.ts";
 
 /** Changes a value before it is written. */
 export type Redact = (value: unknown) => unknown;
@@ -30,7 +31,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   const walk = (one: unknown, depth: number): unknown => {
     if (typeof one === "string") return text(one);
     if (one === null || typeof one !== "object") return one;
-    if (depth > maxDepth) return "[nested too deep]";
+    if (depth > maxDepth) throw new CoaError("record", `a value is nested more than ${maxDepth} deep`);
     if (Array.isArray(one)) return one.map((inner) => walk(inner, depth + 1));
     return Object.fromEntries(
       Object.entries(one).map(([key, inner]) => [

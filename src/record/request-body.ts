@@ -19,16 +19,29 @@ export interface BodyLimits {
   maxUnpackedBytes: number;
 }
 
-/** The raw bytes. */
-export async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** Counts what all requests together hold, so that many at once can't fill the memory either. */
+export interface BodyMeter {
+  held: number;
+  readonly max: number;
+}
+
+/** The raw bytes. With a meter they count until the caller takes them off it. */
+export async function readBytes(request: IncomingMessage, maxBytes: number, meter?: BodyMeter): Promise<Buffer> {
   const stated = Number(request.headers["content-length"] ?? 0);
   if (stated > maxBytes) throw new RefusedRequest(413, `the body has ${stated} bytes, at most ${maxBytes} are taken`);
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) throw new RefusedRequest(413, `the body has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (meter) meter.held += chunk.length;
+      if (meter && meter.held > meter.max) throw new RefusedRequest(503, "too much is arriving at once: try again");
+      if (size > maxBytes) throw new RefusedRequest(413, `the body has more than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (meter) meter.held -= size;
+    throw error;
   }
   return Buffer.concat(chunks, size);
 }

@@ -162,6 +162,46 @@ describe("live apps, unchanged", { skip, concurrency: 1 }, () => {
     }
   });
 
+  for (const door of ["proxy", "preload", "collector"] as const) {
+    it(`finds every hand-off of an OpenAI Agents app through the ${door}`, async () => {
+      const server = await startScriptedServer();
+      const folder = join(root, `f${folders++}`);
+      const proxy = await startProxy({ to: server.url, folder: door === "proxy" ? folder : join(root, "unused") });
+      const collector = await startCollector({ folder: door === "collector" ? folder : join(root, "unused") });
+      const tasks = door === "proxy" ? "1" : "3";
+      try {
+        const env = {
+          OPENAI_BASE_URL: proxy.url,
+          TRACES_URL: `${collector.url}/v1/traces/ingest`,
+          COA_RECORD_DIR: folder,
+        };
+        await runApp("handoff-app.mjs", [tasks], env, door === "preload" ? ["--import", register] : []);
+      } finally {
+        await collector.close();
+        await proxy.close();
+        await server.close();
+      }
+      const runs = await readRecordings(folder);
+      assert.equal(runs.length, Number(tasks));
+      for (const run of runs) {
+        assert.equal(run.topology, "handoff");
+        assert.deepEqual(
+          run.agents.map(({ name, handoffFrom }) => [name.replace(/^h(?=manager)/, ""), handoffFrom]),
+          [
+            ["manager", undefined],
+            ["search", "agent-1"],
+            ["manager", "agent-2"],
+            ["code", "agent-3"],
+            ["manager", "agent-4"],
+          ],
+        );
+        assert.equal(run.steps.length, 7);
+        assert.equal(run.answer, "Answer: 1990, 5953.");
+        assert.equal(refusedForTraining(run), null);
+      }
+    });
+  }
+
   it("replays a recorded app without its server", async () => {
     const server = await startScriptedServer();
     const folder = join(root, `f${folders++}`);

@@ -19,6 +19,26 @@ const scripts: Record<string, Turn[]> = {
     { text: "It was launched in 1990 (example.org)." },
   ],
   code: [{ text: "Run code.", call: ["run_code", { code: "1990*3-17" }] }, { text: "The result is 5953." }],
+  // One history for all: whoever speaks, the turn says what comes next.
+  hmanager: [
+    { text: "Plan: search, compute.", call: ["transfer_to_search", {}] },
+    { text: "", call: ["never", {}] },
+    { text: "", call: ["never", {}] },
+    { text: "Now compute.", call: ["transfer_to_code", {}] },
+    { text: "", call: ["never", {}] },
+    { text: "", call: ["never", {}] },
+    { text: "Answer: 1990, 5953." },
+  ],
+  hsearch: [
+    { text: "", call: ["never", {}] },
+    { text: "Search.", call: ["web_search", { query: "telescope launch year" }] },
+    { text: "Found 1990.", call: ["transfer_to_manager", {}] },
+  ],
+  hcode: [
+    ...Array.from({ length: 4 }, (): Turn => ({ text: "", call: ["never", {}] })),
+    { text: "Run code.", call: ["run_code", { code: "1990*3-17" }] },
+    { text: "It is 5953.", call: ["transfer_to_manager", {}] },
+  ],
 };
 
 interface Body {

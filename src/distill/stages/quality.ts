@@ -40,6 +40,9 @@ export function completenessStage(): Stage {
       if (run?.completeness.truncated)
         return { reason: "truncated recording", detail: run.completeness.notes.join("; ") };
       if (run && !run.completeness.content) return { reason: "recording without content" };
+      const ambiguous = run?.agents.filter((agent) => agent.ambiguousLink).length ?? 0;
+      if (ambiguous > 0)
+        return { reason: "ambiguous recording", detail: `${ambiguous} links between agents are not sure` };
       for (const [index, segment] of trajectory.segments.entries()) {
         if (segment.by !== "tool") continue;
         const problem = cutProblem(segment.text);

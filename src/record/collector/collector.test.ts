@@ -177,6 +177,24 @@ describe("collector", () => {
     assert.doesNotMatch(text, /abcdefghijklmnopqrstuv|lsv2_secret/);
   });
 
+  it("keeps its memory when many bombs come at once", async () => {
+    const { url, problems } = await collector();
+    const bomb = gzipSync(Buffer.alloc(300 * 2 ** 20));
+    const before = process.memoryUsage.rss();
+    let most = before;
+    await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await send(`${url}/v1/traces`, bomb, { "content-encoding": "gzip" });
+        assert.equal(response.status, 413);
+        await response.text();
+        most = Math.max(most, process.memoryUsage.rss());
+      }),
+    );
+    // Unpacked they would be 12 GB.
+    assert.ok(most - before < 400 * 2 ** 20, `${Math.round((most - before) / 2 ** 20)} MB more`);
+    assert.deepEqual(problems, []);
+  });
+
   it("refuses bombs, cycles, wrong types and nonsense with a reason", async () => {
     const { url, problems, folder } = await collector();
     const span = (spanId: string, parentSpanId: string, attributes: unknown = []) => ({
@@ -220,6 +238,17 @@ describe("collector", () => {
       ["/v1/traces/ingest", '{"data":3}', {}, 400, /data/],
       ["/elsewhere", "{}", {}, 404, /nothing is collected/],
     ];
+    const part = (index: number) =>
+      Buffer.concat([
+        Buffer.from(`--b\r\ncontent-disposition: form-data; name="post.${index}"\r\ncontent-encoding: gzip\r\n\r\n`),
+        gzipSync(Buffer.from(JSON.stringify({ id: "x", inputs: " ".repeat(2 ** 20) }))),
+        Buffer.from("\r\n"),
+      ]);
+    const parts = Buffer.concat([...Array.from({ length: 20 }, (_, index) => part(index)), Buffer.from("--b--\r\n")]);
+    cases.push(["/runs/multipart", parts, { "content-type": "multipart/form-data; boundary=b" }, 413, /more than/]);
+    cases.push(["/v1/traces", `${"[".repeat(200_000)}${"]".repeat(200_000)}`, {}, 400, /resourceSpans|stack/]);
+    const nested = `{"post":[{"id":"a","run_type":"tool","inputs":${"[".repeat(100_000)}${"]".repeat(100_000)}}]}`;
+    cases.push(["/runs/batch", nested, {}, 400, /nested more than/]);
     for (const [path, body, headers, status, reason] of cases) {
       const response = await send(url + path, body, headers);
       assert.equal(response.status, status, `${path} ${String(body).slice(0, 60)}`);

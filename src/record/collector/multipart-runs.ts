@@ -12,6 +12,7 @@ export async function readMultipartRuns(
   const mark = boundary?.[1] ?? boundary?.[2];
   if (!mark) throw new RefusedRequest(400, "multipart without a boundary");
   const runs = { post: new Map<string, Record<string, unknown>>(), patch: new Map<string, Record<string, unknown>>() };
+  let left = maxBytes;
   for (const part of split(body, `--${mark}`)) {
     const end = part.indexOf("\r\n\r\n");
     if (end === -1) throw new RefusedRequest(400, "a part has no headers");
@@ -20,7 +21,10 @@ export async function readMultipartRuns(
     const [kind, id, field] = name.split(".");
     if ((kind !== "post" && kind !== "patch") || !id) continue; // attachments and feedback are not part of a run
     const packed = /content-encoding:\s*([\w-]+)/i.exec(headers)?.[1];
-    const bytes = await unpack(part.subarray(end + 4), packed, maxBytes);
+    // Many small bombs are one large one: the limit is for all parts together.
+    const bytes = await unpack(part.subarray(end + 4), packed, Math.max(1, left));
+    left -= bytes.length;
+    if (left < 0) throw new RefusedRequest(413, `the parts unpack to more than ${maxBytes} bytes`);
     const run = runs[kind].get(id) ?? { id };
     const value = parse(bytes, name);
     if (field === undefined) Object.assign(run, asObject(value) ?? {}, { id });

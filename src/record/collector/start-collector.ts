@@ -12,7 +12,7 @@ import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";
 import { readOtlp } from "../formats/otlp-spans.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
-import { RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
+import { type BodyMeter, RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
 import type { TraceRecord } from "../trace-log.ts";
 import { findCycle } from "../trace-span.ts";
 import { readMultipartRuns } from "./multipart-runs.ts";
@@ -37,12 +37,34 @@ export interface Collector {
 
 interface Setup extends CollectorOptions {
   writer: JsonlWriter<TraceRecord>;
+  meter: BodyMeter;
+  /** Waits for its turn: only a few payloads are unpacked at a time, however many arrive. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+}
+
+const unpackedAtOnce = 4;
+const maxHeldBytes = 256 * 2 ** 20;
+
+function turnstile(places: number): Setup["inTurn"] {
+  let free = places;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
 }
 
 /** Starts the collector; resolves when it listens. */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
-  const setup: Setup = { ...options, writer };
+  const setup: Setup = { ...options, writer, meter: { held: 0, max: maxHeldBytes }, inTurn: turnstile(unpackedAtOnce) };
   const pending = new Set<Promise<void>>();
   const server = createServer((request, response) => {
     const work = handle(setup, request, response)
@@ -85,10 +107,28 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   }
   const taken = route(method, path);
   if (!taken) throw new RefusedRequest(404, `nothing is collected at ${method} ${path || "/"}`);
-  const body = await readBytes(request, setup.maxBytes ?? 32 * 2 ** 20);
+  const contentType = String(request.headers["content-type"] ?? "");
+  const body = await readBytes(request, setup.maxBytes ?? 32 * 2 ** 20, setup.meter);
+  try {
+    await setup.inTurn(() => take(setup, taken, request, body, path, contentType));
+  } finally {
+    setup.meter.held -= body.length;
+  }
+  if (taken.format === "otlp" && contentType.includes("protobuf")) {
+    response.writeHead(200, { "content-type": "application/x-protobuf", "content-length": 0 }).end();
+  } else sendJson(response, taken.format === "langsmith" ? 202 : 200, {});
+}
+
+async function take(
+  setup: Setup,
+  taken: Route,
+  request: IncomingMessage,
+  body: Buffer,
+  path: string,
+  contentType: string,
+): Promise<void> {
   const largest = setup.maxUnpackedBytes ?? 128 * 2 ** 20;
   const unpacked = await unpack(body, request.headers["content-encoding"], largest);
-  const contentType = String(request.headers["content-type"] ?? "");
   const payload = await taken.parse(unpacked, contentType, largest, path);
   const spans = taken.check(payload);
   const cycle = findCycle(spans);
@@ -101,9 +141,6 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     payload: redactSecrets(payload, secrets, setup.redact),
   });
   setup.onBatch?.({ format: taken.format, spans: spans.length });
-  if (taken.format === "otlp" && contentType.includes("protobuf")) {
-    response.writeHead(200, { "content-type": "application/x-protobuf", "content-length": 0 }).end();
-  } else sendJson(response, taken.format === "langsmith" ? 202 : 200, {});
 }
 
 interface Route {

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { asObject, type CallOutcome, parseJson } from "../recorded-call.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
+import { redactResponse } from "../redact-response.ts";
 import { dialectOf, type WireExchange } from "../wire-exchange.ts";
 
 export interface WrapOptions {
@@ -57,7 +58,7 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
           ...(error !== undefined && { error }),
           request: redactSecrets(request, secrets, options.redact),
           contentType: answer.contentType,
-          response: String(redactSecrets(answer.text, secrets, options.redact)),
+          response: redactResponse(answer.text, answer.contentType, secrets, options.redact),
           ...(answer.truncated && { truncated: true }),
         });
       } catch (problem) {

@@ -132,6 +132,21 @@ describe("recording proxy", () => {
     assert.doesNotMatch(JSON.stringify(await exchanges()), /Dupont/);
   });
 
+  it("writes no secret that a stream spells out piece by piece", async () => {
+    const to = await upstream((_body, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (const piece of ["your key is very-", "secret-", "key-1 and sk-abcdef", "ghijklmnop", "1234."])
+        response.write(event(piece));
+      response.end("data: [DONE]\n\n");
+    });
+    const { url, folder } = await proxy({ to });
+    assert.match(await (await ask(url, { ...say("tell"), stream: true })).text(), /ghijklmnop/);
+    const [run] = await readRecordings(folder);
+    assert.equal(run?.answer, "your key is [redacted] and [redacted].");
+    const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
+    assert.doesNotMatch(files.join(""), /secret-|ghijklmnop/);
+  });
+
   it("records refusals, silence, cuts and departures as such", async () => {
     const to = await upstream(async (body, response) => {
       const [message] = body["messages"] as { content: string }[];
@@ -192,6 +207,8 @@ describe("recording proxy", () => {
     assert.ok((exchange?.response.length ?? 0) < 250_000);
     const small = await proxy({ to, maxRequestBytes: 1000 });
     assert.equal((await ask(small.url, say(big))).status, 413);
+    const deep = JSON.parse(`${"[".repeat(500)}${"]".repeat(500)}`);
+    assert.equal((await ask(url, { ...say("x"), deep })).status, 400);
   });
 
   it("takes embeddings, responses and plain completions too, and passes everything else through", async () => {

@@ -11,6 +11,7 @@ import { CoaError, messageOf } from "../../core/errors.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
 import { asObject, parseJson } from "../recorded-call.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
+import { redactResponse } from "../redact-response.ts";
 import { RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
 import { dialectOf, type WireExchange } from "../wire-exchange.ts";
 import { readReply } from "../wire-reply.ts";
@@ -114,7 +115,8 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
   const secrets = headerSecrets(Object.entries(request.headers));
   const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
-  if (setup.replay) return answerFrom(setup, setup.replay, response, path, clean(json));
+  const asked = clean(json);
+  if (setup.replay) return answerFrom(setup, setup.replay, response, path, asked);
   const record = async (end: Omit<Forwarded, "body"> & { response: string }): Promise<void> => {
     const exchange: WireExchange = {
       version: 1,
@@ -127,9 +129,9 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       status: end.status,
       outcome: end.outcome,
       ...(end.error !== undefined && { error: end.error }),
-      request: clean(json),
+      request: asked,
       contentType: end.contentType,
-      response: String(clean(end.response)),
+      response: redactResponse(end.response, end.contentType, secrets, setup.redact),
       ...(end.truncated && { truncated: true }),
     };
     try {
@@ -223,7 +225,8 @@ function agentFor(setup: Setup, path: string): Agent {
 
 function refuse(setup: Setup, response: ServerResponse, error: unknown): void {
   // A body nested without end runs out of stack in the parser: that is the sender's mistake.
-  const status = error instanceof RefusedRequest ? error.status : error instanceof RangeError ? 400 : 500;
+  const mistake = error instanceof RangeError || (error instanceof CoaError && error.boundary === "record");
+  const status = error instanceof RefusedRequest ? error.status : mistake ? 400 : 500;
   if (status === 500) setup.onProblem?.(messageOf(error));
   sendJson(response, status, { error: { type: "coa_proxy", message: messageOf(error) } }, { connection: "close" });
 }
