@@ -1,5 +1,5 @@
 /** A world over real HTTP on the loopback interface: for the crawler, and for people with a browser. */
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { World } from "./create-world.ts";
 import { htmlAt } from "./world-pages.ts";
@@ -18,6 +18,8 @@ export interface ServedWorld {
 export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
   let requests = 0;
   const pages = new Map<string, Buffer | null>();
+  // Loaded here: importing the package should not pay for a web server.
+  const { createServer } = await import("node:http");
   const server: Server = createServer((request, response) => {
     requests++;
     const path = (request.url ?? "/").split("?")[0]!;

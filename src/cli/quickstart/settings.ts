@@ -13,7 +13,7 @@ export interface QuickstartSettings {
 }
 
 const small = { hiddenSize: 128, layers: 4, heads: 4, kvHeads: 4, intermediateSize: 384 };
-const large = { hiddenSize: 192, layers: 5, heads: 6, kvHeads: 6, intermediateSize: 512 };
+const large = { hiddenSize: 160, layers: 5, heads: 5, kvHeads: 5, intermediateSize: 480 };
 
 /** Settings by name; `default` is what `npm start` runs. */
 export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
@@ -43,8 +43,8 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     pages: 600,
     vocabulary: 768,
     model: large,
-    sft: { drillSteps: 60, easySteps: 400, steps: 4000, batchTokens: 4096, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 60, groups: 64, samples: 8, rate: 2e-4 },
-    testTasks: 1000,
+    sft: { drillSteps: 60, easySteps: 100, steps: 3000, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    rl: { steps: 24, groups: 64, samples: 8, rate: 2e-4 },
+    testTasks: 500,
   },
 };
