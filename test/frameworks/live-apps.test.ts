@@ -141,6 +141,28 @@ describe("live apps, unchanged", { skip, concurrency: 1 }, () => {
     });
   }
 
+  for (const streaming of [false, true]) {
+    it(`records OpenAI Agents on the Responses API, ${streaming ? "" : "not "}streaming, through proxy and preload`, async () => {
+      const server = await startScriptedServer();
+      const folder = join(root, `f${folders++}`);
+      const inside = join(root, `f${folders++}`);
+      const proxy = await startProxy({ to: server.url, folder });
+      const args = ["--responses", ...(streaming ? ["--stream"] : [])];
+      try {
+        const env = { OPENAI_BASE_URL: proxy.url, COA_RECORD_DIR: inside };
+        await runApp("openai-agents-app.mjs", args, env, ["--import", register]);
+      } finally {
+        await proxy.close();
+        await server.close();
+      }
+      for (const where of [folder, inside]) {
+        const runs = await readRecordings(where);
+        assert.equal(runs.length, 1);
+        checkRun(runs[0]!);
+      }
+    });
+  }
+
   it("joins what the collector and the proxy saw of the same OpenAI Agents run", async () => {
     const server = await startScriptedServer();
     const folder = join(root, `f${folders++}`);

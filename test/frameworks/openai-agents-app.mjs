@@ -12,7 +12,8 @@ import {
 } from "@openai/agents";
 import { z } from "zod";
 
-setOpenAIAPI("chat_completions");
+const useResponses = process.argv.includes("--responses");
+if (!useResponses) setOpenAIAPI("chat_completions");
 setTraceProcessors([new BatchTraceProcessor(new OpenAITracingExporter({ endpoint: process.env.TRACES_URL }))]);
 const streaming = process.argv.includes("--stream");
 const tasks = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1);
@@ -53,7 +54,7 @@ const manager = new Agent({
   ],
 });
 
-const runner = new Runner({ modelProvider: new OpenAIProvider({ useResponses: false }) });
+const runner = new Runner({ modelProvider: new OpenAIProvider({ useResponses }) });
 const question = "When was the telescope launched, and what is that year times 3 minus 17?";
 async function answer() {
   if (!streaming) return (await runner.run(manager, question)).finalOutput;

@@ -53,10 +53,12 @@ export async function startScriptedServer(): Promise<{ url: string; count(): num
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
-    if (!request.url?.endsWith("/chat/completions")) return void response.writeHead(200).end("{}");
+    const responses = request.url?.endsWith("/responses") === true;
+    if (!responses && !request.url?.endsWith("/chat/completions")) return void response.writeHead(200).end("{}");
     const id = ++served;
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
-    reply(JSON.parse(text) as Body, id, response);
+    if (responses) replyAsResponse(JSON.parse(text) as ResponsesBody, id, response);
+    else reply(JSON.parse(text) as Body, id, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -101,6 +103,71 @@ function reply(body: Body, id: number, response: ServerResponse): void {
   send({}, finish);
   response.write(`data: ${JSON.stringify({ ...meta, object: "chat.completion.chunk", choices: [], usage })}\n\n`);
   response.end("data: [DONE]\n\n");
+}
+
+interface ResponsesBody {
+  instructions: string;
+  input: string | { type?: string }[];
+  tools?: { name: string; parameters: { properties: Record<string, unknown> } }[];
+  stream?: boolean;
+}
+
+/** The same scripts in OpenAI's newer dialect. */
+function replyAsResponse(body: ResponsesBody, id: number, response: ServerResponse): void {
+  const role = /You are the (\w+)/.exec(body.instructions)?.[1] ?? "manager";
+  const items = typeof body.input === "string" ? [] : body.input;
+  const turn = items.filter((item) => item.type === "function_call").length;
+  const { text, call } = scripts[role]![turn]!;
+  const tools = body.tools?.map((one) => ({ function: one }));
+  const content = [{ type: "output_text", text, annotations: [] }];
+  const output: object[] = [{ type: "message", id: `msg_${id}`, role: "assistant", status: "completed", content }];
+  if (call) {
+    const written = argumentsOf({ messages: [], ...(tools && { tools }) }, call);
+    output.push({
+      type: "function_call",
+      id: `fc_${id}`,
+      call_id: `call_${id}`,
+      name: call[0],
+      arguments: written,
+      status: "completed",
+    });
+  }
+  // Ten tokens for the instructions and for each message; the two items of a turn are one message.
+  const messages = 1 + (typeof body.input === "string" ? 1 : items.length - turn);
+  const usage = {
+    input_tokens: messages * 10,
+    output_tokens: 5,
+    total_tokens: messages * 10 + 5,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
+  };
+  const whole = {
+    id: `resp_${id}`,
+    object: "response",
+    created_at: 1,
+    model: "scripted",
+    status: "completed",
+    output,
+    usage,
+  };
+  if (!body.stream) {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify(whole));
+    return;
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const send = (type: string, rest: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`);
+  send("response.created", { response: { ...whole, status: "in_progress", output: [] }, sequence_number: 0 });
+  send("response.output_text.delta", {
+    item_id: `msg_${id}`,
+    output_index: 0,
+    content_index: 0,
+    delta: text,
+    sequence_number: 1,
+  });
+  send("response.completed", { response: whole, sequence_number: 2 });
+  response.end();
 }
 
 /** Frameworks call the input of an agent-as-tool differently; the schema says how. */

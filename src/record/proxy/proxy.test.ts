@@ -124,6 +124,34 @@ describe("recording proxy", () => {
     assert.equal((await ask(`${url.replace("/v1", "")}/r/${encodeURIComponent("a/../b")}/v1`, say("x"))).status, 400);
   });
 
+  it("finds the server's base path, whatever it is", async () => {
+    const paths: (string | undefined)[] = [];
+    const to = await upstream((body, response, request) => {
+      paths.push(request.url);
+      return whole(body, response, request);
+    });
+    const origin = new URL(to).origin;
+    for (const base of ["", "/", "/v1", "/v1/", "/api/v1", "/v1beta/openai", "/openai/deployments/x"]) {
+      const { url } = await proxy({ to: origin + base });
+      await (await ask(url, say("x"))).text();
+    }
+    const { urlOf } = await proxy({ to: `${origin}/deployments/x` });
+    await (
+      await fetch(`${urlOf("r")}/chat/completions?api-version=1`, { method: "POST", body: JSON.stringify(say("x")) })
+    ).text();
+    assert.deepEqual(paths, [
+      "/v1/chat/completions",
+      "/v1/chat/completions",
+      "/v1/chat/completions",
+      "/v1/chat/completions",
+      "/api/v1/chat/completions",
+      "/v1beta/openai/chat/completions",
+      "/openai/deployments/x/chat/completions",
+      "/deployments/x/chat/completions?api-version=1",
+    ]);
+    await assert.rejects(startProxy({ to: "not an address", folder: root }), /not an address/);
+  });
+
   it("runs the user's own redaction last", async () => {
     const to = await upstream(whole);
     const hide = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("Dupont", "NAME"));

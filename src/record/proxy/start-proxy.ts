@@ -59,6 +59,9 @@ interface Setup extends ProxyOptions {
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
   if (options.mode !== "replay" && !options.to) throw new CoaError("usage", "a proxy needs a server to pass calls to");
+  if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
+    throw new CoaError("usage", `the server's address must begin with http:// or https://, not "${options.to}"`);
+  }
   const replay =
     options.mode === "replay" ? createReplay(await Array.fromAsync(readCallLogs(options.folder))) : undefined;
   const log = replay ? undefined : await openCallLog(options.folder);
@@ -214,9 +217,12 @@ async function passThrough(
   });
 }
 
+/** An address with a path of its own (`/v1`, `/api/v1`, `/v1beta/openai`) is the whole base; a bare one gets `/v1`. */
 function upstreamUrl(setup: Setup, path: string): URL {
-  const base = setup.to!.replace(/\/+$/, "").replace(/\/v1$/, "");
-  return new URL(base + (path.startsWith("/v1/") || path === "/v1" ? path : `/v1${path}`));
+  const base = setup.to!.replace(/\/+$/, "");
+  const hasPath = new URL(base).pathname !== "/";
+  const rest = path.replace(/^\/v1(?=[/?]|$)/, "");
+  return new URL(base + (hasPath ? "" : "/v1") + rest);
 }
 
 function agentFor(setup: Setup, path: string): Agent {
