@@ -73,7 +73,11 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
       write({ status: 0, contentType: "", text: "" }, left ? "client-disconnect" : "upstream-error", String(error));
       throw error;
     }
-    return passOn(response, options.maxKeptBytes ?? 64 * 2 ** 20, write);
+    if (response.status < 400) return passOn(response, options.maxKeptBytes ?? 64 * 2 ** 20, write);
+    // A refusal is short, and clients often don't read it before they try again.
+    const text = await response.text();
+    write({ status: response.status, contentType: response.headers.get("content-type") ?? "", text }, "upstream-error");
+    return sameResponse(response, text);
   };
 }
 
@@ -86,9 +90,8 @@ type Write = (
 function passOn(response: Response, maxKeptBytes: number, write: Write): Response {
   const contentType = response.headers.get("content-type") ?? "";
   const { status } = response;
-  const whole: CallOutcome = status >= 400 ? "upstream-error" : "complete";
   if (!response.body) {
-    write({ status, contentType, text: "" }, whole);
+    write({ status, contentType, text: "" }, "complete");
     return response;
   }
   const kept: Uint8Array[] = [];
@@ -107,7 +110,7 @@ function passOn(response: Response, maxKeptBytes: number, write: Write): Respons
       try {
         const { done, value } = await reader.read();
         if (done) {
-          write(answer(), whole);
+          write(answer(), "complete");
           controller.close();
           return;
         }
@@ -115,7 +118,7 @@ function passOn(response: Response, maxKeptBytes: number, write: Write): Respons
         size += value.length;
         if (streaming) {
           const text = tail + Buffer.from(value).toString("latin1");
-          if (ended.test(text)) write(answer(), whole);
+          if (ended.test(text)) write(answer(), "complete");
           tail = text.slice(-48);
         }
         controller.enqueue(value);
@@ -130,9 +133,13 @@ function passOn(response: Response, maxKeptBytes: number, write: Write): Respons
       await reader.cancel(reason);
     },
   });
-  const passed = new Response(body, { status, statusText: response.statusText, headers: response.headers });
-  Object.defineProperty(passed, "url", { value: response.url });
-  return passed;
+  return sameResponse(response, body);
+}
+
+/** The response with another body; a made one has no address of its own. */
+function sameResponse(response: Response, body: BodyInit): Response {
+  const { status, statusText, headers, url } = response;
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
 }
 
 function pathOf(url: string): string | undefined {
