@@ -137,7 +137,7 @@ function passOn(response: Response, maxKeptBytes: number, write: Write): Respons
 }
 
 /** The response with another body; a made one has no address of its own. */
-function sameResponse(response: Response, body: BodyInit): Response {
+function sameResponse(response: Response, body: string | ReadableStream<Uint8Array>): Response {
   const { status, statusText, headers, url } = response;
   return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
 }
