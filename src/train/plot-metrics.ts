@@ -53,3 +53,16 @@ export function figureNames(metrics: readonly Metrics[]): string[] {
   names.delete("step");
   return [...names];
 }
+
+/** The newest values as one line of bars, for a progress line: `▇▆▅▃▂▁`. Older values are averaged into fewer bars. */
+export function sparkline(values: readonly number[], width = 16): string {
+  const size = Math.max(1, Math.ceil(values.length / width));
+  const means: number[] = [];
+  for (let at = 0; at < values.length; at += size) {
+    const part = values.slice(at, at + size);
+    means.push(part.reduce((sum, value) => sum + value, 0) / part.length);
+  }
+  const [low, high] = [Math.min(...means), Math.max(...means)];
+  const bars = "▁▂▃▄▅▆▇█";
+  return means.map((value) => bars[high === low ? 0 : Math.round(((value - low) / (high - low)) * 7)]).join("");
+}

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Example } from "../core/example.ts";
 import { defineTask } from "../core/task.ts";
 import { copyDrills, inSequence } from "./copy-drills.ts";
-import { plotMetrics } from "./plot-metrics.ts";
+import { plotMetrics, sparkline } from "./plot-metrics.ts";
 import { selectTasks } from "./select-tasks.ts";
 
 describe("copyDrills", () => {
@@ -78,5 +78,11 @@ describe("plotMetrics", () => {
     assert.match(lines[1]!, /4\.950 ┤[^⠀]/);
     assert.match(lines[5]!, /[^⠀]$/);
     assert.match(plotMetrics(metrics, "reward"), /there are: loss/);
+  });
+
+  it("draws the newest values as a line of bars", () => {
+    assert.equal(sparkline([8, 7, 6, 5, 4, 3, 2, 1]), "█▇▆▅▄▃▂▁");
+    assert.equal(sparkline([1, 1]), "▁▁");
+    assert.equal(sparkline(Array.from({ length: 640 }, (_, at) => at)).length, 16);
   });
 });

@@ -28,6 +28,7 @@ import {
   rolloutKey,
 } from "./collect-groups.ts";
 import { tokenMean } from "./normalise.ts";
+import { sparkline } from "./plot-metrics.ts";
 import { randomStream } from "./random.ts";
 import type { Reward } from "./reward.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
@@ -169,7 +170,12 @@ async function loop(
       stage: "rl",
       done: step,
       total: steps,
-      figures: { reward: collected.meanReward, kept: groups.length, rollouts: totals.rollouts },
+      figures: {
+        reward: collected.meanReward,
+        curve: sparkline(totals.rewards),
+        kept: groups.length,
+        rollouts: totals.rollouts,
+      },
     });
     if (options.evaluation && (step % options.evaluation.every === 0 || step === steps)) {
       figures = await options.evaluation.run(step);

@@ -11,6 +11,7 @@ import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { tokenMean, totalWeight } from "./normalise.ts";
+import { sparkline } from "./plot-metrics.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 
@@ -86,6 +87,7 @@ async function loop(options: SftOptions, folder: RunFolder): Promise<SftResult> 
   const checkpointEvery = options.checkpointEvery ?? 200;
   const save = (step: number) => folder.save(step, (path) => engine.saveState(join(path, "engine")));
   const best = { value: Number.POSITIVE_INFINITY, misses: 0 };
+  const curve: number[] = [];
   let smoothed: number | null = null;
   let figures: Record<string, number> = {};
   let step = folder.resumeStep;
@@ -96,6 +98,7 @@ async function loop(options: SftOptions, folder: RunFolder): Promise<SftResult> 
     const { loss, tokens, gradientNorm } = await sftStep(options, await source.batch(step), factor);
     step++;
     smoothed = smoothed === null ? loss : 0.95 * smoothed + 0.05 * loss;
+    curve.push(smoothed);
     const tokensPerSecond = tokens / ((performance.now() - startedAt) / 1000);
     await folder.log({
       step,
@@ -109,7 +112,7 @@ async function loop(options: SftOptions, folder: RunFolder): Promise<SftResult> 
       stage: "sft",
       done: step,
       total: steps,
-      figures: { loss: smoothed, "tokens/s": Math.round(tokensPerSecond) },
+      figures: { loss: smoothed, curve: sparkline(curve), "tokens/s": Math.round(tokensPerSecond) },
     });
     if (evaluation && (step % evaluation.every === 0 || step === steps)) {
       figures = await evaluate(options, step);

@@ -85,4 +85,5 @@ export const commands: Record<string, { summary: string; load: Load }> = {
   "record list": { summary: "List recorded runs", load: () => import("./record-list.ts") },
   "record show": { summary: "Show one recorded run as a tree", load: () => import("./record-show.ts") },
   "record export": { summary: "Write recorded runs for distillation", load: () => import("./record-export.ts") },
+  "tasks select": { summary: "Keep the tasks that RL can learn from", load: () => import("./tasks-select.ts") },
 };
