@@ -16,7 +16,8 @@ const secretFields =
 const secretShapes =
   /\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|lsv2_[A-Za-z0-9_]{20,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,})|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g;
 
-const maxDepth = 200;
+/** How deep a recorded value may be nested. */
+export const maxDepth = 200;
 
 /** A copy of the value without secrets; `literals` are blanked wherever they stand. */
 export function redactSecrets(value: unknown, literals: readonly string[] = [], hook?: Redact): unknown {
@@ -42,6 +43,12 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   };
   const clean = walk(value, 0);
   return hook ? hook(clean) : clean;
+}
+
+/** Whether a value is nested deeper than that; stops looking as soon as it is. */
+export function isNestedDeeper(value: unknown, depth: number): boolean {
+  if (value === null || typeof value !== "object") return false;
+  return depth === 0 || Object.values(value).some((inner) => isNestedDeeper(inner, depth - 1));
 }
 
 /** The secrets of a request's headers: whatever stands where credentials stand. */

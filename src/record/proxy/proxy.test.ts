@@ -158,6 +158,13 @@ describe("recording proxy", () => {
     const { url, exchanges } = await proxy({ to, redact: hide });
     assert.match(await (await ask(url, say("I am Dupont"))).text(), /Dupont/, "the client sees everything");
     assert.doesNotMatch(JSON.stringify(await exchanges()), /Dupont/);
+    const problems: string[] = [];
+    const fail = () => {
+      throw new Error("no such name");
+    };
+    const broken = await proxy({ to, redact: fail, onProblem: (text) => problems.push(text) });
+    assert.equal((await ask(broken.url, say("x"))).status, 200, "a broken hook doesn't break the app");
+    assert.deepEqual([problems, await broken.exchanges()], [["a call could not be recorded: no such name"], []]);
   });
 
   it("writes no secret that a stream spells out piece by piece", async () => {

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
 import { asObject, parseJson } from "../recorded-call.ts";
-import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
+import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../redact.ts";
 import { redactResponse } from "../redact-response.ts";
 import { RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
 import { dialectOf, type WireExchange } from "../wire-exchange.ts";
@@ -118,32 +118,34 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
   const secrets = headerSecrets(Object.entries(request.headers));
   const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
-  const asked = clean(json);
-  if (setup.replay) return answerFrom(setup, setup.replay, response, path, asked);
+  if (isNestedDeeper(json, maxDepth)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} deep`);
+  let cleaned: unknown;
+  const asked = () => (cleaned ??= clean(json));
+  if (setup.replay) return answerFrom(setup, setup.replay, response, path, asked());
   const record = async (end: Omit<Forwarded, "body"> & { response: string }): Promise<void> => {
-    const exchange: WireExchange = {
-      version: 1,
-      id: randomUUID(),
-      door: "proxy",
-      ...(runId !== undefined && { runId }),
-      path,
-      startedAt,
-      endedAt: performance.timeOrigin + performance.now(),
-      status: end.status,
-      outcome: end.outcome,
-      ...(end.error !== undefined && { error: end.error }),
-      request: asked,
-      contentType: end.contentType,
-      response: redactResponse(end.response, end.contentType, secrets, setup.redact),
-      ...(end.truncated && { truncated: true }),
-    };
     try {
+      const exchange: WireExchange = {
+        version: 1,
+        id: randomUUID(),
+        door: "proxy",
+        ...(runId !== undefined && { runId }),
+        path,
+        startedAt,
+        endedAt: performance.timeOrigin + performance.now(),
+        status: end.status,
+        outcome: end.outcome,
+        ...(end.error !== undefined && { error: end.error }),
+        request: asked(),
+        contentType: end.contentType,
+        response: redactResponse(end.response, end.contentType, secrets, setup.redact),
+        ...(end.truncated && { truncated: true }),
+      };
       await setup.log!.append(exchange);
+      setup.onExchange?.(exchange);
     } catch (error) {
+      // A full disk or a broken hook must not break the app.
       setup.onProblem?.(`a call could not be recorded: ${messageOf(error)}`);
-      throw error;
     }
-    setup.onExchange?.(exchange);
   };
   const reservation = setup.counted?.admit(runId, path.split("?")[0]!, json, unpacked.length);
   if (reservation && "refused" in reservation) {
@@ -161,6 +163,12 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   const capped = reservation !== undefined && reservation.body !== json;
   const headers = { ...request.headers };
   if (capped) delete headers["content-encoding"];
+  // Secrets are taken out while the server thinks, not before it is asked.
+  setImmediate(() => {
+    try {
+      asked();
+    } catch {} // a broken hook is reported with the record
+  });
   await forward({
     url: upstreamUrl(setup, path),
     method: "POST",
