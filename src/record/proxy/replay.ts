@@ -14,7 +14,9 @@ export interface Replay {
 
 /** Makes a replay of exchanges that ended well or with an answer from the server. */
 export function createReplay(exchanges: readonly WireExchange[]): Replay {
-  const usable = exchanges.filter(({ outcome }) => outcome === "complete" || outcome === "upstream-error");
+  const usable = exchanges.filter(
+    ({ outcome, truncated }) => !truncated && (outcome === "complete" || outcome === "upstream-error"),
+  );
   const byKey = new Map<string, { list: WireExchange[]; next: number }>();
   for (const exchange of usable) {
     if (exchange.status === 0) continue;
