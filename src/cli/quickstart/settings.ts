@@ -1,4 +1,4 @@
-/** The three sizes of the quickstart. Times are for 2 cores; `full` made the model that ships in `weights/`. */
+/** The three sizes of the quickstart, for 2 cores: about 4 minutes, at most 15, and up to two hours. */
 
 export interface QuickstartSettings {
   /** Tasks that the team solves in training worlds, and how many pages each world has. */
@@ -24,7 +24,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: small,
     sft: { drillSteps: 40, easySteps: 60, steps: 300, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 6, groups: 24, samples: 8, rate: 3e-4 },
+    rl: { steps: 3, groups: 16, samples: 8, rate: 3e-4 },
     testTasks: 200,
   },
   default: {
@@ -33,8 +33,8 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     pages: 600,
     vocabulary: 768,
     model: small,
-    sft: { drillSteps: 60, easySteps: 150, steps: 900, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 24, groups: 48, samples: 8, rate: 3e-4 },
+    sft: { drillSteps: 60, easySteps: 100, steps: 950, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    rl: { steps: 8, groups: 32, samples: 8, rate: 3e-4 },
     testTasks: 500,
   },
   full: {
