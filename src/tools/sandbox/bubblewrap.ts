@@ -89,7 +89,15 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
     most: Math.max(1, options.concurrency ?? 8),
   });
 
+  // A child that ended by a signal without a word may have been dead before it got the program: the news of a death takes
+  // a moment. Nothing outlives a run, so running the program once more does no harm; one that kills itself dies again.
   async function run(request: SandboxRequest): Promise<SandboxResult> {
+    const result = await runOnce(request);
+    const silent = result.verdict === "crashed" && result.stdout === "" && result.stderr === "";
+    return silent ? runOnce(request) : result;
+  }
+
+  async function runOnce(request: SandboxRequest): Promise<SandboxResult> {
     const limits = withLimits(request.limits, options.limits);
     const input = limitsLine(limits, processes) + request.code;
     return pool.use(undefined, async (child) => {
