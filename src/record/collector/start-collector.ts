@@ -2,7 +2,7 @@
  * The collector: one port that takes the traces of other systems as their exporters send them. It checks each payload,
  * writes it down without secrets and forgets it, so its memory doesn't grow with what it has seen.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { CoaError, messageOf } from "../../core/errors.ts";
@@ -66,6 +66,8 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
   const setup: Setup = { ...options, writer, meter: { held: 0, max: maxHeldBytes }, inTurn: turnstile(unpackedAtOnce) };
   const pending = new Set<Promise<void>>();
+  // Loaded here: importing the package should not pay for a web server.
+  const { createServer } = await import("node:http");
   const server = createServer((request, response) => {
     const work = handle(setup, request, response)
       .catch((error: unknown) => refuse(setup, response, error))

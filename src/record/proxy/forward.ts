@@ -3,14 +3,7 @@
  * held for the moment it takes to write the record: a client that has seen the end of its answer finds it recorded, even
  * if this process is killed right after.
  */
-import {
-  type Agent,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { Agent, IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../../core/errors.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 import { sendJson } from "../request-body.ts";
@@ -74,7 +67,8 @@ export function forward(options: ForwardOptions): Promise<void> {
         .catch(() => {}); // the caller has reported it; the client's answer goes on
       return ended;
     };
-    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+    // Looked up here, long loaded by the proxy: importing the package should not pay for it.
+    const { request: send } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
     const headers = { ...requestHeaders(options.headers), host: url.host, "content-length": String(body.length) };
     const outgoing = send(url, { method, headers, agent: agent as never }, (incoming) => {
       upstream = incoming;

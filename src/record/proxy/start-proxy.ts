@@ -4,8 +4,8 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { Agent as SecureAgent } from "node:https";
+import type { Agent, IncomingMessage, ServerResponse } from "node:http";
+import type { Agent as SecureAgent } from "node:https";
 import type { AddressInfo } from "node:net";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
@@ -67,7 +67,9 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   const log = replay ? undefined : await openCallLog(options.folder);
   const counted = options.budget && createBudget(options.budget);
   const many = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 };
-  const agents = { plain: new Agent(many), secure: new SecureAgent(many) };
+  // Loaded here: importing the package should not pay for a web server.
+  const [http, https] = await Promise.all([import("node:http"), import("node:https")]);
+  const agents = { plain: new http.Agent(many), secure: new https.Agent(many) };
   const setup: Setup = {
     ...options,
     agents,
@@ -76,7 +78,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     ...(counted && { counted }),
   };
   const pending = new Set<Promise<void>>();
-  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
+  const server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
     const work = handle(setup, request, response)
       .catch((error: unknown) => refuse(setup, response, error))
       .finally(() => pending.delete(work));
