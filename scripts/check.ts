@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkImports } from "./check-imports.ts";
+import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
 import { checkDocs } from "./sync-docs.ts";
 
@@ -25,6 +26,7 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
   types: () => external("tsc", ["-p", "tsconfig.json"]),
   imports: () => checkImports(root),
   sizes: () => checkSize(root),
+  lockfile: () => checkLock(root),
   docs: () => checkDocs(root),
 };
 
