@@ -168,45 +168,52 @@ describe("a toy model", { timeout: 900_000 }, () => {
     assert.ok(after >= 0.6, `${before} -> ${after}`);
   });
 
+  /** Held-out success before and after RL with live tools. */
+  async function reinforced(
+    start: string,
+    name: string,
+    how: { seed: number; steps: number; groups: number; rate: number },
+  ) {
+    const lab = await openLabModel(start, { optimizer: "adamw" });
+    try {
+      const measure = async () => ({
+        greedy: await success(lab.model, exam.tools, 0),
+        sampled: await success(lab.model, exam.tools, 1),
+      });
+      const before = await measure();
+      const { rollouts } = await trainRl({
+        ...lab,
+        folder: join(folder, `${name}-${how.seed}`),
+        seed: how.seed,
+        steps: how.steps,
+        groups: how.groups,
+        samples: 8,
+        maxRounds: 2,
+        concurrency: 128,
+        epochs: 2,
+        updatesPerEpoch: 2,
+        tasks: (step, round, count) => products(practiceWorld, count, 1 + step * 10 + round),
+        rollout: (task, { seed }) =>
+          runLabChain(task, { model: lab.model, tools: practice.tools, temperature: 1, seed }),
+        reward: outcomeReward(taskGrader()),
+        optimizer: { learningRate: how.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
+        schedule: { warmupSteps: 3, decay: "constant" },
+      });
+      const after = await measure();
+      const story = `seed ${how.seed}: greedy ${before.greedy} -> ${after.greedy}, sampled ${before.sampled} -> ${after.sampled}, ${rollouts} rollouts`;
+      return { before, after, story };
+    } finally {
+      await lab.engine.close();
+    }
+  }
+
   it("unlearns a team's errors by reinforcement with live tools, in three seeds", async (context) => {
-    const { model: start } = await taught(await teamChains(0.4), "erring");
+    const { model } = await taught(await teamChains(0.4), "erring");
     for (const seed of [1, 2, 3]) {
-      const lab = await openLabModel(start, { optimizer: "adamw" });
-      try {
-        const before = {
-          greedy: await success(lab.model, exam.tools, 0),
-          sampled: await success(lab.model, exam.tools, 1),
-        };
-        const { rollouts } = await trainRl({
-          ...lab,
-          folder: join(folder, `rl-${seed}`),
-          seed,
-          steps: 6,
-          groups: 16,
-          samples: 8,
-          maxRounds: 2,
-          concurrency: 128,
-          epochs: 2,
-          updatesPerEpoch: 2,
-          tasks: (step, round, count) => products(practiceWorld, count, 1 + step * 10 + round),
-          rollout: (task, how) =>
-            runLabChain(task, { model: lab.model, tools: practice.tools, temperature: 1, seed: how.seed }),
-          reward: outcomeReward(taskGrader()),
-          optimizer: { learningRate: 4e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
-          schedule: { warmupSteps: 3, decay: "constant" },
-        });
-        const after = {
-          greedy: await success(lab.model, exam.tools, 0),
-          sampled: await success(lab.model, exam.tools, 1),
-        };
-        context.diagnostic(
-          `seed ${seed}: greedy ${before.greedy} -> ${after.greedy}, sampled ${before.sampled} -> ${after.sampled}, ${rollouts} rollouts`,
-        );
-        assert.ok(after.sampled >= before.sampled + 0.2, `seed ${seed}: sampled ${before.sampled} -> ${after.sampled}`);
-        assert.ok(after.greedy >= before.greedy, `seed ${seed}: greedy ${before.greedy} -> ${after.greedy}`);
-      } finally {
-        await lab.engine.close();
-      }
+      const { before, after, story } = await reinforced(model, "erring-rl", { seed, steps: 6, groups: 16, rate: 4e-4 });
+      context.diagnostic(story);
+      assert.ok(after.sampled >= before.sampled + 0.2, story);
+      assert.ok(after.greedy >= before.greedy, story);
     }
   });
 });
