@@ -173,11 +173,11 @@ describe("openaiCompatible", () => {
   });
 
   it("ends 500 chains at once against a flaky server, none beyond its limits", async () => {
-    const kinds: Fault[] = ["none", "none", "error-500", "rate-limit", "cut", "malformed", "reset"];
+    const kinds: Fault[] = ["none", "none", "error-500", "rate-limit", "cut", "malformed", "stall", "reset"];
     await withServer(
       { models: vllm, keepStop: true, fault: (_, index) => kinds[(index * 2654435761) % kinds.length]! },
       async (server) => {
-        const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 12 });
+        const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 12, stallMs: 1_000 });
         const tasks = Array.from({ length: 500 }, (_, index) =>
           defineTask({ id: `t${index}`, question: `Where does Ada live (${index})?` }),
         );
