@@ -48,7 +48,7 @@ export const rlStage: Stage = {
         reward: outcomeReward(taskGrader()),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
         schedule: { warmupSteps: 3, decay: "constant" },
-        config: { settings: { ...settings } },
+        config: { rl: settings.rl },
         codeVersion: packageVersion(),
         signal,
         onProgress: out.progress,

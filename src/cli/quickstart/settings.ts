@@ -13,7 +13,7 @@ export interface QuickstartSettings {
 }
 
 const small = { hiddenSize: 128, layers: 4, heads: 4, kvHeads: 4, intermediateSize: 384 };
-const large = { hiddenSize: 160, layers: 5, heads: 5, kvHeads: 5, intermediateSize: 480 };
+const large = { hiddenSize: 192, layers: 4, heads: 6, kvHeads: 6, intermediateSize: 576 };
 
 /** Settings by name; `default` is what `npm start` runs. */
 export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
@@ -38,12 +38,12 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     testTasks: 500,
   },
   full: {
-    teamTasks: 20_000,
+    teamTasks: 40_000,
     tasksPerWorld: 40,
     pages: 600,
     vocabulary: 768,
     model: large,
-    sft: { drillSteps: 60, easySteps: 100, steps: 3000, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    sft: { drillSteps: 80, easySteps: 150, steps: 5500, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
     rl: { steps: 24, groups: 64, samples: 8, rate: 1e-4 },
     testTasks: 500,
   },

@@ -72,7 +72,7 @@ export const sftStage: Stage = {
         },
         schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
         checkpointEvery: 100,
-        config: { settings: { ...settings } },
+        config: { model, sft },
         codeVersion: packageVersion(),
         signal,
         onProgress: out.progress,
