@@ -18,7 +18,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { shuffled } from "../dataset/batches.ts";
 import { rolloutToExample } from "../dataset/trajectory-to-example.ts";
 import { jsonlJournal } from "../store/open-jsonl.ts";
-import { groupAdvantages } from "./advantages.ts";
+import { type Baseline, gradientWeight, groupAdvantages } from "./advantages.ts";
 import {
   type Collected,
   type CollectOptions,
@@ -56,6 +56,8 @@ export interface RlOptions {
   epochs?: number;
   updatesPerEpoch?: number;
   loss?: LossSpec;
+  /** What a rollout's reward is compared with; `group` unless said. */
+  baseline?: Baseline;
   /** Pulls the policy towards a reference: each token's advantage loses `coefficient * (log p_old - log p_reference)`. */
   kl?: { coefficient: number; reference: Pick<Engine, "forward"> };
   optimizer: OptimizerStep;
@@ -97,6 +99,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         ...settings,
         updatesPerEpoch: options.updatesPerEpoch ?? 2,
         loss: options.loss ?? dapoLoss,
+        baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
         ...options.config,
       },
@@ -209,7 +212,7 @@ async function updatePolicy(
   factor: number,
 ): Promise<Record<string, number>> {
   const { engine, optimizer } = options;
-  const examples = groupExamples(groups, options.tokenizer, engine.capabilities.maxContext);
+  const examples = groupExamples(groups, options.tokenizer, engine.capabilities.maxContext, options.baseline);
   if (examples.length === 0) return { updates: 0 };
   if (options.kl) await subtractKl(examples, options.kl, options.microBatchTokens);
   const totals: Record<string, number> = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
@@ -243,12 +246,16 @@ export function groupExamples(
   groups: readonly Group[],
   tokenizer: Tokenizer,
   maxContext = Number.POSITIVE_INFINITY,
+  baseline: Baseline = "group",
 ): Example[] {
   return groups.flatMap(({ rollouts }) => {
-    const advantages = groupAdvantages(rollouts.map((rollout) => rollout.reward));
-    return rollouts
-      .map(({ trajectory }, index) => rolloutToExample(trajectory, tokenizer, advantages[index] ?? 0))
-      .map((example) => withinContext(example, maxContext))
+    const rewards = rollouts.map(({ reward }) => reward);
+    const examples = rollouts.map(({ trajectory }) =>
+      withinContext(rolloutToExample(trajectory, tokenizer, 1), maxContext),
+    );
+    const advantages = groupAdvantages(rewards, baseline === "group" ? undefined : examples.map(gradientWeight));
+    return examples
+      .map((example, at) => ({ ...example, advantages: example.advantages?.map((one) => one * advantages[at]!) }))
       .filter((example) => trainedTokens(example) > 0);
   });
 }
