@@ -90,7 +90,9 @@ export function trajectoryToExample(
   trajectory: Trajectory,
   tokenizer: Tokenizer,
   options: ExampleOptions = {},
-): { example: Example; sequence: TrainingSequence } | { example?: undefined; dropped: SequenceResult["dropped"] & {} } {
+):
+  | { example: Example; sequence: TrainingSequence; dropped?: undefined }
+  | { example?: undefined; sequence?: undefined; dropped: SequenceResult["dropped"] & {} } {
   const result = trajectoryToSequence(trajectory, tokenizer, options);
   if (!result.sequence) return { dropped: result.dropped };
   return { example: sequenceToExample(result.sequence), sequence: result.sequence };
