@@ -96,6 +96,7 @@ await coa.trainRl({
   samples: 8,
   maxRounds: 3,
   epochs: 2,
+  baseline: "least-variance",
   tasks: (step, round, count) => coa.worldTasks(practice.world, { count, seed: step * 10 + round + 1 }),
   rollout: (task, how) => ask(task, model, practice.tools, 1, how.seed),
   reward: coa.outcomeReward(coa.taskGrader()),

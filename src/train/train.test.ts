@@ -10,7 +10,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { readAllJsonl } from "../store/read-jsonl.ts";
 import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
-import { groupAdvantages, hasVariance } from "./advantages.ts";
+import { gradientWeight, groupAdvantages, hasVariance } from "./advantages.ts";
 import { type Rollout, rolloutKey } from "./collect-groups.ts";
 import { fixedExamples } from "./example-source.ts";
 import { tokenMean, totalWeight } from "./normalise.ts";
@@ -159,6 +159,20 @@ describe("DAPO", () => {
     assert.ok(Math.abs(advantages.reduce((sum, value) => sum + value, 0)) < 1e-9);
     assert.ok(Math.abs(advantages[0]! - 1.5) < 1e-4);
     assert.equal(hasVariance([1, 1, 1]), false);
+  });
+
+  it("weighs a baseline by how surprising a rollout's own tokens were", () => {
+    const rollout = (...odds: number[]) => ({
+      input: Int32Array.from(odds.keys()),
+      targets: Int32Array.from(odds.keys()),
+      oldLogprobs: Float32Array.from(odds, Math.log),
+      advantages: Float32Array.from(odds, (odd) => (odd === 1 ? 0 : 1)), // observations: not sampled, no weight
+    });
+    const weights = [rollout(1, 0.9, 0.9), rollout(1, 0.9, 0.2)].map(gradientWeight);
+    assert.ok(Math.abs(weights[0]! - 0.02) < 1e-6 && Math.abs(weights[1]! - 0.65) < 1e-6);
+    const [right, wrong] = groupAdvantages([1, 0], [1, 3]);
+    assert.ok(Math.abs(right! + 3 * wrong!) < 1e-9, "weighted advantages cancel out");
+    assert.ok(right! > 0 && wrong! < 0);
   });
 
   it("clips high, low and dual, and its slope is the derivative of its value", () => {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { UsageError } from "../../core/errors.ts";
@@ -26,6 +27,11 @@ export default defineCommand({
     },
     seed: { type: "string", default: "1", describe: "Seed of worlds, tasks and training", valueName: "number" },
     out: { type: "string", describe: "Folder of the story; an unfinished one is continued", valueName: "folder" },
+    clean: {
+      type: "string",
+      describe: "With --imperfect: a finished clean story of the same seed, shown beside it",
+      valueName: "folder",
+    },
     fresh: { type: "boolean", default: false, describe: "Throw away an earlier story in the folder" },
   },
   async run({ values, out, signal }) {
@@ -44,7 +50,10 @@ export default defineCommand({
     if (values.fresh) await rm(folder, { recursive: true, force: true });
     await claim(folder, { size, seed, imperfect });
     out.note(`The story so far and to come is kept in ${folder}; stop it at any time, start it again, it continues.`);
-    const context = { folder, seed, imperfect, settings: quickstartSizes[size], out, signal };
+    const clean = values.clean ?? workspace.path(seed === 1 ? "quickstart" : `quickstart-seed${seed}`);
+    const cleanStory = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
+    if (values.clean !== undefined && !cleanStory) throw new UsageError(`${clean} holds no evaluated quickstart`);
+    const context = { folder, seed, imperfect, settings: quickstartSizes[size], cleanStory, out, signal };
     const stages = [teamStage, distillStage, sftStage, rlStage, evaluateStage, reportStage];
     const results = await runStages(stages, context);
     if (values.json) out.json({ folder, size, seed, imperfect, stages: results });

@@ -52,6 +52,12 @@ export default defineCommand({
     "dual-clip": { type: "string", default: "10", valueName: "c", describe: "Bound on the loss of bad rollouts" },
     updates: { type: "string", default: "2", valueName: "n", describe: "Updates per pass over a step's rollouts" },
     passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
+    baseline: {
+      type: "string",
+      default: "group",
+      valueName: "name",
+      describe: "group (DAPO) or least-variance: learns faster where failed rollouts run on in confusion",
+    },
     "format-factor": { type: "boolean", default: false, describe: "Reward 0 where a chain breaks the profile's rules" },
     "overlong-tokens": { type: "string", valueName: "n", describe: "Punish answers that come near this many tokens" },
     "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
@@ -67,6 +73,9 @@ export default defineCommand({
     if (!profile) throw new UsageError(`there is no profile "${values.profile}"`);
     const tasks = await readAllJsonl(file, taskSchema);
     if (tasks.length === 0) throw new UsageError(`${file} has no tasks`);
+    const { baseline } = values;
+    if (baseline !== "group" && baseline !== "least-variance")
+      throw new UsageError(`--baseline is group or least-variance, not "${baseline}"`);
     const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "max-tokens") =>
       numberOf(values[name], name, { min: 1, integer: true })!;
     const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
@@ -88,6 +97,7 @@ export default defineCommand({
         samples: whole("samples"),
         updatesPerEpoch: whole("updates"),
         epochs: whole("passes"),
+        baseline,
         concurrency: whole("concurrency"),
         loss: {
           name: "ppo",

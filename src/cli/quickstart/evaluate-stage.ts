@@ -13,16 +13,22 @@ import { createWorld } from "../../lab/create-world.ts";
 import { shortNameSeeds } from "../../lab/names.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
+import { standardTeam } from "../../team/agents.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { realLabTools } from "../lab/real-lab-tools.ts";
 import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
 import type { Stage, StoryContext } from "./stage.ts";
 
-/** The systems in the order of the report; the first is what the others are measured against. */
+/**
+ * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
+ * without their system prompts, which scripted agents don't need: the least that such a team could possibly send.
+ */
 export const systemNames = [
   "team-handoff",
   "team-agents-as-tools",
+  "team-handoff-no-prompts",
+  "team-agents-as-tools-no-prompts",
   "chain-sft",
   "chain-rl",
   "chain-sft-sampled",
@@ -74,8 +80,10 @@ async function openSystem(
   context: StoryContext,
   tools: readonly Tool[],
 ): Promise<OpenSystem> {
-  if (name === "team-handoff" || name === "team-agents-as-tools") {
-    const topology = name === "team-handoff" ? "handoff" : "agents-as-tools";
+  if (name.startsWith("team-")) {
+    const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
+    const members = standardTeam(tools);
+    const team = name.endsWith("-no-prompts") ? members.map((member) => ({ ...member, instructions: "" })) : members;
     // Everybody's tokens are counted with the trained model's own vocabulary: one ruler for all.
     const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
     const countTokens = (text: string) => tokenizer.encode(text).length;
@@ -83,7 +91,7 @@ async function openSystem(
     const system = defineSystem({
       name,
       topology,
-      run: (task, { seed, signal }) => runTeam(task, { roles, tools, topology, countTokens, seed, signal }),
+      run: (task, { seed, signal }) => runTeam(task, { roles, tools, team, topology, countTokens, seed, signal }),
     });
     return { system, concurrency: 8, close: async () => {} };
   }

@@ -36,6 +36,7 @@ export const rlStage: Stage = {
         concurrency: 128,
         epochs: 2,
         updatesPerEpoch: 2,
+        baseline: "least-variance",
         tasks: (step, round, count) => worlds.tasks(step, round, count),
         rollout: async (task, how) =>
           runLabChain(task, {

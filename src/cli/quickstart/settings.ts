@@ -24,7 +24,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: small,
     sft: { drillSteps: 40, easySteps: 60, steps: 300, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 3, groups: 16, samples: 8, rate: 1e-4 },
+    rl: { steps: 3, groups: 16, samples: 8, rate: 3e-4 },
     testTasks: 200,
   },
   default: {
@@ -34,8 +34,8 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: small,
     sft: { drillSteps: 60, easySteps: 100, steps: 950, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 8, groups: 32, samples: 8, rate: 1e-4 },
-    testTasks: 500,
+    rl: { steps: 12, groups: 24, samples: 8, rate: 3e-4 },
+    testTasks: 1000,
   },
   full: {
     teamTasks: 40_000,
@@ -44,7 +44,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: large,
     sft: { drillSteps: 80, easySteps: 150, steps: 5500, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
-    rl: { steps: 24, groups: 64, samples: 8, rate: 1e-4 },
-    testTasks: 500,
+    rl: { steps: 24, groups: 32, samples: 8, rate: 3e-4 },
+    testTasks: 1000,
   },
 };

@@ -14,6 +14,8 @@ export interface StoryContext {
   settings: QuickstartSettings;
   /** Share of the team's runs that go wrong. */
   imperfect: number;
+  /** A finished story with the same seed and a team that does not err, to show beside an imperfect one. */
+  cleanStory?: string;
   out: Output;
   signal: AbortSignal;
 }
