@@ -29,7 +29,8 @@ export interface OutputStreams {
 /** Writes to the process's streams (or a test's). */
 export function createOutput(streams: OutputStreams = process, now: () => number = Date.now): Output {
   const { stdout, stderr } = streams;
-  const coloured = (stdout.isTTY ?? false) && process.env["NO_COLOR"] === undefined;
+  const forced = !["", "0", undefined].includes(process.env["FORCE_COLOR"]);
+  const coloured = (forced || (stdout.isTTY ?? false)) && process.env["NO_COLOR"] === undefined;
   let line = "";
   let stage = "";
   let startedAt = now();
