@@ -25,7 +25,7 @@ const toy: QuickstartSettings = {
   tasksPerWorld: 30,
   pages: 60,
   model: { hiddenSize: 64, layers: 2, heads: 2, kvHeads: 2, intermediateSize: 96 },
-  sft: { drillSteps: 2, easySteps: 2, steps: 6, batchTokens: 1024, matrixRate: 5e-3, rate: 1.5e-3 },
+  sft: { drillSteps: 2, easySteps: 2, steps: 6, lessonWorlds: 1, batchTokens: 1024, matrixRate: 5e-3, rate: 1.5e-3 },
   rl: { steps: 1, groups: 2, samples: 2, rate: 1e-4 },
   testTasks: 10,
 };

@@ -7,7 +7,18 @@ export interface QuickstartSettings {
   pages: number;
   vocabulary: number;
   model: { hiddenSize: number; layers: number; heads: number; kvHeads: number; intermediateSize: number };
-  sft: { drillSteps: number; easySteps: number; steps: number; batchTokens: number; matrixRate: number; rate: number };
+  sft: {
+    drillSteps: number;
+    easySteps: number;
+    steps: number;
+    /** Training worlds whose pages become reading lessons. */
+    lessonWorlds: number;
+    batchTokens: number;
+    matrixRate: number;
+    rate: number;
+    /** A second round, at this share of the rates; the lessons then wait for it. */
+    secondRound?: { peak: number; lessonSteps: number; steps: number };
+  };
   rl: { steps: number; groups: number; samples: number; rate: number };
   testTasks: number;
 }
@@ -23,7 +34,15 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     pages: 600,
     vocabulary: 768,
     model: small,
-    sft: { drillSteps: 40, easySteps: 60, steps: 300, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    sft: {
+      drillSteps: 40,
+      easySteps: 120,
+      steps: 240,
+      lessonWorlds: 10,
+      batchTokens: 3072,
+      matrixRate: 5e-3,
+      rate: 1.5e-3,
+    },
     rl: { steps: 3, groups: 16, samples: 8, rate: 3e-4 },
     testTasks: 200,
   },
@@ -33,7 +52,15 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     pages: 600,
     vocabulary: 768,
     model: small,
-    sft: { drillSteps: 60, easySteps: 100, steps: 950, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    sft: {
+      drillSteps: 60,
+      easySteps: 300,
+      steps: 750,
+      lessonWorlds: 12,
+      batchTokens: 3072,
+      matrixRate: 5e-3,
+      rate: 1.5e-3,
+    },
     rl: { steps: 12, groups: 24, samples: 8, rate: 3e-4 },
     testTasks: 1000,
   },
@@ -43,7 +70,16 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     pages: 600,
     vocabulary: 768,
     model: large,
-    sft: { drillSteps: 80, easySteps: 150, steps: 5500, batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 },
+    sft: {
+      drillSteps: 80,
+      easySteps: 150,
+      steps: 5500,
+      lessonWorlds: 160,
+      batchTokens: 3072,
+      matrixRate: 5e-3,
+      rate: 1.5e-3,
+      secondRound: { peak: 0.4, lessonSteps: 700, steps: 800 },
+    },
     rl: { steps: 24, groups: 32, samples: 8, rate: 3e-4 },
     testTasks: 1000,
   },

@@ -1,17 +1,22 @@
-/** A tokenizer, a dataset and a model from nothing: copy drills first, then short chains, then all of them. */
+/**
+ * A tokenizer, a dataset and a model from nothing: copy drills first, then short chains mixed with reading lessons, then
+ * chains of all kinds. The full story has a second round at a lower rate, which begins with all chains and lessons mixed.
+ */
 import { join } from "node:path";
 import type { Example } from "../../core/example.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
 import { buildDataset, openDataset } from "../../dataset/dataset-folder.ts";
 import { tagTokens, trainTokenizer } from "../../dataset/train-tokenizer.ts";
-import { sequenceToExample } from "../../dataset/trajectory-to-example.ts";
+import { sequenceToExample, trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { labProfile } from "../../lab/profile.ts";
+import { isLessonQuestion, readingLessons } from "../../lab/reading-lessons.ts";
 import { readJsonl } from "../../store/read-jsonl.ts";
 import { copyDrills, inSequence } from "../../train/copy-drills.ts";
 import { fixedExamples } from "../../train/example-source.ts";
-import { trainSft } from "../../train/train-sft.ts";
+import { type SftResult, trainSft } from "../../train/train-sft.ts";
+import { trainingWorld } from "../lab/lab-runs.ts";
 import { packageVersion } from "../package-version.ts";
 import { modelFolder, saveLabModel } from "./open-model.ts";
 import type { Stage, StoryContext } from "./stage.ts";
@@ -34,11 +39,32 @@ export const sftStage: Stage = {
     });
     const { easy, all, fingerprint } = await readExamples(join(folder, "dataset"));
     const { sft, model } = settings;
-    const source = inSequence([
-      { source: drills(tokenizer, seed), steps: sft.drillSteps },
-      { source: fixedExamples(easy, sft.batchTokens, seed), steps: sft.easySteps },
-      { source: fixedExamples(all, sft.batchTokens, seed + 1), steps: sft.steps },
-    ]);
+    const lessons = readLessons(context, tokenizer);
+    const batches = (examples: readonly Example[], salt: number) =>
+      fixedExamples(examples, sft.batchTokens, seed + salt);
+    const rounds = [
+      {
+        folder: "run",
+        peak: 1,
+        lessons: [
+          { source: drills(tokenizer, seed), steps: sft.drillSteps },
+          { source: batches([...easy, ...(sft.secondRound ? [] : lessons)], 0), steps: sft.easySteps },
+          { source: batches(all, 1), steps: sft.steps },
+        ],
+      },
+      ...(sft.secondRound
+        ? [
+            {
+              folder: "run-2",
+              peak: sft.secondRound.peak,
+              lessons: [
+                { source: batches([...all, ...lessons], 2), steps: sft.secondRound.lessonSteps },
+                { source: batches(all, 3), steps: sft.secondRound.steps },
+              ],
+            },
+          ]
+        : []),
+    ];
     const engine = await openEmbeddedEngine({
       config: {
         architecture: "qwen2",
@@ -56,32 +82,35 @@ export const sftStage: Stage = {
       optimizer: "muon",
     });
     try {
-      const result = await trainSft({
-        engine,
-        source: { ...source, fingerprint },
-        folder: join(folder, "run"),
-        resume: true,
-        seed,
-        steps: sft.drillSteps + sft.easySteps + sft.steps,
-        optimizer: {
-          learningRate: sft.rate,
-          matrixLearningRate: sft.matrixRate,
-          beta1: 0.9,
-          beta2: 0.95,
-          gradientClip: 1,
-        },
-        schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
-        checkpointEvery: 100,
-        config: { model, sft },
-        codeVersion: packageVersion(),
-        signal,
-        onProgress: out.progress,
-      });
+      let result: SftResult | undefined;
+      for (const { lessons, peak, ...round } of rounds) {
+        result = await trainSft({
+          engine,
+          source: { ...inSequence(lessons), fingerprint },
+          folder: join(folder, round.folder),
+          resume: true,
+          seed,
+          steps: lessons.reduce((sum, { steps }) => sum + steps, 0),
+          optimizer: {
+            learningRate: sft.rate * peak,
+            matrixLearningRate: sft.matrixRate * peak,
+            beta1: 0.9,
+            beta2: 0.95,
+            gradientClip: 1,
+          },
+          schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
+          checkpointEvery: 100,
+          config: { model, sft },
+          codeVersion: packageVersion(),
+          signal,
+          onProgress: out.progress,
+        });
+      }
       await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"));
       return {
         parameters: parameterCount(model, tokenizer.vocabularySize),
-        steps: result.steps,
-        "loss per token": result.loss,
+        steps: rounds.flatMap(({ lessons }) => lessons).reduce((sum, { steps }) => sum + steps, 0),
+        "loss per token": result?.loss ?? 0,
       };
     } finally {
       await engine.close();
@@ -110,6 +139,19 @@ async function readExamples(folder: string): Promise<{ easy: Example[]; all: Exa
     if (/-(hop1|arith)$/.test(sequence.taskId)) easy.push(example);
   }
   return { easy: easy.length > 0 ? easy : all, all, fingerprint: dataset.manifest.fingerprint };
+}
+
+/** Lessons from the team's first training worlds; their questions have no weight. */
+function readLessons({ seed, settings }: StoryContext, tokenizer: Tokenizer): Example[] {
+  const worlds = Array.from({ length: settings.sft.lessonWorlds }, (_, number) =>
+    trainingWorld({ seed, pages: settings.pages }, number),
+  );
+  return worlds
+    .flatMap(readingLessons)
+    .map((lesson) =>
+      trajectoryToExample(lesson, tokenizer, { weightOf: (segment) => (isLessonQuestion(segment) ? 0 : 1) }),
+    )
+    .flatMap(({ example }) => example ?? []);
 }
 
 /** Drills over printable text tokens. */
