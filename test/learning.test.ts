@@ -213,7 +213,7 @@ describe("a toy model", { timeout: 900_000 }, () => {
   it("gets better by reinforcement from a half-trained start, in three seeds", async (context) => {
     const { model } = await taught(await teamChains(0), "half", 110);
     for (const seed of [1, 2, 3]) {
-      const { before, after, story } = await reinforced(model, "half-rl", { seed, steps: 10, groups: 24, rate: 5e-4 });
+      const { before, after, story } = await reinforced(model, "half-rl", { seed, steps: 12, groups: 24, rate: 3e-4 });
       context.diagnostic(story);
       assert.ok(after.sampled >= before.sampled + 0.05, story);
       assert.ok(after.greedy >= before.greedy - 0.02, story);

@@ -80,7 +80,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       rate: 1.5e-3,
       secondRound: { peak: 0.4, lessonSteps: 700, steps: 800 },
     },
-    rl: { steps: 24, groups: 32, samples: 8, rate: 3e-4 },
+    rl: { steps: 12, groups: 32, samples: 8, rate: 2e-4 },
     testTasks: 1000,
   },
 };
