@@ -48,7 +48,8 @@ export const rlStage: Stage = {
           }),
         reward: outcomeReward(taskGrader()),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
-        schedule: { warmupSteps: 3, decay: "constant" },
+        // Falling: a rate that suits the first steps shakes loose in the last ones what the model was already sure of.
+        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.1 },
         config: { rl: settings.rl },
         codeVersion: packageVersion(),
         signal,

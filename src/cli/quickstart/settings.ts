@@ -61,7 +61,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       matrixRate: 5e-3,
       rate: 1.5e-3,
     },
-    rl: { steps: 12, groups: 24, samples: 8, rate: 3e-4 },
+    rl: { steps: 12, groups: 24, samples: 8, rate: 2e-4 },
     testTasks: 1000,
   },
   full: {
