@@ -6,14 +6,14 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Example, Model, Task, Tool, Trajectory, World } from "../src/index.ts";
+import type { Example, Model, Segment, Task, Tool, Trajectory, World } from "../src/index.ts";
 import * as coa from "../src/index.ts";
 
 const toy = process.argv.includes("--toy");
 const folder = process.argv[2]?.startsWith("--") ? ".coa/recipe" : (process.argv[2] ?? ".coa/recipe");
 const size = toy
   ? { worlds: 1, tasks: 60, steps: 8, hidden: 64, layers: 2, rlSteps: 1, groups: 2, testTasks: 10 }
-  : { worlds: 125, tasks: 40, steps: 1000, hidden: 128, layers: 4, rlSteps: 24, groups: 48, testTasks: 500 };
+  : { worlds: 125, tasks: 40, steps: 1000, hidden: 128, layers: 4, rlSteps: 12, groups: 24, testTasks: 500 };
 const seed = 1;
 await mkdir(folder, { recursive: true });
 
@@ -40,9 +40,10 @@ const tokenizer = coa.trainTokenizer(texts, {
   specialTokens: coa.tagTokens([coa.labProfile]),
   prompt: "question",
 });
-const examples = chains
-  .map((chain) => coa.trajectoryToExample(chain, tokenizer).example)
-  .filter((example): example is Example => !!example);
+const examples = examplesOf(chains);
+// Reading lessons: pages with five questions each, because chains practise reading too rarely.
+const lessonWorlds = Array.from({ length: toy ? 1 : 12 }, (_, number) => coa.createWorld({ seed: number, pages: 600 }));
+const lessons = examplesOf(lessonWorlds.flatMap(coa.readingLessons), (one) => (coa.isLessonQuestion(one) ? 0 : 1));
 const printable = Array.from({ length: tokenizer.vocabularySize - 40 }, (_, token) => token).filter((token) =>
   tokenizer.tokenBytes(token).every((byte) => byte >= 32 && byte < 127),
 );
@@ -66,12 +67,13 @@ const engine = await coa.openEmbeddedEngine({
   copyInit: true,
   optimizer: "muon",
 });
-const drillSteps = Math.ceil(size.steps / 15);
+const [drillSteps, lessonSteps] = [Math.ceil(size.steps / 15), Math.ceil(size.steps / 4)];
 await coa.trainSft({
   engine,
   source: coa.inSequence([
     { source: coa.copyDrills({ tokens: printable, tokensPerBatch: 2048, length: 256, seed }), steps: drillSteps },
-    { source: coa.fixedExamples(examples, 3072, seed), steps: size.steps },
+    { source: coa.fixedExamples([...examples, ...lessons], 3072, seed), steps: lessonSteps },
+    { source: coa.fixedExamples(examples, 3072, seed + 1), steps: size.steps - lessonSteps },
   ]),
   folder: join(folder, "sft"),
   seed,
@@ -79,15 +81,18 @@ await coa.trainSft({
   optimizer: { learningRate: 1.5e-3, matrixLearningRate: 5e-3, gradientClip: 1 },
   schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
 });
-await save("sft/model");
+await engine.saveModel(join(folder, "sft/model"));
+await tokenizer.save(join(folder, "sft/model"));
+await engine.close();
 
 // 3. Reinforcement with live tools: real search, real HTTP, a real sandbox.
 const sandbox = coa.chooseSandbox({ isolation: "run" });
-const model = coa.engineModel(engine, tokenizer);
+const learner = await coa.openEmbeddedEngine({ folder: join(folder, "sft/model"), optimizer: "adamw" });
+const model = coa.engineModel(learner, tokenizer);
 const practice = await liveTools(coa.createWorld({ seed: 310, pages: 600 }));
 const sftCopy = await coa.openEmbeddedEngine({ folder: join(folder, "sft/model") });
 await coa.trainRl({
-  engine,
+  engine: learner,
   tokenizer,
   folder: join(folder, "rl"),
   seed,
@@ -100,10 +105,11 @@ await coa.trainRl({
   tasks: (step, round, count) => coa.worldTasks(practice.world, { count, seed: step * 10 + round + 1 }),
   rollout: (task, how) => ask(task, model, practice.tools, 1, how.seed),
   reward: coa.outcomeReward(coa.taskGrader()),
-  optimizer: { learningRate: 3e-4, gradientClip: 1 },
-  schedule: { warmupSteps: 3, decay: "constant" },
+  optimizer: { learningRate: 2e-4, gradientClip: 1 },
+  schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.1 },
 });
-await save("rl/model");
+await learner.saveModel(join(folder, "rl/model"));
+await tokenizer.save(join(folder, "rl/model"));
 
 // 4. Everybody answers the same questions about a world whose names and numbers training never showed.
 const test = await liveTools(coa.createWorld({ seed: 7, pages: 600, split: "test" }));
@@ -132,7 +138,7 @@ const evaluations = await Promise.all(systems.map(({ name }) => coa.readEvaluati
 const comparison = coa.compareEvaluations(evaluations);
 await writeFile(join(folder, "report.html"), await coa.comparisonReport(evaluations, comparison));
 console.log(coa.comparisonTable(comparison));
-await Promise.all([practice.close(), test.close(), sandbox.close(), engine.close(), sftCopy.close()]);
+await Promise.all([practice.close(), test.close(), sandbox.close(), learner.close(), sftCopy.close()]);
 
 /** Search, pages and sums within this process, for bulk data. */
 function bulkTools(world: World): Tool[] {
@@ -170,7 +176,6 @@ function ask(task: Task, player: Model, tools: Tool[], temperature: number, samp
   });
 }
 
-async function save(name: string): Promise<void> {
-  await engine.saveModel(join(folder, name));
-  await tokenizer.save(join(folder, name));
+function examplesOf(trajectories: Trajectory[], weightOf?: (segment: Segment) => number): Example[] {
+  return trajectories.flatMap((one) => coa.trajectoryToExample(one, tokenizer, { weightOf }).example ?? []);
 }

@@ -150,6 +150,7 @@ export { compactTools } from "./lab/compact-tools.ts";
 export { createWorld, type Entity, type World, type WorldOptions } from "./lab/create-world.ts";
 export { type Split, shortNameSeeds } from "./lab/names.ts";
 export { labProfile } from "./lab/profile.ts";
+export { isLessonQuestion, readingLessons } from "./lab/reading-lessons.ts";
 export { type SpecialistOptions, scriptedSpecialists } from "./lab/scripted-specialists.ts";
 export { type ServedWorld, serveWorld } from "./lab/serve-world.ts";
 export { memoryFetch, servedFetch } from "./lab/world-fetch.ts";

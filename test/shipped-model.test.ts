@@ -1,0 +1,48 @@
+/** The model that ships answers new questions about worlds it never saw, with live tools, and `coa ask` finds it by itself. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { realLabTools } from "../src/cli/lab/real-lab-tools.ts";
+import { main } from "../src/cli/main.ts";
+import { shippedModels } from "../src/cli/open-chain.ts";
+import { createOutput } from "../src/cli/output.ts";
+import { openLabModel, runLabChain } from "../src/cli/quickstart/open-model.ts";
+import { createWorld } from "../src/lab/create-world.ts";
+import { worldTasks } from "../src/lab/world-tasks.ts";
+import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
+
+describe("the shipped model", { timeout: 300_000 }, () => {
+  it("answers nine of ten held-out questions, and no format error aborts a run", async (context) => {
+    const { model, engine } = await openLabModel(shippedModels()[0]!);
+    const sandbox = chooseSandbox({ isolation: "run" });
+    const lab = await realLabTools(createWorld({ seed: 42, pages: 600, split: "test" }), sandbox);
+    try {
+      const tasks = worldTasks(createWorld({ seed: 42, pages: 600, split: "test" }), { count: 60, seed: 1 });
+      const runs = await Promise.all(
+        tasks.map((task, seed) => runLabChain(task, { model, tools: lab.tools, temperature: 0, seed })),
+      );
+      const right = runs.filter((run, at) => run.answer?.trim() === tasks[at]!.answers[0]).length / tasks.length;
+      context.diagnostic(`${(100 * right).toFixed(0)} % right`);
+      assert.ok(right >= 0.85, `${right}`);
+      assert.deepEqual(
+        runs.filter((run) => run.ending.reason === "error"),
+        [],
+      );
+    } finally {
+      await lab.close();
+      await sandbox.close();
+      await engine.close();
+    }
+  });
+
+  it("is what coa ask uses when no other model is named", async () => {
+    const streams = { stdout: "", stderr: "" };
+    const out = createOutput({
+      stdout: { write: (text: string) => (streams.stdout += text) },
+      stderr: { write: (text: string) => (streams.stderr += text) },
+    });
+    assert.equal(await main(["ask", "--lab", "7"], out, new AbortController().signal), 0, streams.stderr);
+    assert.match(streams.stderr, /Using the shipped model afm-lab-/);
+    assert.match(streams.stdout, /^plan +/m);
+    assert.match(streams.stdout, /^answer +/m);
+  });
+});
