@@ -100,6 +100,7 @@ const width = Math.ceil(32 + columns * characterWidth);
 writeFileSync(
   resolve(file),
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${32 + lines.length * lineHeight}" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13.5" fill="#e6edf3">
+<title>${escaped(`What ${command.join(" ")} prints`)}</title>
 <rect width="100%" height="100%" rx="8" fill="#0d1117"/>
 ${rows.join("\n")}
 </svg>
