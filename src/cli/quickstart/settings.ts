@@ -36,9 +36,9 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     model: small,
     sft: {
       drillSteps: 40,
-      easySteps: 120,
-      steps: 240,
-      lessonWorlds: 10,
+      easySteps: 80,
+      steps: 280,
+      lessonWorlds: 0,
       batchTokens: 3072,
       matrixRate: 5e-3,
       rate: 1.5e-3,
