@@ -43,7 +43,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       matrixRate: 5e-3,
       rate: 1.5e-3,
     },
-    rl: { steps: 3, groups: 16, samples: 8, rate: 3e-4 },
+    rl: { steps: 2, groups: 8, samples: 8, rate: 2e-4 },
     testTasks: 200,
   },
   default: {
