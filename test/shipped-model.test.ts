@@ -11,7 +11,7 @@ import { worldTasks } from "../src/lab/world-tasks.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 
 describe("the shipped model", { timeout: 300_000 }, () => {
-  it("answers nine of ten held-out questions, and no format error aborts a run", async (context) => {
+  it("answers at least 85 % of held-out questions, and no format error aborts a run", async (context) => {
     const { model, engine } = await openLabModel(shippedModels()[0]!);
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(createWorld({ seed: 42, pages: 600, split: "test" }), sandbox);
