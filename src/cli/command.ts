@@ -3,6 +3,7 @@
  * Node's own `parseArgs`; this file adds help with examples, the three exit codes and the output habits of the house:
  * results on stdout, everything else on stderr, colour only on a terminal.
  */
+import { existsSync } from "node:fs";
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { readDefaults } from "../store/read-jsonl.ts";
@@ -146,6 +147,13 @@ export function onePositional(
   if (rest.length > 0)
     throw new UsageError(`coa ${command.name} takes one ${what}; "${rest[0]}" is one too many (quote it?)`);
   return first;
+}
+
+/** The single positional argument as a file that is there: readers of JSONL take a missing file for an empty one. */
+export function oneInputFile(...args: Parameters<typeof onePositional>): string {
+  const file = onePositional(...args);
+  if (!existsSync(file)) throw new UsageError(`${file} does not exist: coa ${args[0].name} needs ${args[2]}`);
+  return file;
 }
 
 /** The exit code that an error stands for. */

@@ -5,7 +5,7 @@ import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
 import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
 import { readJsonl } from "../../store/read-jsonl.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const command = {
@@ -33,7 +33,7 @@ export default defineCommand({
     split: { type: "string", default: "train", describe: "Name of the split, for RL rows" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional(command, positionals, "a JSONL file");
+    const file = oneInputFile(command, positionals, "a JSONL file");
     await existingFiles([file]);
     const format = values.format as ExportFormat | undefined;
     if (!format || !(format in exportFormats)) {

@@ -5,7 +5,7 @@ import { UsageError } from "../../core/errors.ts";
 import { type Side, splitSide } from "../../dataset/split.ts";
 import { type JsonlWriter, openJsonl } from "../../store/open-jsonl.ts";
 import { readJsonl } from "../../store/read-jsonl.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const command = {
@@ -33,7 +33,7 @@ export default defineCommand({
     out: { type: "string", valueName: "folder", describe: "Where to write (default: beside the file)" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional(command, positionals, "a JSONL file");
+    const file = oneInputFile(command, positionals, "a JSONL file");
     await existingFiles([file]);
     const validation = numberOf(values.validation, "validation", { min: 0, max: 1 })!;
     const test = numberOf(values.test, "test", { min: 0, max: 1 })!;

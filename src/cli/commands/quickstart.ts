@@ -40,19 +40,18 @@ export default defineCommand({
     const seed = numberOf(values.seed, "seed", { min: 0, max: 999, integer: true }) ?? 1;
     const imperfect = values.imperfect ? 0.4 : 0;
     const workspace = await openWorkspace();
-    const name = [
-      "quickstart",
-      size === "default" ? "" : `-${size}`,
-      values.imperfect ? "-imperfect" : "",
-      seed === 1 ? "" : `-seed${seed}`,
-    ].join("");
-    const folder = values.out === undefined ? workspace.path(name) : resolve(values.out);
+    const folder =
+      values.out === undefined ? workspace.path(storyName(size, values.imperfect, seed)) : resolve(values.out);
+    const clean = values.clean ?? workspace.path(storyName(size, false, seed));
+    const cleanStory = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
+    if (values.clean !== undefined && !values.imperfect) throw new UsageError("--clean goes with --imperfect");
+    if (values.clean !== undefined && !cleanStory)
+      throw new UsageError(
+        `${clean} holds no finished story: make one with coa quickstart --seed ${seed} --out ${clean}`,
+      );
     if (values.fresh) await rm(folder, { recursive: true, force: true });
     await claim(folder, { size, seed, imperfect });
     out.note(`The story so far and to come is kept in ${folder}; stop it at any time, start it again, it continues.`);
-    const clean = values.clean ?? workspace.path(seed === 1 ? "quickstart" : `quickstart-seed${seed}`);
-    const cleanStory = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
-    if (values.clean !== undefined && !cleanStory) throw new UsageError(`${clean} holds no evaluated quickstart`);
     const context = { folder, seed, imperfect, settings: quickstartSizes[size], cleanStory, out, signal };
     const stages = [teamStage, distillStage, sftStage, rlStage, evaluateStage, reportStage];
     const results = await runStages(stages, context);
@@ -65,6 +64,11 @@ export default defineCommand({
     return 0;
   },
 });
+
+function storyName(size: string, imperfect: boolean, seed: number): string {
+  const parts = [size === "default" ? "" : `-${size}`, imperfect ? "-imperfect" : "", seed === 1 ? "" : `-seed${seed}`];
+  return `quickstart${parts.join("")}`;
+}
 
 /** A folder belongs to one story: other settings in the same folder would mix two. */
 async function claim(folder: string, story: Record<string, unknown>): Promise<void> {

@@ -5,7 +5,7 @@ import { openJsonl } from "../../store/open-jsonl.ts";
 import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { checkTask } from "../../team/check-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 
@@ -36,7 +36,7 @@ export default defineCommand({
     },
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "tasks check", examples }, positionals, "a file of tasks");
+    const file = oneInputFile({ name: "tasks check", examples }, positionals, "a file of tasks");
     const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
     const players = openPlayers(values);

@@ -3,7 +3,7 @@ import type { Task } from "../../core/task.ts";
 import { openJsonl } from "../../store/open-jsonl.ts";
 import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../team/generate-tasks.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 
 const examples = ["coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
@@ -23,7 +23,7 @@ export default defineCommand({
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "tasks generate", examples }, positionals, "a file of documents");
+    const file = oneInputFile({ name: "tasks generate", examples }, positionals, "a file of documents");
     const documents = (await readAllJsonl(file, undefined, { signal })) as SourceDocument[];
     const broken = documents.findIndex((one) => typeof one?.id !== "string" || typeof one.text !== "string");
     if (broken >= 0)

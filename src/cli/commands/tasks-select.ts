@@ -13,7 +13,7 @@ import { openJsonl } from "../../store/open-jsonl.ts";
 import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { type AnswerTask, selectTasks } from "../../train/select-tasks.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { table } from "../output.ts";
 
@@ -43,7 +43,7 @@ export default defineCommand({
     ...toolFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "tasks select", examples }, positionals, "a file of tasks");
+    const file = oneInputFile({ name: "tasks select", examples }, positionals, "a file of tasks");
     const folder = values.model;
     if (!folder && !values["without-tools"])
       throw new UsageError(

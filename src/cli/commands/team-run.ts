@@ -6,7 +6,7 @@ import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { jsonlJournal } from "../../store/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
@@ -56,7 +56,7 @@ export default defineCommand({
     seed: { type: "string", default: "0", valueName: "n", describe: "Passed to the models; chooses imperfect runs" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "team run", examples }, positionals, "a file of tasks");
+    const file = oneInputFile({ name: "team run", examples }, positionals, "a file of tasks");
     const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
     if (values.topology !== "agents-as-tools" && values.topology !== "handoff") {

@@ -13,7 +13,7 @@ import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { randomStream } from "../../train/random.ts";
 import { outcomeReward } from "../../train/reward.ts";
 import { trainRl } from "../../train/train-rl.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { packageVersion } from "../package-version.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
@@ -66,7 +66,7 @@ export default defineCommand({
     ...trainFlags,
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "train rl", examples }, positionals, "a file of tasks");
+    const file = oneInputFile({ name: "train rl", examples }, positionals, "a file of tasks");
     if (!values.model)
       throw new UsageError(`coa train rl needs a model to start from: --model <folder>. Example: ${examples[0]}`);
     const profile = values.profile === "lab" ? labProfile : builtInProfiles[values.profile];

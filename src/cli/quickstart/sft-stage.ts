@@ -46,7 +46,7 @@ export const sftStage: Stage = {
       {
         folder: "run",
         peak: 1,
-        lessons: [
+        phases: [
           { source: drills(tokenizer, seed), steps: sft.drillSteps },
           { source: batches([...easy, ...(sft.secondRound ? [] : lessons)], 0), steps: sft.easySteps },
           { source: batches(all, 1), steps: sft.steps },
@@ -57,7 +57,7 @@ export const sftStage: Stage = {
             {
               folder: "run-2",
               peak: sft.secondRound.peak,
-              lessons: [
+              phases: [
                 { source: batches([...all, ...lessons], 2), steps: sft.secondRound.lessonSteps },
                 { source: batches(all, 3), steps: sft.secondRound.steps },
               ],
@@ -83,14 +83,14 @@ export const sftStage: Stage = {
     });
     try {
       let result: SftResult | undefined;
-      for (const { lessons, peak, ...round } of rounds) {
+      for (const { phases, peak, ...round } of rounds) {
         result = await trainSft({
           engine,
-          source: { ...inSequence(lessons), fingerprint },
+          source: { ...inSequence(phases), fingerprint },
           folder: join(folder, round.folder),
           resume: true,
           seed,
-          steps: lessons.reduce((sum, { steps }) => sum + steps, 0),
+          steps: phases.reduce((sum, { steps }) => sum + steps, 0),
           optimizer: {
             learningRate: sft.rate * peak,
             matrixLearningRate: sft.matrixRate * peak,
@@ -109,7 +109,7 @@ export const sftStage: Stage = {
       await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"));
       return {
         parameters: parameterCount(model, tokenizer.vocabularySize),
-        steps: rounds.flatMap(({ lessons }) => lessons).reduce((sum, { steps }) => sum + steps, 0),
+        steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),
         "loss per token": result?.loss ?? 0,
       };
     } finally {
