@@ -12,9 +12,9 @@ import type { Figure } from "../scripts/bench.ts";
 import { runChain } from "../src/chain/run-chain.ts";
 import { streamChain } from "../src/chain/stream-chain.ts";
 import type { ContinueEvent, Model } from "../src/core/model.ts";
-import { mhqaProfile } from "../src/core/profiles.ts";
 import { defineTask } from "../src/core/task.ts";
 import { defineTool } from "../src/core/tool.ts";
+import { mhqaProfile } from "../src/language/profiles.ts";
 import { chunks, installedPeers, type Peer, steps, thought, toolResult } from "./peers/agent-loops.ts";
 
 const task = defineTask({ id: "t", question: "question" });

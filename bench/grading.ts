@@ -1,9 +1,9 @@
 /** How fast answers are graded: mathematics over the labelled pairs, short answers, and one program test in the sandbox. */
 import { readFile } from "node:fs/promises";
 import type { Figure } from "../scripts/bench.ts";
-import { gradeCode } from "../src/evaluate/graders/grade-code.ts";
-import { gradeQa } from "../src/evaluate/graders/grade-qa.ts";
-import { gradeMath } from "../src/evaluate/math/grade-math.ts";
+import { gradeCode } from "../src/graders/grade-code.ts";
+import { gradeQa } from "../src/graders/grade-qa.ts";
+import { gradeMath } from "../src/graders/math/grade-math.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "../src/tools/sandbox/bubblewrap.ts";
 
 interface Pair {

@@ -1,9 +1,9 @@
 /** How fast the scripted team makes runs: in memory for bulk data, and with real HTTP and a warm sandbox. One process. */
 import type { Figure } from "../scripts/bench.ts";
-import { memoryLabTools } from "../src/cli/lab/memory-lab-tools.ts";
-import { realLabTools } from "../src/cli/lab/real-lab-tools.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { createWorld } from "../src/lab/create-world.ts";
+import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
+import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../src/lab/scripted-specialists.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { runTeams } from "../src/team/run-teams.ts";

@@ -1,6 +1,6 @@
 /** The tag reader: bytes per second on chains as models write them, from 1 KB to 100 MB, whole chunks and single tokens. */
 import type { Figure } from "../scripts/bench.ts";
-import { tagReader } from "../src/chain/tag-reader.ts";
+import { tagReader } from "../src/language/tag-reader.ts";
 
 const options = {
   tags: [

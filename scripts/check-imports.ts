@@ -1,29 +1,46 @@
 /** The import table holds, and no two files import each other in a circle. */
-import { importTable } from "./import-table.ts";
+import { importTable, notYet, readersOnly, typesOnly } from "./import-table.ts";
 import { type SourceFile, sourceFiles } from "./source-files.ts";
 
 /** Complaints about imports that the table forbids; tests may import anything. */
 export function forbiddenImports(files: readonly SourceFile[]): string[] {
   const complaints: string[] = [];
   for (const file of files) {
-    if (file.path.endsWith(".test.ts")) continue;
-    const from = roomOf(file.path);
+    if (/\.test\.tsx?$/.test(file.path)) continue;
+    const from = rowOf(file.path);
     const allowed = importTable[from];
     if (!allowed) {
       complaints.push(`${file.path}: the folder "${from}" is not in scripts/import-table.ts`);
       continue;
     }
-    for (const { path } of file.imports) {
-      const to = path.startsWith("src/") ? roomOf(path) : "outside src";
-      if (to === from || allowed.includes(to) || allowed.includes("*")) continue;
-      complaints.push(`${file.path}: ${from} may not import ${to} (${path})`);
+    for (const { path, typeOnly } of file.imports) {
+      const to = path.startsWith("src/") ? rowOf(path) : "outside src";
+      if (to === from || notYet.includes(`${from} -> ${to}`)) continue;
+      if (!allows(allowed, to)) {
+        complaints.push(`${file.path}: ${from} may not import ${to} (${path})`);
+        continue;
+      }
+      const readers = readersOnly[from];
+      if (readers?.folders.includes(to) && !readers.files.test(path)) {
+        complaints.push(`${file.path}: ${from} may import only read-*.ts and statistics.ts of ${to} (${path})`);
+      }
+      if (typesOnly[from]?.includes(to) && !typeOnly) {
+        complaints.push(`${file.path}: ${from} may import only types of ${to} (${path})`);
+      }
     }
   }
   return complaints;
 }
 
-function roomOf(path: string): string {
-  return path.split("/")[1] ?? "";
+function allows(allowed: readonly string[], to: string): boolean {
+  return allowed.some((row) => row === "*" || row === to || to.startsWith(`${row}/`));
+}
+
+/** The row of the table that a file belongs to: its two-part folder where the table has one, else its folder. */
+function rowOf(path: string): string {
+  const [, first = "", second = ""] = path.split("/");
+  const twoPart = `${first}/${second}`;
+  return twoPart in importTable ? twoPart : first;
 }
 
 /** Complaints about circles of value imports (type imports vanish at run time and do not count). */

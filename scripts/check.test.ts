@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -41,9 +41,18 @@ describe("npm run check", () => {
   });
 
   it("rejects an import that the table forbids", () => {
-    const { status, text } = checkWith("src/core/spy.ts", 'export { openJsonl } from "../store/open-jsonl.ts";\n');
+    const { status, text } = checkWith("src/core/spy.ts", 'export { openJsonl } from "../base/files/open-jsonl.ts";\n');
     assert.equal(status, 1);
-    assert.match(text, /spy\.ts: core may not import store/);
+    assert.match(text, /spy\.ts: core may not import base\/files/);
+  });
+
+  it("lets the studio read what a stage left on disk, and run nothing of it", () => {
+    mkdirSync(join(copy, "src/studio/api"), { recursive: true });
+    const line = (file: string) => `export * from "../../evaluate/${file}";\n`;
+    assert.equal(checkWith("src/studio/api/look.ts", line("read-evaluation.ts")).status, 0);
+    const refused = checkWith("src/studio/api/look.ts", line("run-evaluation.ts"));
+    assert.match(refused.text, /studio\/api may import only read-\*\.ts and statistics\.ts of evaluate/);
+    rmSync(join(copy, "src/studio"), { recursive: true });
   });
 
   it("rejects a circle of imports", () => {

@@ -12,7 +12,7 @@ export interface SourceFile {
 
 /** Every TypeScript file below `folder` of `root`, tests included. */
 export function sourceFiles(root: string, folder = "src"): SourceFile[] {
-  return globSync(`${folder}/**/*.ts`, { cwd: root })
+  return globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root })
     .map((path) => path.replaceAll("\\", "/"))
     .filter((path) => !path.includes("node_modules"))
     .sort()

@@ -6,7 +6,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commands } from "../src/cli/commands/index.ts";
-import { builtInProfiles } from "../src/core/profiles.ts";
+import { builtInProfiles } from "../src/language/profiles.ts";
 import { importTable } from "./import-table.ts";
 
 const generators: Record<string, (root: string) => string> = {

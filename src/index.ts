@@ -1,5 +1,11 @@
 /** The public surface. Every export is named here, one by one; what is not here is not public. */
 
+// Files.
+export { jsonlJournal, openJsonl } from "./base/files/open-jsonl.ts";
+export { readAllJsonl, readJsonl } from "./base/files/read-jsonl.ts";
+export { openWorkspace, type Workspace } from "./base/files/workspace.ts";
+export { writeFolder } from "./base/files/write-folder.ts";
+export { type Redact, redactSecrets } from "./base/redact/redact.ts";
 // The chain: one model, many roles, real tools.
 export {
   type BestOfChains,
@@ -13,15 +19,10 @@ export {
 export type { ChainOptions, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
-export { chainRules } from "./chain/grammar/chain-rules.ts";
-export { grammarText } from "./chain/grammar/grammar-text.ts";
-export { allowedTokens, tokenAutomaton } from "./chain/grammar/token-mask.ts";
 export { defaultLimits, type LimitName, type Limits } from "./chain/limits.ts";
-export { neutraliser } from "./chain/neutralise.ts";
 export { runChain } from "./chain/run-chain.ts";
 export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export { streamChain } from "./chain/stream-chain.ts";
-export { type TagReader, tagReader } from "./chain/tag-reader.ts";
 // Configuration of the command line.
 export { defineConfig } from "./cli/load-config.ts";
 // The vocabulary.
@@ -33,27 +34,14 @@ export type { Grade, Grader } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
-export {
-  advance,
-  allowedNext,
-  type BodyFormat,
-  defineProfile,
-  type Gate,
-  type Profile,
-  startState,
-  stopStrings,
-  type TagSpec,
-} from "./core/profile.ts";
-export { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } from "./core/profiles.ts";
 export type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "./core/sandbox.ts";
-export { systemPrompt } from "./core/system-prompt.ts";
+export { defineSystem, type System, type SystemResult } from "./core/system.ts";
 export { defineTask, type Task, taskSchema } from "./core/task.ts";
 export { type TeamRun, teamRunSchema } from "./core/team-run.ts";
 export type { Tokenizer } from "./core/tokenizer.ts";
 export { defineTool, type Tool, type ToolContext } from "./core/tool.ts";
 export { type Segment, type Trajectory, trajectorySchema, trajectoryText } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
-export { validateSegments } from "./core/validate.ts";
 // Datasets: tokenizers, examples, exports.
 export { type BatchOptions, lengthBuckets } from "./dataset/batches.ts";
 export {
@@ -71,9 +59,7 @@ export {
   exportDataset,
   exportFormats,
 } from "./dataset/export/export-dataset.ts";
-export { loadTokenizer, tokenizerFromJson } from "./dataset/load-tokenizer.ts";
 export { splitSide } from "./dataset/split.ts";
-export { roleMarkers, type TrainTokenizerOptions, tagTokens, trainTokenizer } from "./dataset/train-tokenizer.ts";
 export {
   type ExampleOptions,
   rolloutToExample,
@@ -88,8 +74,6 @@ export type { DistillConfig, DistillPlugins } from "./distill/distill-config.ts"
 export type { DistillReport } from "./distill/distill-report.ts";
 export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill/distill-run.ts";
 export { modelCheck } from "./distill/model-check.ts";
-export { reportHtml } from "./distill/report-html.ts";
-export { reportText } from "./distill/report-text.ts";
 export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./distill/rewrite-thoughts.ts";
 export {
   defineFilter,
@@ -115,38 +99,32 @@ export {
 export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
 // Evaluation: graders, benchmarks, figures, comparison.
 export { type BareSystemOptions, bareSystem } from "./evaluate/bare-system.ts";
-export { type Benchmark, benchmarks } from "./evaluate/benchmarks/benchmarks.ts";
-export { type LoadOptions, loadTasks } from "./evaluate/benchmarks/load-tasks.ts";
-export { benchmarkHosts, withoutUrls } from "./evaluate/block-urls.ts";
-export { type CallCache, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./evaluate/call-cache.ts";
 export { type ChainSystemOptions, chainSystem } from "./evaluate/chain-system.ts";
 export { type Comparison, compareEvaluations } from "./evaluate/compare-evaluations.ts";
 export type { EvaluationRecord } from "./evaluate/evaluation-record.ts";
-export { type CodeGradeOptions, gradeCode } from "./evaluate/graders/grade-code.ts";
-export { gradeGaia } from "./evaluate/graders/grade-gaia.ts";
-export { gradeQa } from "./evaluate/graders/grade-qa.ts";
-export { type GradeTaskOptions, gradeTask, taskGrader } from "./evaluate/graders/grade-task.ts";
-export { type JudgeOptions, judgeGrader } from "./evaluate/graders/judge-grader.ts";
-export { gradeMath } from "./evaluate/math/grade-math.ts";
+export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
+export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
 export {
   bootstrap,
   comparePaired,
   type Estimate,
   type PairedComparison,
   passAtK,
-} from "./evaluate/metrics/statistics.ts";
-export type { Costs, Summary } from "./evaluate/metrics/summarise.ts";
-export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/metrics/vote.ts";
-export { limitedChatModel, limitedModel, rateLimiter } from "./evaluate/rate-limit.ts";
-export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
-export { comparisonReport } from "./evaluate/report/comparison-report.ts";
-export { comparisonTable } from "./evaluate/report/comparison-table.ts";
-export { htmlReport, type ReportOptions, runKey } from "./evaluate/report/html-report.ts";
-export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
-export { defineSystem, type System, type SystemResult } from "./evaluate/system.ts";
+} from "./evaluate/statistics.ts";
+export type { Costs, Summary } from "./evaluate/summarise.ts";
+export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/vote.ts";
+export { type CodeGradeOptions, gradeCode } from "./graders/grade-code.ts";
+export { gradeGaia } from "./graders/grade-gaia.ts";
+export { gradeQa } from "./graders/grade-qa.ts";
+export { type GradeTaskOptions, gradeTask, taskGrader } from "./graders/grade-task.ts";
+export { type JudgeOptions, judgeGrader } from "./graders/judge-grader.ts";
+export { gradeMath } from "./graders/math/grade-math.ts";
+export { outcomeReward, type Reward } from "./graders/reward.ts";
 // The lab: a made-up world to teach in.
 export { arithmeticTool } from "./lab/arithmetic-tool.ts";
 export { compactTools } from "./lab/compact-tools.ts";
+// Training.
+export { copyDrills, inSequence } from "./lab/copy-drills.ts";
 export { createWorld, type Entity, type World, type WorldOptions } from "./lab/create-world.ts";
 export { type Split, shortNameSeeds } from "./lab/names.ts";
 export { labProfile } from "./lab/profile.ts";
@@ -156,11 +134,32 @@ export { type ServedWorld, serveWorld } from "./lab/serve-world.ts";
 export { memoryFetch, servedFetch } from "./lab/world-fetch.ts";
 export { type WorldDocument, worldDocuments, worldIndexOptions } from "./lab/world-pages.ts";
 export { type Family, type WorldTaskOptions, worldTasks } from "./lab/world-tasks.ts";
+export { chainRules } from "./language/grammar/chain-rules.ts";
+export { grammarText } from "./language/grammar/grammar-text.ts";
+export { allowedTokens, tokenAutomaton } from "./language/grammar/token-mask.ts";
+export { neutraliser } from "./language/neutralise.ts";
+export {
+  advance,
+  allowedNext,
+  type BodyFormat,
+  defineProfile,
+  type Gate,
+  type Profile,
+  startState,
+  stopStrings,
+  type TagSpec,
+} from "./language/profile.ts";
+export { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } from "./language/profiles.ts";
+export { systemPrompt } from "./language/system-prompt.ts";
+export { type TagReader, tagReader } from "./language/tag-reader.ts";
+export { validateSegments } from "./language/validate.ts";
+export { type CallCache, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./models/call-cache.ts";
 // Models.
 export { type CassetteOptions, cassette } from "./models/cassette.ts";
 export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-template.ts";
 export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
+export { limitedChatModel, limitedModel, rateLimiter } from "./models/rate-limit.ts";
 // Recording: any multi-agent system, four doors.
 export { refusedForTraining } from "./record/assemble-run.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./record/collector/start-collector.ts";
@@ -168,25 +167,29 @@ export { type ImportFormat, importFiles, importFormats } from "./record/import-f
 export type { BudgetLimits, BudgetOptions } from "./record/proxy/budget.ts";
 export { type ProxyOptions, type RecordingProxy, startProxy } from "./record/proxy/start-proxy.ts";
 export { readRecordings } from "./record/recordings.ts";
-export { type Redact, redactSecrets } from "./record/redact.ts";
 export { type RunSummary, runTree, summariseRun } from "./record/run-summary.ts";
 export type { WireExchange } from "./record/wire-exchange.ts";
-// Files.
-export { jsonlJournal, openJsonl } from "./store/open-jsonl.ts";
-export { readAllJsonl, readJsonl } from "./store/read-jsonl.ts";
-export { openWorkspace, type Workspace } from "./store/workspace.ts";
-export { writeFolder } from "./store/write-folder.ts";
+export { comparisonReport } from "./report/comparison-report.ts";
+export { comparisonTable } from "./report/comparison-table.ts";
+export { reportHtml } from "./report/distill-html.ts";
+export { reportText } from "./report/distill-text.ts";
+export { htmlReport, type ReportOptions, runKey } from "./report/html-report.ts";
+export { type Benchmark, benchmarks } from "./tasks/benchmarks/benchmarks.ts";
+export { type LoadOptions, loadTasks } from "./tasks/benchmarks/load-tasks.ts";
+export { type CheckOptions, checkTask, type TaskCheck } from "./tasks/check-tasks.ts";
+export { type GenerateOptions, generateTasks, type Rejection, type SourceDocument } from "./tasks/generate-tasks.ts";
+export { selectTasks } from "./tasks/select-tasks.ts";
 // The team: a multi-agent system, recorded.
 export { standardTeam, type TeamMember } from "./team/agents.ts";
 export { type BestOf, type BestOfOptions, bestOfTeam } from "./team/best-of-team.ts";
 export type { TeamBudget } from "./team/budget.ts";
-export { type CheckOptions, checkTask, type TaskCheck } from "./team/check-tasks.ts";
-export { type GenerateOptions, generateTasks, type Rejection, type SourceDocument } from "./team/generate-tasks.ts";
 export type { RoleFunction, RolePlayer, RoleReply } from "./team/role.ts";
 export { runTeam, type TeamOptions } from "./team/run-team.ts";
 export { runTeams, type TeamsOptions } from "./team/run-teams.ts";
 export type { TeamEvent } from "./team/work-session.ts";
 export { createLongTermMemory, type LongTermMemory, type PastStep } from "./team/working-memory.ts";
+export { loadTokenizer, tokenizerFromJson } from "./tokenizers/load-tokenizer.ts";
+export { roleMarkers, type TrainTokenizerOptions, tagTokens, trainTokenizer } from "./tokenizers/train-tokenizer.ts";
 // Tools: search, crawl, images, MCP.
 export { type CodeToolOptions, codeTool, observationOf, readProgram } from "./tools/code.ts";
 export { cachedFetch } from "./tools/crawl/cached-fetch.ts";
@@ -224,6 +227,7 @@ export { type NsjailOptions, nsjailSandbox } from "./tools/sandbox/nsjail.ts";
 export { type PyodideOptions, pyodideSandbox } from "./tools/sandbox/pyodide.ts";
 export { quickjsSandbox } from "./tools/sandbox/quickjs.ts";
 export { type SandboxFusionOptions, sandboxFusion } from "./tools/sandbox/sandbox-fusion.ts";
+export { benchmarkHosts, withoutUrls } from "./tools/search/block-urls.ts";
 export { type Blocklist, benchmarkBlocklist, blocklist } from "./tools/search/blocklist.ts";
 export { cachedSearch, type SearchRecord } from "./tools/search/cached-search.ts";
 export { indexProvider } from "./tools/search/index-provider.ts";
@@ -232,10 +236,6 @@ export { webProvider, webProviderFromEnvironment } from "./tools/search/web-prov
 export { webSearch } from "./tools/search/web-search.ts";
 export { indexRetriever, type Retrieve, retrievalClient, wikiSearch } from "./tools/search/wiki-search.ts";
 export { visualInspector } from "./tools/visual-inspector.ts";
-// Training.
-export { copyDrills, inSequence } from "./train/copy-drills.ts";
 export { type ExampleSource, fixedExamples } from "./train/example-source.ts";
-export { outcomeReward, type Reward } from "./train/reward.ts";
-export { selectTasks } from "./train/select-tasks.ts";
 export { dapoLoss, type RlOptions, type RlResult, trainRl } from "./train/train-rl.ts";
 export { type SftOptions, type SftResult, trainSft } from "./train/train-sft.ts";

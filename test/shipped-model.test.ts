@@ -1,12 +1,12 @@
 /** The model that ships answers new questions about worlds it never saw, with live tools, and `coa ask` finds it by itself. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { realLabTools } from "../src/cli/lab/real-lab-tools.ts";
 import { main } from "../src/cli/main.ts";
 import { shippedModels } from "../src/cli/open-chain.ts";
 import { createOutput } from "../src/cli/output.ts";
-import { openLabModel, runLabChain } from "../src/cli/quickstart/open-model.ts";
 import { createWorld } from "../src/lab/create-world.ts";
+import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
+import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { readAllJsonl } from "../src/store/read-jsonl.ts";
+import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import { tabularEngine } from "../src/testing/index.ts";
 import { type Rollout, rolloutKey } from "../src/train/collect-groups.ts";
 import { fixedExamples } from "../src/train/example-source.ts";

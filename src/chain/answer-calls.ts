@@ -1,7 +1,8 @@
 /** Runs the tools that a turn calls for and appends what they returned, in the order of the calls. */
+
+import { capText } from "../language/observation.ts";
 import { type ChainRun, observe, record } from "./chain-run.ts";
 import type { Moves } from "./moves.ts";
-import { capText } from "./observation.ts";
 import { runToolStep } from "./tool-step.ts";
 
 /** Every call gets its observation: the tool's result, or why it was refused. */

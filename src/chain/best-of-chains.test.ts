@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
-import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
+import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel } from "../testing/index.ts";
 import { bestOfChains, listWiseJudge } from "./best-of-chains.ts";
 

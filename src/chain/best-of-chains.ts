@@ -7,7 +7,7 @@ import type { ChatModel } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, emptyUsage, type Usage } from "../core/usage.ts";
-import { parseRelaxedJson } from "./relaxed-json.ts";
+import { parseRelaxedJson } from "../language/relaxed-json.ts";
 import { type ChainsOptions, runChains } from "./run-chains.ts";
 
 export interface Choice {

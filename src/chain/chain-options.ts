@@ -2,11 +2,11 @@
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Model, Price } from "../core/model.ts";
-import type { Profile } from "../core/profile.ts";
+import type { Layout } from "../language/observation.ts";
+import type { Profile } from "../language/profile.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
 import type { Limits } from "./limits.ts";
-import type { Layout } from "./observation.ts";
 import type { ToolSet } from "./tool-set.ts";
 
 /**

@@ -1,15 +1,15 @@
 /** The state of one running chain, and the small acts that change it: counting, recording, telling, appending. */
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage } from "../core/model.ts";
-import { advance, type ChainState, startState } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Segment, Violation } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
+import { observationSegment } from "../language/observation.ts";
+import { advance, type ChainState, startState } from "../language/profile.ts";
 import { type ChainContext, chainContext } from "./chain-context.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { ChainSetup } from "./chain-setup.ts";
 import { callCost } from "./limits.ts";
-import { observationSegment } from "./observation.ts";
 import type { callKey } from "./tool-step.ts";
 
 export interface ChainRun {

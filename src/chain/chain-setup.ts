@@ -1,14 +1,14 @@
 /** The options of a chain with their defaults filled in: made once, used by all chains of a batch. */
 import type { Message } from "../core/message.ts";
 import type { Price } from "../core/model.ts";
-import { type Profile, stopStrings, tagNames } from "../core/profile.ts";
-import { systemPrompt } from "../core/system-prompt.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
+import { neutraliser } from "../language/neutralise.ts";
+import { type Layout, tokenCounter } from "../language/observation.ts";
+import { type Profile, stopStrings, tagNames } from "../language/profile.ts";
+import { systemPrompt } from "../language/system-prompt.ts";
 import type { ChainOptions, Enforcement } from "./chain-options.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
-import { neutraliser } from "./neutralise.ts";
-import { type Layout, tokenCounter } from "./observation.ts";
 import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 export interface ChainSetup {

@@ -5,8 +5,8 @@
  */
 import type { CallUsage, Model } from "../core/model.ts";
 import type { Segment } from "../core/trajectory.ts";
+import { capText } from "../language/observation.ts";
 import type { ChainContext } from "./chain-context.ts";
-import { capText } from "./observation.ts";
 
 export interface CompactionOptions {
   /** Makes the short form of an observation; absent: head and tail are kept. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mhqaProfile, webProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
+import { mhqaProfile, webProfile } from "../language/profiles.ts";
 import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
 import { summariseWith } from "./compaction.ts";
 import type { Limits } from "./limits.ts";

@@ -5,11 +5,11 @@
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage, ContinueEvent } from "../core/model.ts";
-import { type Profile, tagNames, tagSpec } from "../core/profile.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { looseText, type Segment, type Violation, writtenForm } from "../core/trajectory.ts";
+import { type Profile, tagNames, tagSpec } from "../language/profile.ts";
+import { type ReadSegment, type TagReaderOptions, tagReader } from "../language/tag-reader.ts";
 import { DeadlineError } from "./deadline.ts";
-import { type ReadSegment, type TagReaderOptions, tagReader } from "./tag-reader.ts";
 
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";

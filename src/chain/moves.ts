@@ -2,8 +2,9 @@
  * What a turn amounts to: calls to make, an answer, or neither. Under `repair` a move that breaks the order is refused with
  * a reason that the model can act on. A missing think is no reason to refuse a good call; wrong order is.
  */
-import { advance, allowedNext, type ChainState, type Profile, tagSpec } from "../core/profile.ts";
+
 import type { Segment } from "../core/trajectory.ts";
+import { advance, allowedNext, type ChainState, type Profile, tagSpec } from "../language/profile.ts";
 import type { RequestedCall } from "./tool-step.ts";
 
 export interface Moves {

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Ending, Trajectory } from "../core/trajectory.ts";
-import { validateSegments } from "../core/validate.ts";
+import { validateSegments } from "../language/validate.ts";
 import { answerCalls } from "./answer-calls.ts";
 import type { ChainOptions } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";

@@ -1,5 +1,5 @@
 /** One turn of the model: as many calls as it needs and the limits allow, the last of them perhaps a request to answer. */
-import type { Profile } from "../core/profile.ts";
+import type { Profile } from "../language/profile.ts";
 import { callModel, nextPlan } from "./call-model.ts";
 import { type ChainRun, noteViolations, observe } from "./chain-run.ts";
 import type { LimitName } from "./limits.ts";

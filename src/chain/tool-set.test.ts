@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
-import { multiProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
+import { multiProfile } from "../language/profiles.ts";
 import { scriptedModel } from "../testing/index.ts";
 import { runChain } from "./run-chain.ts";
 import { toolsByName } from "./tool-set.ts";

@@ -4,12 +4,12 @@
  * each of them, so a limit is never exceeded.
  */
 import { isAbort, messageOf } from "../core/errors.ts";
-import type { TagSpec } from "../core/profile.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 import type { Segment } from "../core/trajectory.ts";
+import { outputText } from "../language/observation.ts";
+import type { TagSpec } from "../language/profile.ts";
+import { readToolInputs, type ToolInputs } from "../language/tool-input.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
-import { outputText } from "./observation.ts";
-import { readToolInputs, type ToolInputs } from "./tool-input.ts";
 
 /** One tool tag of the turn. */
 export interface RequestedCall {

@@ -5,8 +5,8 @@
  */
 import { existsSync } from "node:fs";
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
+import { readDefaults } from "../base/files/read-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
-import { readDefaults } from "../store/read-jsonl.ts";
 import { configuredArguments } from "./load-config.ts";
 import type { Output } from "./output.ts";
 

@@ -1,10 +1,11 @@
 /** The `coa` command: finds the verb, runs it, turns errors into one sentence and an exit code. */
+
+import { packageVersion } from "../base/files/package-version.ts";
 import { messageOf, UsageError } from "../core/errors.ts";
 import { exitCodeOf, runCommand } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { loadDotEnv } from "./load-dot-env.ts";
 import { createOutput, type Output } from "./output.ts";
-import { packageVersion } from "./package-version.ts";
 
 /** Runs one command line and returns its exit code. */
 export async function main(args: readonly string[], out: Output, signal: AbortSignal): Promise<number> {

@@ -7,10 +7,10 @@ import { basename, join, resolve } from "node:path";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
-import type { Profile } from "../core/profile.ts";
-import { builtInProfiles } from "../core/profiles.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
+import type { Profile } from "../language/profile.ts";
+import { builtInProfiles } from "../language/profiles.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
 import { openTools, toolFlags } from "./open-tools.ts";
 
@@ -121,7 +121,7 @@ export function shippedModels(weights = resolve(import.meta.dirname, "..", "..",
 async function folderModel(folder: string): Promise<Model> {
   const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
     import("../engines/embedded/embedded-engine.ts"),
-    import("../dataset/load-tokenizer.ts"),
+    import("../tokenizers/load-tokenizer.ts"),
     import("../models/engine-model.ts"),
   ]);
   const [engine, tokenizer] = await Promise.all([openEmbeddedEngine({ folder }), loadTokenizer(folder)]);
@@ -147,7 +147,7 @@ async function labWork(flags: ChainFlags, question: string | undefined, note: (t
   const [{ createWorld }, { worldTasks }, { memoryLabTools }] = await Promise.all([
     import("../lab/create-world.ts"),
     import("../lab/world-tasks.ts"),
-    import("./lab/memory-lab-tools.ts"),
+    import("../lab/memory-lab-tools.ts"),
   ]);
   const world = createWorld({ seed, pages: 600, split: "test" });
   const [example] = worldTasks(world, { count: 1, seed });

@@ -1,9 +1,10 @@
 /** The search provider that flags and environment ask for, with its cache in the workspace. */
+
+import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import { openWorkspace } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
-import { jsonlJournal } from "../store/open-jsonl.ts";
-import { readJsonl } from "../store/read-jsonl.ts";
-import { openWorkspace } from "../store/workspace.ts";
 import { openIndex } from "../tools/local-index/open-index.ts";
 import { cachedSearch, type SearchRecord } from "../tools/search/cached-search.ts";
 import { indexProvider } from "../tools/search/index-provider.ts";

@@ -1,9 +1,10 @@
 /** Calls a tool from the command line with a body written as a chain would write it. */
-import { readToolInputs } from "../chain/tool-input.ts";
+
 import { UsageError } from "../core/errors.ts";
-import type { TagSpec } from "../core/profile.ts";
-import { builtInProfiles } from "../core/profiles.ts";
 import type { Tool } from "../core/tool.ts";
+import type { TagSpec } from "../language/profile.ts";
+import { builtInProfiles } from "../language/profiles.ts";
+import { readToolInputs } from "../language/tool-input.ts";
 
 /** One call: what came back, whether the tool failed, how long it took. */
 export interface Trial {

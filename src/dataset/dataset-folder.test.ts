@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { buildDataset, openDataset } from "./dataset-folder.ts";
 import { datasetStats } from "./dataset-stats.ts";
 import { splitSide } from "./split.ts";
-import { trainTokenizer } from "./train-tokenizer.ts";
 import { trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const tokenizer = trainTokenizer(["look for the answer in the page"], {

@@ -7,14 +7,14 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { openJsonl } from "../base/files/open-jsonl.ts";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import { recoverFolder, writeFolder } from "../base/files/write-folder.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { openJsonl } from "../store/open-jsonl.ts";
-import { readJsonl } from "../store/read-jsonl.ts";
-import { recoverFolder, writeFolder } from "../store/write-folder.ts";
-import { loadTokenizer } from "./load-tokenizer.ts";
+import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { type ExampleOptions, type TrainingSequence, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const exampleRecordSchema = z.object({

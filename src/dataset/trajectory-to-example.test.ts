@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { builtInProfiles } from "../core/profiles.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { builtInProfiles } from "../language/profiles.ts";
+import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
+import { tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { seededRandom } from "./batches.ts";
-import { loadTokenizer } from "./load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "./train-tokenizer.ts";
 import { rolloutToExample, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 2000);

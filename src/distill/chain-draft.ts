@@ -2,6 +2,8 @@
  * A chain while it is being laid out: the segments so far, where the profile's state machine stands, and what was thought
  * since the last move and has not been written yet. A tag is written here or nowhere, with the think that it needs.
  */
+
+import type { Segment } from "../core/trajectory.ts";
 import {
   advance,
   allowedNext,
@@ -10,8 +12,7 @@ import {
   startState,
   successors,
   type TagSpec,
-} from "../core/profile.ts";
-import type { Segment } from "../core/trajectory.ts";
+} from "../language/profile.ts";
 
 export interface LayoutOptions {
   /** Tag for each foreign tool's name. */

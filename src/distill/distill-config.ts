@@ -3,8 +3,8 @@
  * worker threads. Code (graders, filters of your own, the runtime's neutraliser) comes as plugins.
  */
 import type { Grader } from "../core/grader.ts";
-import type { Profile } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { Profile } from "../language/profile.ts";
 import type { LayoutOptions } from "./chain-draft.ts";
 import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
 import {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { neutraliser } from "../chain/neutralise.ts";
-import { type Profile, tagNames } from "../core/profile.ts";
-import { codeProfile, mhqaProfile, multiProfile, webProfile } from "../core/profiles.ts";
 import { fullyComplete, type TeamRun, type TeamStep, type TeamToolCall } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { neutraliser } from "../language/neutralise.ts";
+import { type Profile, tagNames } from "../language/profile.ts";
+import { codeProfile, mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
 import { distillRun } from "./distill-run.ts";
 
 const options = (profile: Profile) => ({

@@ -4,11 +4,11 @@
  */
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
-import type { Profile } from "../core/profile.ts";
-import { systemPrompt } from "../core/system-prompt.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { validateSegments } from "../core/validate.ts";
+import type { Profile } from "../language/profile.ts";
+import { systemPrompt } from "../language/system-prompt.ts";
+import { validateSegments } from "../language/validate.ts";
 import { ConversionError, type LayoutOptions } from "./chain-draft.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { layOutChain } from "./lay-out-chain.ts";

@@ -1,7 +1,7 @@
 /** A worker thread that judges batches of lines. What it needs arrives once, as data and as names of modules. */
 import { parentPort, workerData } from "node:worker_threads";
+import { readJsonl } from "../base/files/read-jsonl.ts";
 import { type Task, taskSchema } from "../core/task.ts";
-import { readJsonl } from "../store/read-jsonl.ts";
 import { type DistillConfig, loadPlugins } from "./distill-config.ts";
 import { type RecordOutcome, recordJudge } from "./judge-record.ts";
 

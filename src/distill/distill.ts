@@ -9,11 +9,12 @@ import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from "n
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { acquireLock } from "../base/files/lock.ts";
+import { openJsonl } from "../base/files/open-jsonl.ts";
+import { readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import { acquireLock } from "../store/lock.ts";
-import { openJsonl } from "../store/open-jsonl.ts";
-import { readJsonl } from "../store/read-jsonl.ts";
+import { reportHtml } from "../report/distill-html.ts";
 import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
 import {
   type DistillReport,
@@ -25,7 +26,6 @@ import {
 import type { WireOutcome } from "./distill-worker.ts";
 import { type InputLine, inputLines } from "./input-lines.ts";
 import { judgeLines } from "./judge-lines.ts";
-import { reportHtml } from "./report-html.ts";
 import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
 import { balanceFamilies } from "./stages/sampling.ts";
 

@@ -6,7 +6,7 @@ import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
-import { validateSegments } from "../core/validate.ts";
+import { validateSegments } from "../language/validate.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
 import { distillRun } from "./distill-run.ts";

@@ -4,8 +4,10 @@
  * becomes a suggested answer with a scored check. What can't be said in the profile's grammar ends the conversion with
  * the step that failed, because half a chain teaches the wrong thing.
  */
-import { type Profile, type TagSpec, tagSpec } from "../core/profile.ts";
+
 import type { Segment } from "../core/trajectory.ts";
+import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
+import { readReview, readVerdict } from "../language/read-judgement.ts";
 import {
   addThoughtIfNone,
   type ChainDraft,
@@ -17,7 +19,6 @@ import {
   withoutRepeats,
   writeTag,
 } from "./chain-draft.ts";
-import { readReview, readVerdict } from "./read-judgement.ts";
 import type { Move } from "./read-moves.ts";
 import { reflectionTagOf, writeCalls } from "./write-calls.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ChatModel, ChatReply } from "../core/model.ts";
-import { webProfile } from "../core/profiles.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { webProfile } from "../language/profiles.ts";
 import { recordJudge } from "./judge-record.ts";
 import { modelCheck } from "./model-check.ts";
 import { rewriteThoughts, sameButThoughts } from "./rewrite-thoughts.ts";

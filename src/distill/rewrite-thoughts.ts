@@ -6,9 +6,9 @@
  */
 import { atBoundary, CoaError } from "../core/errors.ts";
 import type { ChatModel } from "../core/model.ts";
-import type { Profile } from "../core/profile.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
-import { tagPattern, validateSegments } from "../core/validate.ts";
+import type { Profile } from "../language/profile.ts";
+import { tagPattern, validateSegments } from "../language/validate.ts";
 
 export interface RewriteOptions {
   model: ChatModel;

@@ -3,11 +3,12 @@
  * in one go stand side by side where the profile allows that. A call that has brought its result before is left out: a
  * sub-agent that could not see it had to ask again, the chain still has it in sight.
  */
-import type { Profile, TagSpec } from "../core/profile.ts";
+
 import type { TeamToolCall } from "../core/team-run.ts";
 import type { Segment } from "../core/trajectory.ts";
+import type { Profile, TagSpec } from "../language/profile.ts";
+import { callArguments, tagOfTool, toolBody } from "../language/tool-body.ts";
 import { type ChainDraft, ConversionError, fits, pushBody, pushSegment, writeTag } from "./chain-draft.ts";
-import { callArguments, tagOfTool, toolBody } from "./tool-body.ts";
 
 /** The tag by which a profile looks back on its work. */
 export function reflectionTagOf(profile: Profile): TagSpec | undefined {

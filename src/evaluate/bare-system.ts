@@ -1,7 +1,7 @@
 /** A chat model without tools as a system: what the model knows by itself, the baseline under every chain and team. */
 import type { ChatModel, Price } from "../core/model.ts";
+import type { System } from "../core/system.ts";
 import { emptyUsage } from "../core/usage.ts";
-import type { System } from "./system.ts";
 
 export interface BareSystemOptions {
   name?: string;

@@ -1,7 +1,7 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
-import { defineSystem, type System } from "./system.ts";
+import { defineSystem, type System } from "../core/system.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "journal" | "signal"> {
   name?: string;

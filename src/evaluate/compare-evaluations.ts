@@ -4,9 +4,9 @@
  */
 import { UsageError } from "../core/errors.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { bootstrap, comparePaired, type Estimate, type PairedComparison } from "./metrics/statistics.ts";
-import { type Summary, summarise } from "./metrics/summarise.ts";
 import type { StoredEvaluation } from "./read-evaluation.ts";
+import { bootstrap, comparePaired, type Estimate, type PairedComparison } from "./statistics.ts";
+import { type Summary, summarise } from "./summarise.ts";
 
 export interface ComparisonRow {
   system: string;

@@ -1,12 +1,12 @@
 /** Reads an evaluation back from its folder, finished or not. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import { type Task, taskSchema } from "../core/task.ts";
-import { readAllJsonl, readJsonl } from "../store/read-jsonl.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
-import { type Summary, summarise } from "./metrics/summarise.ts";
-import { majoritySuccess } from "./metrics/vote.ts";
+import { type Summary, summarise } from "./summarise.ts";
+import { majoritySuccess } from "./vote.ts";
 
 /** Everything a comparison needs of one evaluation. */
 export interface StoredEvaluation {

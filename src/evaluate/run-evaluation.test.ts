@@ -4,12 +4,12 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { defineSystem, type SystemResult } from "../core/system.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
-import { taskGrader } from "./graders/grade-task.ts";
+import { taskGrader } from "../graders/grade-task.ts";
 import { readEvaluation } from "./read-evaluation.ts";
 import { runEvaluation } from "./run-evaluation.ts";
-import { defineSystem, type SystemResult } from "./system.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-evaluate-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -49,10 +49,10 @@ function result(answer: string | null, extra: Partial<SystemResult> = {}): Syste
 /** A process that evaluates a chain on a scripted model; wrong on every seventh task, so that there is something to grade. */
 const script = `
 import { defineTask } from ${JSON.stringify(import.meta.resolve("../core/task.ts"))};
-import { codeProfile } from ${JSON.stringify(import.meta.resolve("../core/profiles.ts"))};
+import { codeProfile } from ${JSON.stringify(import.meta.resolve("../language/profiles.ts"))};
 import { scriptedModel } from ${JSON.stringify(import.meta.resolve("../testing/index.ts"))};
 import { chainSystem } from ${JSON.stringify(import.meta.resolve("./chain-system.ts"))};
-import { taskGrader } from ${JSON.stringify(import.meta.resolve("./graders/grade-task.ts"))};
+import { taskGrader } from ${JSON.stringify(import.meta.resolve("../graders/grade-task.ts"))};
 import { runEvaluation } from ${JSON.stringify(import.meta.resolve("./run-evaluation.ts"))};
 const [folder] = process.argv.slice(2);
 const tasks = Array.from({ length: 500 }, (_, i) => defineTask({ id: "t" + i, question: "What is " + i + " + " + i + "?", answers: [String(2 * i)], family: i % 2 ? "odd" : "even" }));

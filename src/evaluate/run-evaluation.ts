@@ -9,16 +9,16 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Grade, Grader } from "../core/grader.ts";
+import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
-import { jsonlJournal, openJsonl } from "../store/open-jsonl.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
-import { type Summary, summarise } from "./metrics/summarise.ts";
-import { majoritySuccess } from "./metrics/vote.ts";
-import type { System, SystemResult } from "./system.ts";
+import { type Summary, summarise } from "./summarise.ts";
+import { majoritySuccess } from "./vote.ts";
 
 export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */

@@ -2,8 +2,8 @@
  * The chain of the lab: a cut of the `multi` profile for a model of a few million parameters. The order of roles and both
  * gates are the same; code is one bare line, and the score is written short.
  */
-import { defineProfile, type Profile, type TagSpec } from "../core/profile.ts";
-import { multiProfile } from "../core/profiles.ts";
+import { defineProfile, type Profile, type TagSpec } from "../language/profile.ts";
+import { multiProfile } from "../language/profiles.ts";
 
 const kept = ["plan", "web_search", "crawl_page", "code", "reflection", "suggested_answer", "double_check", "answer"];
 

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { memoryLabTools } from "../cli/lab/memory-lab-tools.ts";
-import { realLabTools } from "../cli/lab/real-lab-tools.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
-import { validateSegments } from "../core/validate.ts";
 import { layOutChain } from "../distill/lay-out-chain.ts";
 import { readMoves } from "../distill/read-moves.ts";
+import { validateSegments } from "../language/validate.ts";
 import { runTeam } from "../team/run-team.ts";
 import { runTeams } from "../team/run-teams.ts";
 import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
 import { createWorld } from "./create-world.ts";
+import { memoryLabTools } from "./memory-lab-tools.ts";
 import { labProfile } from "./profile.ts";
+import { realLabTools } from "./real-lab-tools.ts";
 import { scriptedSpecialists } from "./scripted-specialists.ts";
 import { worldTasks } from "./world-tasks.ts";
 

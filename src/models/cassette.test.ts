@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { runChain } from "../chain/run-chain.ts";
-import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
+import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { cassette } from "./cassette.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runChain } from "../chain/run-chain.ts";
-import { tagNames } from "../core/profile.ts";
-import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
+import { tagNames } from "../language/profile.ts";
+import { mhqaProfile } from "../language/profiles.ts";
 import { byteTokenizer, fakeEngine, tableTool } from "../testing/index.ts";
 import { engineModel } from "./engine-model.ts";
 

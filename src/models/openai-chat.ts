@@ -1,9 +1,10 @@
 /** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
+
+import { HttpError } from "../base/http/http-client.ts";
+import { serverEvents } from "../base/http/server-events.ts";
 import type { Message } from "../core/message.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
-import { HttpError } from "./http.ts";
 import type { Connection } from "./openai-compatible.ts";
-import { serverEvents } from "./server-events.ts";
 
 interface WireToolCall {
   index?: number;

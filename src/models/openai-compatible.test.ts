@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { serverEvents } from "../base/http/server-events.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { runChains } from "../chain/run-chains.ts";
-import { tagNames } from "../core/profile.ts";
-import { mhqaProfile } from "../core/profiles.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
+import { tagNames } from "../language/profile.ts";
+import { mhqaProfile } from "../language/profiles.ts";
 import {
   byteTokenizer,
   type Fault,
@@ -16,7 +17,6 @@ import {
 } from "../testing/index.ts";
 import { chatTemplate } from "./chat-template.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
-import { serverEvents } from "./server-events.ts";
 import { turnsOf } from "./turns.ts";
 
 const task = defineTask({ id: "t", question: "Where does Ada live?" });

@@ -5,11 +5,11 @@
  * makes messages of it, for APIs that allow neither. `auto` asks the server who it is, picks the best, and says which.
  */
 import { env } from "node:process";
+import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
 import { CoaError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { RenderPrompt } from "./chat-template.ts";
-import { HttpError, type HttpOptions, httpClient } from "./http.ts";
 import { chatOnce } from "./openai-chat.ts";
 import { continueText } from "./openai-continue.ts";
 import { continuesMessages, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";

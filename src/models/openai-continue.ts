@@ -3,11 +3,12 @@
  * next try continues after it. Servers that leave the stop string out get it put back, because the chain's text must
  * hold what the model wrote.
  */
+
+import { HttpError } from "../base/http/http-client.ts";
+import { serverEvents } from "../base/http/server-events.ts";
 import { CoaError } from "../core/errors.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
-import { HttpError } from "./http.ts";
 import type { Connection } from "./openai-compatible.ts";
-import { serverEvents } from "./server-events.ts";
 import { continueFields, grammarFields, keepStopFields, stopsFor } from "./server-kind.ts";
 import { turnsOf } from "./turns.ts";
 

@@ -6,8 +6,8 @@
 import { hash, randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openJsonl } from "../store/open-jsonl.ts";
-import { type ReadOptions, readJsonl } from "../store/read-jsonl.ts";
+import { openJsonl } from "../base/files/open-jsonl.ts";
+import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
 import { asArray, asObject, canonicalJson } from "./recorded-call.ts";
 import { type WireExchange, wireExchangeSchema } from "./wire-exchange.ts";
 

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { readReply } from "../base/wire/wire-reply.ts";
 import { CoaError } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
@@ -17,7 +18,6 @@ import { readRecordings } from "./recordings.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
-import { readReply } from "./wire-reply.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 60);
 const folder = await mkdtemp(join(tmpdir(), "coa-fuzz-"));

@@ -1,7 +1,7 @@
 /** A folder of recordings as team runs: wire calls and traces of the same calls joined, imported runs beside them. */
 import { join } from "node:path";
+import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
-import { type ReadOptions, readJsonl } from "../store/read-jsonl.ts";
 import { readCallLogs } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import type { RecordedCall } from "./recorded-call.ts";

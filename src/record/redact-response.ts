@@ -2,9 +2,10 @@
  * Redacts an answer. In a stream, a secret may come in pieces that look harmless one by one, so the words are also
  * checked put together; if a secret shows up only then, the record keeps the redacted whole instead of the pieces.
  */
+
+import { type Redact, redactSecrets } from "../base/redact/redact.ts";
+import { readReply, serverEvents } from "../base/wire/wire-reply.ts";
 import { asObject } from "./recorded-call.ts";
-import { type Redact, redactSecrets } from "./redact.ts";
-import { readReply, serverEvents } from "./wire-reply.ts";
 
 /** The answer as it may be written. */
 export function redactResponse(body: string, contentType: string, literals: readonly string[], hook?: Redact): string {

@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { type ReadOptions, readJsonl } from "../store/read-jsonl.ts";
+import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
 import { readOtlp } from "./formats/otlp-spans.ts";

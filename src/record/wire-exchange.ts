@@ -1,9 +1,9 @@
 /** One HTTP exchange with a model server, as it stands in a log, and the model call that it was. */
 import { z } from "zod";
+import { hasMedia, readChatMessage, readResponsesInput, readTools } from "../base/wire/wire-messages.ts";
+import { readReply } from "../base/wire/wire-reply.ts";
 import type { Message } from "../core/message.ts";
 import { asArray, asObject, asString, type CallOutcome, type RecordedCall } from "./recorded-call.ts";
-import { hasMedia, readChatMessage, readResponsesInput, readTools } from "./wire-messages.ts";
-import { readReply } from "./wire-reply.ts";
 
 export const wireExchangeSchema = z.object({
   version: z.literal(1),

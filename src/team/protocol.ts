@@ -1,6 +1,6 @@
 /** How the team's messages are read: plans, ratings and scores inside what a model wrote. Lenient in form, strict in sense. */
-import { readRatings } from "../core/profile.ts";
-import { reflectionCriteria } from "../core/profiles.ts";
+import { readRatings } from "../language/profile.ts";
+import { reflectionCriteria } from "../language/profiles.ts";
 
 export interface Review {
   ratings: Record<string, string>;

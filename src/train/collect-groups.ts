@@ -7,9 +7,9 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { Reward } from "../graders/reward.ts";
 import { hasVariance } from "./advantages.ts";
 import { derivedSeed } from "./random.ts";
-import type { Reward } from "./reward.ts";
 
 /** One finished rollout, as journalled. */
 export interface Rollout {

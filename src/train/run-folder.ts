@@ -5,10 +5,10 @@
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openJsonl } from "../base/files/open-jsonl.ts";
+import { readAllJsonl } from "../base/files/read-jsonl.ts";
+import { recoverFolder, writeFolder } from "../base/files/write-folder.ts";
 import { CoaError } from "../core/errors.ts";
-import { openJsonl } from "../store/open-jsonl.ts";
-import { readAllJsonl } from "../store/read-jsonl.ts";
-import { recoverFolder, writeFolder } from "../store/write-folder.ts";
 
 export interface RunDescription {
   kind: "sft" | "rl";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { plotMetrics, sparkline } from "../cli/plot-metrics.ts";
 import type { Example } from "../core/example.ts";
 import { defineTask } from "../core/task.ts";
-import { copyDrills, inSequence } from "./copy-drills.ts";
-import { plotMetrics, sparkline } from "./plot-metrics.ts";
-import { selectTasks } from "./select-tasks.ts";
+import { copyDrills, inSequence } from "../lab/copy-drills.ts";
+import { selectTasks } from "../tasks/select-tasks.ts";
 
 describe("copyDrills", () => {
   const options = {

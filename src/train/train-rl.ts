@@ -10,6 +10,8 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { sparkline } from "../cli/plot-metrics.ts";
 import type { Engine, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -17,7 +19,7 @@ import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { shuffled } from "../dataset/batches.ts";
 import { rolloutToExample } from "../dataset/trajectory-to-example.ts";
-import { jsonlJournal } from "../store/open-jsonl.ts";
+import type { Reward } from "../graders/reward.ts";
 import { type Baseline, gradientWeight, groupAdvantages } from "./advantages.ts";
 import {
   type Collected,
@@ -28,9 +30,7 @@ import {
   rolloutKey,
 } from "./collect-groups.ts";
 import { tokenMean } from "./normalise.ts";
-import { sparkline } from "./plot-metrics.ts";
 import { randomStream } from "./random.ts";
-import type { Reward } from "./reward.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { microBatches } from "./train-sft.ts";

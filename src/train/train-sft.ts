@@ -5,13 +5,13 @@
  * resumed ends with the weights of one that was not.
  */
 import { join } from "node:path";
+import { sparkline } from "../cli/plot-metrics.ts";
 import type { Engine, OptimizerStep } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { tokenMean, totalWeight } from "./normalise.ts";
-import { sparkline } from "./plot-metrics.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 

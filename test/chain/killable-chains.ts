@@ -3,12 +3,12 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { jsonlJournal } from "../../src/base/files/open-jsonl.ts";
 import { chainRecordSchema } from "../../src/chain/chain-record.ts";
 import { runChains } from "../../src/chain/run-chains.ts";
-import { mhqaProfile } from "../../src/core/profiles.ts";
 import { defineTask } from "../../src/core/task.ts";
 import { defineTool } from "../../src/core/tool.ts";
-import { jsonlJournal } from "../../src/store/open-jsonl.ts";
+import { mhqaProfile } from "../../src/language/profiles.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const folder = process.argv[2]!;

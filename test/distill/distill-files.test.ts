@@ -4,14 +4,14 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../src/core/trajectory.ts";
-import { validateSegments } from "../../src/core/validate.ts";
 import { type DistillOptions, distill, readReport } from "../../src/distill/distill.ts";
 import type { DistillConfig } from "../../src/distill/distill-config.ts";
-import { reportText } from "../../src/distill/report-text.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { readAllJsonl } from "../../src/store/read-jsonl.ts";
+import { validateSegments } from "../../src/language/validate.ts";
+import { reportText } from "../../src/report/distill-text.ts";
 import { labRuns } from "./lab-runs.ts";
 
 const config: DistillConfig = {

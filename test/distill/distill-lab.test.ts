@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { neutraliser } from "../../src/chain/neutralise.ts";
-import { type Profile, tagNames } from "../../src/core/profile.ts";
-import { multiProfile } from "../../src/core/profiles.ts";
 import { trajectoryText } from "../../src/core/trajectory.ts";
-import { validateSegments } from "../../src/core/validate.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
+import { neutraliser } from "../../src/language/neutralise.ts";
+import { type Profile, tagNames } from "../../src/language/profile.ts";
+import { multiProfile } from "../../src/language/profiles.ts";
+import { validateSegments } from "../../src/language/validate.ts";
 import { type LabRuns, labRuns } from "./lab-runs.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 

@@ -5,11 +5,11 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
+import { readJsonl } from "../../src/base/files/read-jsonl.ts";
 import { type Message, messageSchema, toolCallSchema } from "../../src/core/message.ts";
 import type { TeamRun, TeamStep } from "../../src/core/team-run.ts";
 import { fullyComplete } from "../../src/core/team-run.ts";
 import { emptyUsage } from "../../src/core/usage.ts";
-import { readJsonl } from "../../src/store/read-jsonl.ts";
 
 export const frameworks = ["ai-sdk", "openai-agents", "langgraph", "mastra", "ax"] as const;
 

@@ -1,8 +1,9 @@
 /** Plugins as a module, as worker threads load them: the runtime's neutraliser, an exact grader, a filter that can fail. */
-import { neutraliser } from "../../src/chain/neutralise.ts";
+
 import type { Grader } from "../../src/core/grader.ts";
-import { type Profile, tagNames } from "../../src/core/profile.ts";
 import { defineFilter } from "../../src/distill/stages/stage.ts";
+import { neutraliser } from "../../src/language/neutralise.ts";
+import { type Profile, tagNames } from "../../src/language/profile.ts";
 
 export const neutralise = (profile: Profile) => neutraliser(tagNames(profile));
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { neutraliser } from "../../src/chain/neutralise.ts";
 import type { Grader } from "../../src/core/grader.ts";
-import { tagNames } from "../../src/core/profile.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { Segment, Trajectory } from "../../src/core/trajectory.ts";
-import { validateSegments } from "../../src/core/validate.ts";
 import type { DistillConfig, DistillPlugins } from "../../src/distill/distill-config.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { type RecordOutcome, recordJudge } from "../../src/distill/judge-record.ts";
 import { labProfile } from "../../src/lab/profile.ts";
+import { neutraliser } from "../../src/language/neutralise.ts";
+import { tagNames } from "../../src/language/profile.ts";
+import { validateSegments } from "../../src/language/validate.ts";
 import { labRuns } from "./lab-runs.ts";
 
 const grade: Grader = (task, answer) => {

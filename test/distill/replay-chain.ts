@@ -1,12 +1,12 @@
 /** Replays a distilled chain through the real runtime: the model says what the chain says, the tools say what was recorded. */
 import { runChain } from "../../src/chain/run-chain.ts";
-import type { Profile } from "../../src/core/profile.ts";
-import { toolTags } from "../../src/core/profile.ts";
 import { defineTask } from "../../src/core/task.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
 import type { Tokenizer } from "../../src/core/tokenizer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { type Segment, type Trajectory, writtenForm } from "../../src/core/trajectory.ts";
+import type { Profile } from "../../src/language/profile.ts";
+import { toolTags } from "../../src/language/profile.ts";
 import { scriptedModel } from "../../src/testing/scripted-model.ts";
 
 /** The trajectory that the runtime makes of a chain's own words and the run's recorded results. */

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { neutraliser } from "../../src/chain/neutralise.ts";
-import { tagNames } from "../../src/core/profile.ts";
 import { trajectoryText } from "../../src/core/trajectory.ts";
-import { loadTokenizer } from "../../src/dataset/load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "../../src/dataset/train-tokenizer.ts";
 import { trajectoryToSequence } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
+import { neutraliser } from "../../src/language/neutralise.ts";
+import { tagNames } from "../../src/language/profile.ts";
+import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
+import { tagTokens, trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { labRuns } from "./lab-runs.ts";
 import { replayChain } from "./replay-chain.ts";
 

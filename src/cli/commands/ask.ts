@@ -1,10 +1,10 @@
+import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
 import { bestOfChains, listWiseJudge } from "../../chain/best-of-chains.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { jsonlJournal, openJsonl } from "../../store/open-jsonl.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";

@@ -1,11 +1,11 @@
+import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { builtInProfiles } from "../../core/profiles.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
 import { buildDataset } from "../../dataset/dataset-folder.ts";
-import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "../../dataset/train-tokenizer.ts";
-import { type BadLine, readJsonl } from "../../store/read-jsonl.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { tagTokens, trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 

@@ -1,10 +1,10 @@
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { builtInProfiles } from "../../core/profiles.ts";
 import { taskSchema } from "../../core/task.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
-import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
-import { readJsonl } from "../../store/read-jsonl.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 

@@ -1,10 +1,10 @@
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
+import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Side, splitSide } from "../../dataset/split.ts";
-import { type JsonlWriter, openJsonl } from "../../store/open-jsonl.ts";
-import { readJsonl } from "../../store/read-jsonl.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 

@@ -1,5 +1,5 @@
 import { readReport } from "../../distill/distill.ts";
-import { reportText } from "../../distill/report-text.ts";
+import { reportText } from "../../report/distill-text.ts";
 import { defineCommand, onePositional } from "../command.ts";
 
 const command = {

@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError } from "../../core/errors.ts";
 import { distill } from "../../distill/distill.ts";
-import { reportText } from "../../distill/report-text.ts";
+import { reportText } from "../../report/distill-text.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 import { choosePlugins, chooseProfile, readQuestions } from "./distill-options.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Trajectory, writtenForm } from "../../core/trajectory.ts";
 import type { DroppedSample, OutcomeRecord } from "../../distill/distill-report.ts";
-import { readJsonl } from "../../store/read-jsonl.ts";
 import { defineCommand } from "../command.ts";
 
 const examples = ["coa distill show .coa/distilled/web run-17", "coa distill show .coa/distilled/web run-17 --json"];

@@ -3,8 +3,8 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { trajectorySchema, writtenForm } from "../../core/trajectory.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { main } from "../main.ts";
 import { createOutput } from "../output.ts";
 

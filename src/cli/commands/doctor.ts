@@ -1,8 +1,9 @@
 /** What works on this machine, what is missing, and how to get it. Every line is found out by trying, never assumed. */
-import { openWorkspace } from "../../store/workspace.ts";
+
+import { packageVersion } from "../../base/files/package-version.ts";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { defineCommand } from "../command.ts";
 import { table } from "../output.ts";
-import { packageVersion } from "../package-version.ts";
 
 /** One finding; `remedy` says what to do where something is missing. */
 export interface Finding {

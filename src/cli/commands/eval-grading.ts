@@ -2,8 +2,8 @@
 import type { Grader } from "../../core/grader.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import type { Task } from "../../core/task.ts";
-import { taskGrader } from "../../evaluate/graders/grade-task.ts";
-import { judgeGrader } from "../../evaluate/graders/judge-grader.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { judgeGrader } from "../../graders/judge-grader.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { bubblewrapProblem } from "../../tools/sandbox/bubblewrap.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";

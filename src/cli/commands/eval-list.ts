@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
-import { benchmarks } from "../../evaluate/benchmarks/benchmarks.ts";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { readEvaluation } from "../../evaluate/read-evaluation.ts";
-import { textTable } from "../../evaluate/report/comparison-table.ts";
-import { percentWithInterval } from "../../evaluate/report/format-figures.ts";
-import { openWorkspace } from "../../store/workspace.ts";
+import { textTable } from "../../report/comparison-table.ts";
+import { percentWithInterval } from "../../report/format-figures.ts";
+import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
 import { defineCommand } from "../command.ts";
 
 export default defineCommand({

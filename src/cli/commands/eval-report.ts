@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
-import { chosenSuccess, modelChooser } from "../../evaluate/metrics/vote.ts";
 import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
-import { comparisonReport } from "../../evaluate/report/comparison-report.ts";
-import { textTable } from "../../evaluate/report/comparison-table.ts";
-import { count, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
+import { chosenSuccess, modelChooser } from "../../evaluate/vote.ts";
+import { comparisonReport } from "../../report/comparison-report.ts";
+import { textTable } from "../../report/comparison-table.ts";
+import { count, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";
 

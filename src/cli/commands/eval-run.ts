@@ -1,9 +1,9 @@
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { findBenchmark } from "../../evaluate/benchmarks/benchmarks.ts";
-import { loadTasks } from "../../evaluate/benchmarks/load-tasks.ts";
-import { count, money, percent, percentWithInterval } from "../../evaluate/report/format-figures.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
-import { openWorkspace } from "../../store/workspace.ts";
+import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
+import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { openSystem, systemFlags } from "./eval-system.ts";

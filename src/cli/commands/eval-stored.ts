@@ -1,8 +1,8 @@
 /** Evaluations by name or by folder. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
-import { openWorkspace } from "../../store/workspace.ts";
 
 /** Reads an evaluation: a folder as it is, a name from the workspace. */
 export async function readNamed(name: string): Promise<StoredEvaluation> {

@@ -1,24 +1,18 @@
 /** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { jsonlJournal } from "../../base/files/open-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { ChatModel, Model, Price } from "../../core/model.ts";
-import { builtInProfiles } from "../../core/profiles.ts";
+import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
-import { withoutUrls } from "../../evaluate/block-urls.ts";
-import {
-  type CachedCall,
-  cachedChatModel,
-  cachedModel,
-  cachedTools,
-  openCallCache,
-} from "../../evaluate/call-cache.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
-import { limitedChatModel, limitedModel, rateLimiter } from "../../evaluate/rate-limit.ts";
-import { defineSystem, type System } from "../../evaluate/system.ts";
 import { labProfile } from "../../lab/profile.ts";
-import { jsonlJournal } from "../../store/open-jsonl.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
+import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "../../models/call-cache.ts";
+import { limitedChatModel, limitedModel, rateLimiter } from "../../models/rate-limit.ts";
+import { withoutUrls } from "../../tools/search/block-urls.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 
@@ -95,7 +89,7 @@ async function openModel(values: SystemValues): Promise<Players & { close(): Pro
   if (values.model !== undefined && existsSync(resolve(values.model, "config.json"))) {
     const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
       import("../../engines/embedded/embedded-engine.ts"),
-      import("../../dataset/load-tokenizer.ts"),
+      import("../../tokenizers/load-tokenizer.ts"),
       import("../../models/engine-model.ts"),
     ]);
     const engine = await openEmbeddedEngine({ folder: values.model });

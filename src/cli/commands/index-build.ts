@@ -1,6 +1,6 @@
 import { basename, extname } from "node:path";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { openWorkspace } from "../../store/workspace.ts";
 import { indexWriter } from "../../tools/local-index/index-file.ts";
 import { readCorpus } from "../../tools/local-index/read-corpus.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";

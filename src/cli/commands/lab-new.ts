@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writeFolder } from "../../base/files/write-folder.ts";
 import { UsageError } from "../../core/errors.ts";
 import { createWorld } from "../../lab/create-world.ts";
 import { indexHtml, pageHtml, worldDocuments } from "../../lab/world-pages.ts";
-import { writeFolder } from "../../store/write-folder.ts";
 import { defineCommand } from "../command.ts";
 import { worldFlags, worldOptionsOf } from "./lab-options.ts";
 

@@ -3,11 +3,11 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
-import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
 import { loadGguf } from "../../engines/embedded/files/gguf-model.ts";
 import { loadModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import type { ModelConfig } from "../../engines/embedded/model/config.ts";
 import type { ParameterSet } from "../../engines/embedded/model/parameters.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 
 /** Reads a model from a Hugging Face folder or a GGUF file; `folder` is set for the former. */
 export async function openModel(

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { trainTokenizer } from "../../dataset/train-tokenizer.ts";
 import { saveAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
 import { loadModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { createAdapter } from "../../engines/embedded/lora/adapter.ts";
 import { naiveForward } from "../../engines/embedded/sample/naive-forward.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { main } from "../main.ts";
 import { createOutput } from "../output.ts";
 

@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.ts";
-import type { Profile } from "../../core/profile.ts";
-import { builtInProfiles } from "../../core/profiles.ts";
-import { systemPrompt } from "../../core/system-prompt.ts";
+import type { Profile } from "../../language/profile.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
+import { systemPrompt } from "../../language/system-prompt.ts";
 import { defineCommand } from "../command.ts";
 import { table } from "../output.ts";
 

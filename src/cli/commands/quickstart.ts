@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { openWorkspace } from "../../store/workspace.ts";
+import { distillStage } from "../../lab/quickstart/distill-stage.ts";
+import { evaluateStage } from "../../lab/quickstart/evaluate-stage.ts";
+import { readTable, reportStage } from "../../lab/quickstart/report-stage.ts";
+import { rlStage } from "../../lab/quickstart/rl-stage.ts";
+import { quickstartSizes } from "../../lab/quickstart/settings.ts";
+import { sftStage } from "../../lab/quickstart/sft-stage.ts";
+import { runStages } from "../../lab/quickstart/stage.ts";
+import { teamStage } from "../../lab/quickstart/team-stage.ts";
 import { defineCommand, numberOf } from "../command.ts";
-import { distillStage } from "../quickstart/distill-stage.ts";
-import { evaluateStage } from "../quickstart/evaluate-stage.ts";
-import { readTable, reportStage } from "../quickstart/report-stage.ts";
-import { rlStage } from "../quickstart/rl-stage.ts";
-import { quickstartSizes } from "../quickstart/settings.ts";
-import { sftStage } from "../quickstart/sft-stage.ts";
-import { runStages } from "../quickstart/stage.ts";
-import { teamStage } from "../quickstart/team-stage.ts";
 
 export default defineCommand({
   name: "quickstart",

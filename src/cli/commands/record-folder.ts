@@ -1,8 +1,9 @@
 /** Where recordings are, and the runs in them, for the commands of `coa record`. */
+
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { readRecordings } from "../../record/recordings.ts";
-import { openWorkspace } from "../../store/workspace.ts";
 
 export const folderOption = {
   type: "string",

@@ -1,8 +1,8 @@
+import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { importFiles, importFormats } from "../../record/import-file.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
-import { openJsonl } from "../../store/open-jsonl.ts";
 import { defineCommand } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 

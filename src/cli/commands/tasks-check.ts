@@ -1,9 +1,9 @@
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
-import { taskGrader } from "../../evaluate/graders/grade-task.ts";
-import { openJsonl } from "../../store/open-jsonl.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
-import { checkTask } from "../../team/check-tasks.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { checkTask } from "../../tasks/check-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";

@@ -1,8 +1,8 @@
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
-import { openJsonl } from "../../store/open-jsonl.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
-import { generateTasks, type Rejection, type SourceDocument } from "../../team/generate-tasks.ts";
+import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
 import { main } from "../main.ts";
 import { createOutput } from "../output.ts";
 

@@ -2,10 +2,10 @@
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
+import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
+import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import { memoryLabTools } from "../lab/memory-lab-tools.ts";
-import { realLabTools } from "../lab/real-lab-tools.ts";
 
 /** Plays every task in the world it says it is about; returns in words with which tools. */
 export async function runInLab(

@@ -1,6 +1,6 @@
 /** The team's long-term memory, kept in a file from one batch to the next. */
-import { openJsonl } from "../../store/open-jsonl.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { createLongTermMemory, type LongTermMemory, type PastStep } from "../../team/working-memory.ts";
 
 /** A long-term memory that lives in a file: what is there is recalled, what is new is appended. */

@@ -1,10 +1,10 @@
+import { jsonlJournal } from "../../base/files/open-jsonl.ts";
+import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
-import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
-import { jsonlJournal } from "../../store/open-jsonl.ts";
-import { readAllJsonl, readJsonl } from "../../store/read-jsonl.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
-import { figureNames, plotMetrics } from "../../train/plot-metrics.ts";
 import type { Metrics } from "../../train/run-folder.ts";
 import { defineCommand, onePositional } from "../command.ts";
+import { figureNames, plotMetrics } from "../plot-metrics.ts";
 
 const examples = ["coa train plot .coa/sft", "coa train plot .coa/rl --figure meanReward"];
 

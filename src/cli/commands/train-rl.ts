@@ -1,21 +1,21 @@
 import { join } from "node:path";
+import { packageVersion } from "../../base/files/package-version.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
-import { builtInProfiles } from "../../core/profiles.ts";
 import { taskSchema } from "../../core/task.ts";
-import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
-import { taskGrader } from "../../evaluate/graders/grade-task.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { outcomeReward } from "../../graders/reward.ts";
 import { labProfile } from "../../lab/profile.ts";
+import { builtInProfiles } from "../../language/profiles.ts";
 import { engineModel } from "../../models/engine-model.ts";
-import { readAllJsonl } from "../../store/read-jsonl.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { randomStream } from "../../train/random.ts";
-import { outcomeReward } from "../../train/reward.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
-import { packageVersion } from "../package-version.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 const examples = [

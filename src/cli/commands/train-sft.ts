@@ -1,14 +1,14 @@
 import { join } from "node:path";
+import { packageVersion } from "../../base/files/package-version.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
-import { loadTokenizer } from "../../dataset/load-tokenizer.ts";
 import { sequenceToExample } from "../../dataset/trajectory-to-example.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { packageVersion } from "../package-version.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 const examples = [

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
 import { z } from "zod";
-import { webProfile } from "../../core/profiles.ts";
 import { defineTask } from "../../core/task.ts";
 import { type Segment, type Trajectory, trajectoryText } from "../../core/trajectory.ts";
 import { emptyUsage } from "../../core/usage.ts";
-import { trainTokenizer } from "../train-tokenizer.ts";
+import { webProfile } from "../../language/profiles.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { chainTurns } from "./chain-turns.ts";
 import { type ExportFormat, exportDataset } from "./export-dataset.ts";
 

@@ -2,11 +2,12 @@
  * One line of each format that other trainers read. Every function takes a trajectory (or a task) and returns the row, so
  * that a format can be read in one screen and tested without files. In all of them only what the model wrote is learned.
  */
-import type { Profile } from "../../core/profile.ts";
-import { systemPrompt } from "../../core/system-prompt.ts";
+
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import type { Profile } from "../../language/profile.ts";
+import { systemPrompt } from "../../language/system-prompt.ts";
 import { type ExampleOptions, trajectoryToSequence } from "../trajectory-to-example.ts";
 import { conversationTurns, promptTexts } from "./chain-turns.ts";
 

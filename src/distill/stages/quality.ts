@@ -1,8 +1,8 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
 import type { Grader } from "../../core/grader.ts";
-import { tagSpec } from "../../core/profile.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { validateSegments } from "../../core/validate.ts";
+import { tagSpec } from "../../language/profile.ts";
+import { validateSegments } from "../../language/validate.ts";
 import type { Stage } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 

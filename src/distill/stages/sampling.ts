@@ -1,7 +1,8 @@
 /** Stages that shape the mix rather than judge: more reflection, more error correction, no family drowning the others. */
-import { readScore } from "../../core/profile.ts";
+
 import type { TaskKind } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import { readScore } from "../../language/profile.ts";
 import type { Stage } from "./stage.ts";
 import { hashOf } from "./word-grams.ts";
 

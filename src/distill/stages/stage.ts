@@ -2,10 +2,11 @@
  * A stage is a named predicate: it keeps a trajectory or says why not. Stages know nothing of each other and nothing of
  * files; the pipeline runs them in order and counts. A filter of your own is the same thing: a name and a function.
  */
-import type { Profile } from "../../core/profile.ts";
+
 import type { Task } from "../../core/task.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import type { Profile } from "../../language/profile.ts";
 
 /** Why a trajectory is dropped: a short reason that is counted, and the details of this one. */
 export interface Rejection {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { webProfile } from "../../core/profiles.ts";
 import { defineTask } from "../../core/task.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { emptyUsage } from "../../core/usage.ts";
+import { webProfile } from "../../language/profiles.ts";
 import { contaminationStage } from "./contamination.ts";
 import { duplicateIndex, signatureOf } from "./near-duplicates.ts";
 import { completenessStage, complexityStage, correctnessStage, redundancyStage } from "./quality.ts";

@@ -6,9 +6,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { currentFolder } from "../../base/files/replace-folder.ts";
 import { CoaError } from "../../core/errors.ts";
 import { loadModelFolder, readJson, saveModelFolder } from "./files/model-folder.ts";
-import { currentFolder } from "./files/replace-folder.ts";
 import { readSafetensors, writeSafetensors } from "./files/safetensors.ts";
 import type { Adapter } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";

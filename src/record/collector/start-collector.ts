@@ -5,14 +5,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
+import { type BodyMeter, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
+import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { type JsonlWriter, openJsonl } from "../../store/open-jsonl.ts";
 import { logName } from "../call-log.ts";
 import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";
 import { readOtlp } from "../formats/otlp-spans.ts";
-import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
-import { type BodyMeter, RefusedRequest, readBytes, sendJson, unpack } from "../request-body.ts";
 import type { TraceRecord } from "../trace-log.ts";
 import { findCycle } from "../trace-span.ts";
 import { readMultipartRuns } from "./multipart-runs.ts";

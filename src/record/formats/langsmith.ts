@@ -1,8 +1,9 @@
 /** LangSmith runs, as its clients post them and as it exports them: posts and patches of one run are put together first. */
+
+import { readTools } from "../../base/wire/wire-messages.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
-import { readTools } from "../wire-messages.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
 
 type Json = Record<string, unknown>;

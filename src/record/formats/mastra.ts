@@ -2,9 +2,10 @@
  * Mastra's spans over OTLP. Its `chat` span drops tool calls and its step input names tool results without their text,
  * so a step is the model call, its output and raw response body are the reply, and the history is rebuilt from the steps.
  */
+
+import { readWhole } from "../../base/wire/wire-reply.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { readWhole } from "../wire-reply.ts";
 import { readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 

@@ -2,11 +2,12 @@
  * Traces of the OpenAI Agents SDK: `{data: [trace, trace.span…]}`. Usage is taken from generations alone, since turns and
  * tasks state the sum of everything below them; tool calls have no id here and are matched by name and arguments.
  */
+
+import { readChatMessage, readResponsesInput, readTools } from "../../base/wire/wire-messages.ts";
+import { readWhole } from "../../base/wire/wire-reply.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, type ToolDefinition } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { readChatMessage, readResponsesInput, readTools } from "../wire-messages.ts";
-import { readWhole } from "../wire-reply.ts";
 import { timeOf } from "./langsmith.ts";
 
 type Json = Record<string, unknown>;

@@ -1,7 +1,8 @@
 /** OpenInference spans (LangChain, smolagents, many others). Where the raw input and output are kept, they win over the flattened copy. */
+
+import { readTools } from "../../base/wire/wire-messages.ts";
 import { asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { readTools } from "../wire-messages.ts";
 import { readFlattened, replyOf } from "./genai-messages.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";

@@ -2,11 +2,12 @@
  * smolagents memory (`agent.memory.get_full_steps()` as JSON): task, planning and action steps of one agent. A managed
  * agent's own memory is wiped on each call, so only its report is here, as the result of the call.
  */
+
+import { contentText, readChatMessage, readTools } from "../../base/wire/wire-messages.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun, TeamToolCall } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
 import { asArray, asNumber, asObject, asString, asText } from "../recorded-call.ts";
-import { contentText, readChatMessage, readTools } from "../wire-messages.ts";
 
 type Json = Record<string, unknown>;
 

@@ -4,8 +4,8 @@
  * `process.exit()` nor a kill right after an answer loses it.
  */
 import { randomUUID } from "node:crypto";
+import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { asObject, type CallOutcome, parseJson } from "../recorded-call.ts";
-import { headerSecrets, type Redact, redactSecrets } from "../redact.ts";
 import { redactResponse } from "../redact-response.ts";
 import { dialectOf, type WireExchange } from "../wire-exchange.ts";
 

@@ -4,9 +4,9 @@
  * if this process is killed right after.
  */
 import type { Agent, IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { sendJson } from "../../base/http/request-body.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { CallOutcome } from "../recorded-call.ts";
-import { sendJson } from "../request-body.ts";
 
 export interface Forwarded {
   status: number;

@@ -5,11 +5,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { currentFolder, replaceFolder } from "../../../base/files/replace-folder.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { type Adapter, createAdapter, loraTargets } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { readJson } from "./model-folder.ts";
-import { currentFolder, replaceFolder } from "./replace-folder.ts";
 import { readSafetensors, type TensorType, writeSafetensors } from "./safetensors.ts";
 
 const configFile = "adapter_config.json";

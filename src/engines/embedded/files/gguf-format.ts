@@ -4,10 +4,10 @@
  * what the keys and names mean is the business of `gguf-model.ts`.
  */
 import { readFile } from "node:fs/promises";
+import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { fromFloat16Bits, narrow, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
 import type { Tensor } from "./safetensors.ts";
-import { writeAll, writeFileAtomically } from "./write-file-atomically.ts";
 
 export type GgufType = "f32" | "f16" | "q8_0" | "bf16";
 export type GgufValue =

@@ -5,10 +5,10 @@
  */
 import { copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { currentFolder, replaceFolder } from "../../../base/files/replace-folder.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
-import { currentFolder, replaceFolder } from "./replace-folder.ts";
 import { readSafetensors, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
 
 const configFile = "config.json";

@@ -5,9 +5,9 @@
  * allocated for a range that is not there.
  */
 import { type FileHandle, open } from "node:fs/promises";
+import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { narrow, toBfloat16Bits, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
-import { writeAll, writeFileAtomically } from "./write-file-atomically.ts";
 
 /** How the numbers of a tensor are stored. */
 export type TensorType = "f32" | "f16" | "bf16";

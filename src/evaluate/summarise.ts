@@ -1,0 +1,181 @@
+/**
+ * The figures of one system on one set of tasks. Every planned run is in the denominator: what was not answered, crashed
+ * or could not be graded counts as no success, and is shown apart. Costs are told per task (one run of it), per success (everything
+ * spent, failures included, divided by the successes) and of the right runs alone.
+ */
+import type { EvaluationRecord } from "./evaluation-record.ts";
+import { type BootstrapOptions, bootstrap, type Estimate, mean, passAtK } from "./statistics.ts";
+
+export interface Costs {
+  billedTokens: number;
+  computedTokens: number;
+  toolCalls: number;
+  wallMs: number;
+  costUsd: number;
+}
+
+export interface GroupFigures {
+  tasks: number;
+  success: Estimate;
+  /** Mean of one run of one task, over the runs that were made. */
+  perTask: Costs;
+  /** Null where there was no success to divide by. */
+  perSuccess: Costs | null;
+}
+
+export interface Summary extends GroupFigures {
+  version: 1;
+  system: string;
+  topology?: string;
+  samples: number;
+  /** Mean of the graders' partial credit. */
+  score: number;
+  /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */
+  passAtK: Record<string, number>;
+  /** Success of the answer that most samples of a task agree on; null with one sample. */
+  majority: number | null;
+  /** Mean costs of right runs alone; null where there were none. */
+  whenRight: Costs | null;
+  runs: number;
+  successes: number;
+  wrong: number;
+  unanswered: number;
+  crashed: number;
+  /** Graders that could not decide: a judge that failed, code without a sandbox. */
+  undecided: number;
+  /** Planned and not run (stopped early). */
+  missing: number;
+  toolCalls: Record<string, number>;
+  tokensByRole: Record<string, number>;
+  byFamily: Record<string, GroupFigures>;
+  byLevel: Record<string, GroupFigures>;
+}
+
+export interface SummariseOptions extends BootstrapOptions {
+  system: string;
+  topology?: string;
+  samples: number;
+  /** Every task that was planned, with its groups. */
+  tasks: readonly { id: string; family?: string; level?: string | number }[];
+  majority?: number | null;
+}
+
+/** Records of one task. */
+interface TaskRuns {
+  family: string;
+  level: string;
+  records: EvaluationRecord[];
+  samples: number;
+}
+
+/** Computes every figure of a system from its records. */
+export function summarise(records: readonly EvaluationRecord[], options: SummariseOptions): Summary {
+  const { system, topology, samples, tasks } = options;
+  const byTask = Map.groupBy(records, (record) => record.taskId);
+  const rows: TaskRuns[] = tasks.map((task) => ({
+    family: task.family ?? "none",
+    level: task.level === undefined ? "none" : String(task.level),
+    records: byTask.get(task.id) ?? [],
+    samples,
+  }));
+  const runs = tasks.length * samples;
+  const right = records.filter((record) => record.grade.correct === true);
+  const undecided = records.filter((record) => record.grade.correct === null && record.ending.reason !== "error");
+  const crashed = records.filter((record) => record.ending.reason === "error");
+  const unanswered = records.filter(
+    (record) => record.answer === null && record.ending.reason !== "error" && record.grade.correct === false,
+  );
+  return {
+    version: 1,
+    system,
+    ...(topology ? { topology } : {}),
+    samples,
+    ...figures(rows, options),
+    score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
+    passAtK: passes(rows, samples),
+    majority: options.majority ?? null,
+    whenRight: right.length === 0 ? null : divide(costs(right), right.length),
+    runs,
+    successes: right.length,
+    wrong: records.length - right.length - undecided.length - crashed.length - unanswered.length,
+    unanswered: unanswered.length,
+    crashed: crashed.length,
+    undecided: undecided.length,
+    missing: runs - records.length,
+    toolCalls: sumTables(records.map((record) => record.toolCalls)),
+    tokensByRole: sumTables(records.map((record) => record.tokensByRole)),
+    byFamily: groups(rows, (row) => row.family, options),
+    byLevel: groups(rows, (row) => row.level, options),
+  };
+}
+
+function groups(
+  rows: TaskRuns[],
+  key: (row: TaskRuns) => string,
+  options: BootstrapOptions,
+): Record<string, GroupFigures> {
+  const grouped = [...Map.groupBy(rows, key)].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+  return Object.fromEntries(grouped.map(([name, members]) => [name, figures(members, options)]));
+}
+
+function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
+  const records = rows.flatMap((row) => row.records);
+  const successes = records.filter((record) => record.grade.correct === true).length;
+  const spent = costs(records);
+  return {
+    tasks: rows.length,
+    success: successOfAll(rows.map(successOf), options),
+    perTask: divide(spent, Math.max(1, records.length)),
+    perSuccess: successes === 0 ? null : divide(spent, successes),
+  };
+}
+
+/**
+ * Mean success with its interval. Where every task came out the same, drawing again can only repeat it, so the interval
+ * is the exact binomial one: nought of three is no proof of nought.
+ */
+export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
+  const estimate = bootstrap(shares, mean, options);
+  const [first] = shares;
+  if ((first !== 0 && first !== 1) || shares.some((share) => share !== first)) return estimate;
+  const bound = ((1 - (options.level ?? 0.95)) / 2) ** (1 / shares.length);
+  return first === 0 ? { value: 0, low: 0, high: 1 - bound } : { value: 1, low: bound, high: 1 };
+}
+
+/** Share of a task's planned samples that were right. */
+function successOf(row: TaskRuns): number {
+  return row.records.filter((record) => record.grade.correct === true).length / row.samples;
+}
+
+function passes(rows: TaskRuns[], samples: number): Record<string, number> {
+  const ks = new Set([samples]);
+  for (let k = 1; k < samples; k *= 2) ks.add(k);
+  const sorted = [...ks].sort((a, b) => a - b);
+  return Object.fromEntries(
+    sorted.map((k) => [String(k), mean(rows.map((row) => passAtK(samples, Math.round(successOf(row) * samples), k)))]),
+  );
+}
+
+function costs(records: readonly EvaluationRecord[]): Costs {
+  return {
+    billedTokens: total(records, ({ usage }) => usage.billedTokens),
+    computedTokens: total(records, ({ usage }) => usage.computedTokens),
+    toolCalls: total(records, ({ usage }) => usage.toolCalls),
+    wallMs: total(records, ({ usage }) => usage.wallMs),
+    costUsd: total(records, ({ usage }) => usage.costUsd),
+  };
+}
+
+function divide(spent: Costs, by: number): Costs {
+  return Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, value / by])) as unknown as Costs;
+}
+
+function total(records: readonly EvaluationRecord[], of: (record: EvaluationRecord) => number): number {
+  return records.reduce((sum, record) => sum + of(record), 0);
+}
+
+function sumTables(tables: Record<string, number>[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const table of tables) for (const [name, value] of Object.entries(table)) sum[name] = (sum[name] ?? 0) + value;
+  return Object.fromEntries(Object.entries(sum).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,37 @@
+/** The team's runs become chains of one model, and the filters keep what is worth learning. */
+import { join } from "node:path";
+import { distill } from "../../distill/distill.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { neutraliser } from "../../language/neutralise.ts";
+import { tagNames } from "../../language/profile.ts";
+import { labProfile } from "../profile.ts";
+import type { Stage } from "./stage.ts";
+
+export const distillStage: Stage = {
+  name: "distill",
+  what: "each recorded run is rewritten as one text in which a single model plays every agent; bad runs are filtered out",
+  async run({ folder: story, imperfect, out, signal, seed }, folder) {
+    const report = await distill({
+      inputs: [join(story, "team", "runs.jsonl")],
+      tasksFiles: [join(story, "team", "tasks.jsonl")],
+      out: folder,
+      config: {
+        profile: labProfile,
+        systemPrompt: false,
+        seed,
+        // The lab's short families have one or two calls; the paper's bound of five is for the open web.
+        minInteractions: 1,
+        // Every chain counts: families and reflections are balanced by the tasks already.
+        reflection: { keepWithout: 1 },
+        nearDuplicates: 1.1,
+        correctionCopies: 1,
+        // "The team errs, SFT copies the errors": that story needs the errors to get through.
+        skip: imperfect > 0 ? ["correctness"] : [],
+      },
+      plugins: { grade: taskGrader(), neutralise: (profile) => neutraliser(tagNames(profile)) },
+      signal,
+      onProgress: out.progress,
+    });
+    return { "runs in": report.records, "chains kept": report.written };
+  },
+};

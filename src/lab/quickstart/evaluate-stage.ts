@@ -1,0 +1,107 @@
+/**
+ * The same held-out tasks for everybody: the team in both topologies, the model after SFT and after RL, greedy and at
+ * temperature 1, all with real search, real HTTP and a real sandbox. Names and numbers of these tasks occur in no training
+ * world.
+ */
+import { join } from "node:path";
+import { defineSystem, type System } from "../../core/system.ts";
+import type { Tool } from "../../core/tool.ts";
+import { runEvaluation } from "../../evaluate/run-evaluation.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { standardTeam } from "../../team/agents.ts";
+import { runTeam } from "../../team/run-team.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { createWorld } from "../create-world.ts";
+import { shortNameSeeds } from "../names.ts";
+import { realLabTools } from "../real-lab-tools.ts";
+import { scriptedSpecialists } from "../scripted-specialists.ts";
+import { worldTasks } from "../world-tasks.ts";
+import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
+import type { Stage, StoryContext } from "./stage.ts";
+
+/**
+ * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
+ * without their system prompts, which scripted agents don't need: the least that such a team could possibly send.
+ */
+export const systemNames = [
+  "team-handoff",
+  "team-agents-as-tools",
+  "team-handoff-no-prompts",
+  "team-agents-as-tools-no-prompts",
+  "chain-sft",
+  "chain-rl",
+  "chain-sft-sampled",
+  "chain-rl-sampled",
+] as const;
+
+export const evaluateStage: Stage = {
+  name: "evaluate",
+  what: "team and models answer the same new questions about names and numbers that training never showed",
+  async run(context, folder) {
+    const world = createWorld({ seed: context.seed % shortNameSeeds, pages: context.settings.pages, split: "test" });
+    const tasks = worldTasks(world, { count: context.settings.testTasks, seed: context.seed });
+    const sandbox = chooseSandbox({ isolation: "run" });
+    const lab = await realLabTools(world, sandbox);
+    const figures: Record<string, number> = {};
+    try {
+      for (const name of systemNames) {
+        const { system, concurrency, close } = await openSystem(name, context, lab.tools);
+        try {
+          const { summary } = await runEvaluation(tasks, system, {
+            folder: join(folder, name),
+            grader: taskGrader(),
+            concurrency,
+            seed: context.seed,
+            signal: context.signal,
+            onProgress: context.out.progress,
+          });
+          figures[name] = summary.success.value;
+        } finally {
+          await close();
+        }
+      }
+    } finally {
+      await lab.close();
+      await sandbox.close();
+    }
+    return figures;
+  },
+};
+
+interface OpenSystem {
+  system: System;
+  concurrency: number;
+  close(): Promise<void>;
+}
+
+async function openSystem(
+  name: (typeof systemNames)[number],
+  context: StoryContext,
+  tools: readonly Tool[],
+): Promise<OpenSystem> {
+  if (name.startsWith("team-")) {
+    const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
+    const members = standardTeam(tools);
+    const team = name.endsWith("-no-prompts") ? members.map((member) => ({ ...member, instructions: "" })) : members;
+    // Everybody's tokens are counted with the trained model's own vocabulary: one ruler for all.
+    const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
+    const countTokens = (text: string) => tokenizer.encode(text).length;
+    const roles = scriptedSpecialists({ imperfect: context.imperfect, seed: context.seed });
+    const system = defineSystem({
+      name,
+      topology,
+      run: (task, { seed, signal }) => runTeam(task, { roles, tools, team, topology, countTokens, seed, signal }),
+    });
+    return { system, concurrency: 8, close: async () => {} };
+  }
+  const stage = name.startsWith("chain-sft") ? "sft" : "rl";
+  const temperature = name.endsWith("-sampled") ? 1 : 0;
+  const { model, engine } = await openLabModel(modelFolder(context.folder, stage));
+  const system = defineSystem({
+    name,
+    topology: "single",
+    run: (task, { seed, signal }) => runLabChain(task, { model, tools, temperature, seed, signal }),
+  });
+  return { system, concurrency: 64, close: () => engine.close() };
+}

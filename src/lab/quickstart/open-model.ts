@@ -1,0 +1,64 @@
+/** A lab model folder as a chain model: engine, tokenizer, and the settings that lab chains are run with. */
+import { join } from "node:path";
+import { runChain } from "../../chain/run-chain.ts";
+import type { Engine } from "../../core/engine.ts";
+import type { Model } from "../../core/model.ts";
+import type { Task } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { engineModel } from "../../models/engine-model.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { labProfile } from "../profile.ts";
+
+export interface LabModel {
+  engine: Engine;
+  tokenizer: Tokenizer;
+  model: Model;
+}
+
+/** Opens a model folder. */
+export async function openLabModel(folder: string, options: { optimizer?: "adamw" | "muon" } = {}): Promise<LabModel> {
+  const engine = await openEmbeddedEngine({ folder, ...options });
+  const tokenizer = await loadTokenizer(folder);
+  return { engine, tokenizer, model: engineModel(engine, tokenizer, { name: folder.split(/[\\/]/).at(-2) ?? folder }) };
+}
+
+/** Writes weights and tokenizer in Hugging Face layout. */
+export async function saveLabModel(
+  { engine, tokenizer }: Pick<LabModel, "engine" | "tokenizer">,
+  folder: string,
+): Promise<void> {
+  await engine.saveModel(folder);
+  await tokenizer.save(folder);
+}
+
+/** Runs one lab task as a chain. The bare question is the prompt: a small model has no use for instructions. */
+export function runLabChain(
+  task: Task,
+  how: { model: Model; tools: readonly Tool[]; temperature: number; seed: number; signal?: AbortSignal },
+): Promise<Trajectory> {
+  return runChain(task, {
+    model: how.model,
+    tools: [...how.tools],
+    profile: labProfile,
+    systemPrompt: false,
+    enforcement: "repair",
+    limits: {
+      maxSteps: 16,
+      maxTokensPerCall: 200,
+      maxCompletionTokens: 700,
+      answerReserve: 24,
+      maxObservationTokens: 200,
+    },
+    sampling: { temperature: how.temperature, seed: how.seed },
+    id: `${task.id}-${how.seed}`,
+    signal: how.signal,
+  });
+}
+
+/** Where the quickstart keeps a stage's model. */
+export function modelFolder(story: string, stage: string): string {
+  return join(story, stage, "model");
+}

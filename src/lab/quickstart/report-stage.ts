@@ -1,0 +1,84 @@
+/** One table and one page: what the model saves and what it loses, with the honest rows beside the flattering ones. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { comparePaired, type Estimate } from "../../evaluate/statistics.ts";
+import { comparisonReport } from "../../report/comparison-report.ts";
+import { comparisonTable } from "../../report/comparison-table.ts";
+
+import { systemNames } from "./evaluate-stage.ts";
+import type { Stage } from "./stage.ts";
+
+export const reportStage: Stage = {
+  name: "report",
+  what: "one table and one page with everything side by side",
+  async run({ folder: story, imperfect, cleanStory }, folder) {
+    const evaluations: StoredEvaluation[] = [];
+    for (const name of systemNames) evaluations.push(await readEvaluation(join(story, "evaluate", name)));
+    if (imperfect > 0 && cleanStory) evaluations.push(...(await cleanEvaluations(cleanStory)));
+    const comparison = compareEvaluations(evaluations);
+    const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
+    await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
+    const lines = [comparisonTable(comparison), "", ...gains(evaluations), "", ...savings(evaluations)];
+    if (imperfect > 0) lines.push("", imperfectStory(imperfect, evaluations.length > systemNames.length));
+    await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
+    return { page: join(folder, "report.html") };
+  },
+};
+
+/** What RL added to SFT on the same tasks, greedy and sampled, with the chance that it is luck. */
+function gains(evaluations: readonly StoredEvaluation[]): string[] {
+  const successes = (name: string) => {
+    const records = evaluations.find((evaluation) => evaluation.summary.system === name)?.records ?? [];
+    return records.map((record) => (record.grade.correct ? 1 : 0));
+  };
+  return [
+    ["greedy", ""],
+    ["at temperature 1", "-sampled"],
+  ].map(([how, suffix]) => {
+    const { difference, pValue, firstBetter, secondBetter } = comparePaired(
+      successes(`chain-sft${suffix}`),
+      successes(`chain-rl${suffix}`),
+    );
+    const points = `${difference.value >= 0 ? "+" : ""}${(100 * difference.value).toFixed(1)} points`;
+    return `RL against SFT, ${how}: ${points} (${secondBetter} tasks gained, ${firstBetter} lost, p = ${pValue.toPrecision(2)})`;
+  });
+}
+
+/** What the chain saves per success against every team, the ones that flatter it and the ones that don't. */
+function savings(evaluations: readonly StoredEvaluation[]): string[] {
+  const named = (name: string) => evaluations.find((evaluation) => evaluation.summary.system === name)!;
+  const percent = (value: number) => (100 * value).toFixed(1);
+  const text = (saved: Estimate | null) =>
+    saved ? `${percent(saved.value)} % [${percent(saved.low)}, ${percent(saved.high)}]` : "no successes to compare";
+  return [
+    "Tokens per success that chain-rl saves, counted with the model's own vocabulary (95 % intervals):",
+    ...systemNames
+      .filter((name) => name.startsWith("team-"))
+      .map((name) => {
+        const { saving } = compareEvaluations([named(name), named("chain-rl")]).rows[1]!;
+        return `  against ${name}: billed ${text(saving!.billedTokens)}, computed ${text(saving!.computedTokens)}`;
+      }),
+  ];
+}
+
+/** The same model taught by a team that does not err, from a clean story on the same tasks. */
+async function cleanEvaluations(story: string): Promise<StoredEvaluation[]> {
+  const names = ["chain-sft", "chain-sft-sampled"];
+  const evaluations = await Promise.all(names.map((name) => readEvaluation(join(story, "evaluate", name))));
+  return evaluations.map((one) => ({ ...one, summary: { ...one.summary, system: `clean-${one.summary.system}` } }));
+}
+
+function imperfectStory(share: number, withCleanLine: boolean): string {
+  const story = `The team erred in ${100 * share} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`;
+  const clean = withCleanLine
+    ? "clean-chain-sft is the same model taught by a team that does not err: where a good teacher exists, it is the cheaper way."
+    : "For the line of a model taught without errors, run `coa quickstart` with the same seed first, or name its folder with --clean.";
+  return `${story}\n${clean}`;
+}
+
+/** The table as the stage wrote it. */
+export async function readTable(story: string): Promise<string> {
+  return readFile(join(story, "report", "table.txt"), "utf8");
+}

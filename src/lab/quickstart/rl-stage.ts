@@ -1,0 +1,102 @@
+/** DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. */
+import { join } from "node:path";
+import { packageVersion } from "../../base/files/package-version.ts";
+import type { Task } from "../../core/task.ts";
+import type { Tool } from "../../core/tool.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { outcomeReward } from "../../graders/reward.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { trainRl } from "../../train/train-rl.ts";
+import { trainingWorld } from "../lab-runs.ts";
+import { type LabTools, realLabTools } from "../real-lab-tools.ts";
+import { worldTasks } from "../world-tasks.ts";
+import { modelFolder, openLabModel, runLabChain, saveLabModel } from "./open-model.ts";
+import type { Stage, StoryContext } from "./stage.ts";
+
+/** RL's worlds begin here: none of them was used for SFT. */
+const firstWorld = 1000;
+
+export const rlStage: Stage = {
+  name: "rl",
+  what: "the model practises on new tasks with live tools; answers are checked, and what worked is reinforced (DAPO)",
+  async run(context, folder) {
+    const { settings, seed, signal, out } = context;
+    const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
+    const worlds = liveWorlds(context);
+    try {
+      const result = await trainRl({
+        ...lab,
+        folder: join(folder, "run"),
+        resume: true,
+        seed,
+        steps: settings.rl.steps,
+        groups: settings.rl.groups,
+        samples: settings.rl.samples,
+        maxRounds: 3,
+        concurrency: 128,
+        epochs: 2,
+        updatesPerEpoch: 2,
+        baseline: "least-variance",
+        tasks: (step, round, count) => worlds.tasks(step, round, count),
+        rollout: async (task, how) =>
+          runLabChain(task, {
+            model: lab.model,
+            tools: await worlds.toolsOf(task),
+            temperature: 1,
+            seed: how.seed,
+            signal: how.signal,
+          }),
+        reward: outcomeReward(taskGrader()),
+        optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
+        // Falling: a rate that suits the first steps shakes loose in the last ones what the model was already sure of.
+        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.1 },
+        config: { rl: settings.rl },
+        codeVersion: packageVersion(),
+        signal,
+        onProgress: out.progress,
+      });
+      await saveLabModel(lab, modelFolder(context.folder, "rl"));
+      return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
+    } finally {
+      await lab.engine.close();
+      await worlds.close();
+    }
+  },
+};
+
+/** New tasks in a world per few steps, each served and searched for real while it is in use. */
+function liveWorlds({ seed, settings }: StoryContext) {
+  const stepsPerWorld = 4;
+  const open = new Map<number, Promise<LabTools>>();
+  const sandbox = chooseSandbox({ isolation: "run" });
+  const worldOf = (step: number) => firstWorld + Math.floor(step / stepsPerWorld);
+  const toolsOf = (number: number): Promise<LabTools> => {
+    const known = open.get(number);
+    if (known) return known;
+    const world = trainingWorld({ seed, pages: settings.pages }, number);
+    const tools = realLabTools(world, sandbox);
+    open.set(number, tools);
+    return tools;
+  };
+  return {
+    tasks(step: number, round: number, count: number): Task[] {
+      const number = worldOf(step);
+      for (const old of [...open.keys()].filter((key) => key < number)) {
+        void open.get(old)?.then((tools) => tools.close());
+        open.delete(old);
+      }
+      const world = trainingWorld({ seed, pages: settings.pages }, number);
+      return worldTasks(world, { count, seed: 1 + step * 100 + round }).map((task) => ({
+        ...task,
+        meta: { world: number },
+      }));
+    },
+    async toolsOf(task: Task): Promise<readonly Tool[]> {
+      return (await toolsOf(Number(task.meta?.["world"]))).tools;
+    },
+    async close(): Promise<void> {
+      for (const tools of open.values()) await (await tools).close();
+      await sandbox.close();
+    },
+  };
+}

@@ -1,0 +1,173 @@
+/**
+ * A tokenizer, a dataset and a model from nothing: copy drills first, then short chains mixed with reading lessons, then
+ * chains of all kinds. The full story has a second round at a lower rate, which begins with all chains and lessons mixed.
+ */
+import { join } from "node:path";
+import { packageVersion } from "../../base/files/package-version.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import type { Example } from "../../core/example.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
+import { buildDataset, openDataset } from "../../dataset/dataset-folder.ts";
+import { sequenceToExample, trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
+import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { tagTokens, trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
+import { fixedExamples } from "../../train/example-source.ts";
+import { type SftResult, trainSft } from "../../train/train-sft.ts";
+import { copyDrills, inSequence } from "../copy-drills.ts";
+import { trainingWorld } from "../lab-runs.ts";
+import { labProfile } from "../profile.ts";
+import { isLessonQuestion, readingLessons } from "../reading-lessons.ts";
+import { modelFolder, saveLabModel } from "./open-model.ts";
+import type { Stage, StoryContext } from "./stage.ts";
+
+/** Longest chain that is trained on and sampled. */
+export const maxContext = 1024;
+
+export const sftStage: Stage = {
+  name: "sft",
+  what: "a small transformer is trained from scratch to write such texts (supervised fine-tuning); tool outputs are masked",
+  async run(context, folder) {
+    const { settings, seed, signal, out } = context;
+    const chains = join(context.folder, "distill", "trajectories.jsonl");
+    const tokenizer = await trainOwnTokenizer(chains, settings.vocabulary);
+    await buildDataset(readJsonl(chains, trajectorySchema), {
+      folder: join(folder, "dataset"),
+      tokenizer,
+      maxTokens: maxContext,
+      signal,
+    });
+    const { easy, all, fingerprint } = await readExamples(join(folder, "dataset"));
+    const { sft, model } = settings;
+    const lessons = readLessons(context, tokenizer);
+    const batches = (examples: readonly Example[], salt: number) =>
+      fixedExamples(examples, sft.batchTokens, seed + salt);
+    const rounds = [
+      {
+        folder: "run",
+        peak: 1,
+        phases: [
+          { source: drills(tokenizer, seed), steps: sft.drillSteps },
+          { source: batches([...easy, ...(sft.secondRound ? [] : lessons)], 0), steps: sft.easySteps },
+          { source: batches(all, 1), steps: sft.steps },
+        ],
+      },
+      ...(sft.secondRound
+        ? [
+            {
+              folder: "run-2",
+              peak: sft.secondRound.peak,
+              phases: [
+                { source: batches([...all, ...lessons], 2), steps: sft.secondRound.lessonSteps },
+                { source: batches(all, 3), steps: sft.secondRound.steps },
+              ],
+            },
+          ]
+        : []),
+    ];
+    const engine = await openEmbeddedEngine({
+      config: {
+        architecture: "qwen2",
+        vocabularySize: tokenizer.vocabularySize,
+        ...model,
+        headSize: model.hiddenSize / model.heads,
+        ropeTheta: 1e6,
+        rmsEpsilon: 1e-6,
+        tieEmbeddings: true,
+        qkvBias: true,
+        maxContext,
+      },
+      seed,
+      copyInit: true,
+      optimizer: "muon",
+    });
+    try {
+      let result: SftResult | undefined;
+      for (const { phases, peak, ...round } of rounds) {
+        result = await trainSft({
+          engine,
+          source: { ...inSequence(phases), fingerprint },
+          folder: join(folder, round.folder),
+          resume: true,
+          seed,
+          steps: phases.reduce((sum, { steps }) => sum + steps, 0),
+          optimizer: {
+            learningRate: sft.rate * peak,
+            matrixLearningRate: sft.matrixRate * peak,
+            beta1: 0.9,
+            beta2: 0.95,
+            gradientClip: 1,
+          },
+          schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
+          checkpointEvery: 100,
+          config: { model, sft },
+          codeVersion: packageVersion(),
+          signal,
+          onProgress: out.progress,
+        });
+      }
+      await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"));
+      return {
+        parameters: parameterCount(model, tokenizer.vocabularySize),
+        steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),
+        "loss per token": result?.loss ?? 0,
+      };
+    } finally {
+      await engine.close();
+    }
+  },
+};
+
+/** A vocabulary learned from the first chains; enough to have seen every word shape. */
+async function trainOwnTokenizer(chains: string, vocabularySize: number): Promise<Tokenizer> {
+  const texts: string[] = [];
+  for await (const { prompt, segments } of readJsonl<Trajectory>(chains)) {
+    // A space first, as after an opening tag: a name in the question is then the same tokens as in the chain.
+    texts.push(prompt.map((message) => ` ${message.content}`).join(""), trajectoryText(segments));
+    if (texts.length >= 2000) break;
+  }
+  return trainTokenizer(texts, { vocabularySize, specialTokens: tagTokens([labProfile]), prompt: "question" });
+}
+
+async function readExamples(folder: string): Promise<{ easy: Example[]; all: Example[]; fingerprint: string }> {
+  const dataset = await openDataset(folder);
+  const all: Example[] = [];
+  const easy: Example[] = [];
+  for await (const sequence of dataset.sequences()) {
+    const example = sequenceToExample(sequence);
+    all.push(example);
+    if (/-(hop1|arith)$/.test(sequence.taskId)) easy.push(example);
+  }
+  return { easy: easy.length > 0 ? easy : all, all, fingerprint: dataset.manifest.fingerprint };
+}
+
+/** Lessons from the team's first training worlds; their questions have no weight. */
+function readLessons({ seed, settings }: StoryContext, tokenizer: Tokenizer): Example[] {
+  const worlds = Array.from({ length: settings.sft.lessonWorlds }, (_, number) =>
+    trainingWorld({ seed, pages: settings.pages }, number),
+  );
+  return worlds
+    .flatMap(readingLessons)
+    .map((lesson) =>
+      trajectoryToExample(lesson, tokenizer, { weightOf: (segment) => (isLessonQuestion(segment) ? 0 : 1) }),
+    )
+    .flatMap(({ example }) => example ?? []);
+}
+
+/** Drills over printable text tokens. */
+function drills(tokenizer: Tokenizer, seed: number) {
+  const special = new Set(tokenizer.specialTokens.values());
+  const printable = (token: number) => tokenizer.tokenBytes(token).every((byte) => byte >= 32 && byte < 127);
+  const tokens = Array.from({ length: tokenizer.vocabularySize }, (_, token) => token).filter(
+    (token) => !special.has(token) && printable(token),
+  );
+  const digits = [..."0123456789"].flatMap((digit) => tokenizer.encode(digit));
+  return copyDrills({ tokens, digits, tokensPerBatch: 2048, length: 256, seed });
+}
+
+function parameterCount(model: StoryContext["settings"]["model"], vocabulary: number): number {
+  const { hiddenSize: d, layers, heads, kvHeads, intermediateSize } = model;
+  const key = (d * kvHeads) / heads;
+  const perLayer = d * d * 2 + 2 * d * key + d + 2 * key + 3 * d * intermediateSize + 2 * d;
+  return vocabulary * d + layers * perLayer + d;
+}

@@ -1,0 +1,71 @@
+/**
+ * Constrained decoding for one model call: a grammar for servers that take one, a token mask for engines. What is costly
+ * to make is kept by profile and state, so that all chains of a batch share it.
+ */
+
+import type { ModelTurn } from "../../chain/model-turn.ts";
+import type { ContinueRequest, Grammar, Model } from "../../core/model.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import { advance, type ChainState, type Profile, tagSpec } from "../profile.ts";
+import type { AutomatonState } from "./byte-automaton.ts";
+import { chainRules, stateKey } from "./chain-rules.ts";
+import { grammarText } from "./grammar-text.ts";
+import { afterToken, allowedTokens, tokenAutomaton } from "./token-mask.ts";
+
+const grammars = new WeakMap<Profile, Map<string, Grammar>>();
+const automata = new WeakMap<Profile, WeakMap<Tokenizer, Map<string, AutomatonState>>>();
+
+/** What to add to the request so that the model can only write what the profile allows; nothing where it takes nothing. */
+export function constraint(
+  model: Model,
+  profile: Profile,
+  state: ChainState,
+  turn: Pick<ModelTurn, "text" | "tokens" | "progress">,
+  answerOnly: boolean,
+): Pick<ContinueRequest, "grammar" | "allowedTokens"> {
+  if (model.capabilities.grammar === "masks" && model.tokenizer) {
+    return { allowedTokens: maskFrom(model.tokenizer, profile, state, turn, answerOnly) };
+  }
+  if (model.capabilities.grammar !== "server") return {};
+  const { segments, open } = turn.progress();
+  const now = segments.reduce((before, segment) => advance(profile, before, segment), state);
+  const isFreeText = open === profile.think || (open !== undefined && tagSpec(profile, open)?.body.kind === "text");
+  // A call that ran out of tokens inside a structured body goes on freely; what comes of it is read leniently.
+  if (open !== undefined && !isFreeText) return {};
+  const key = `${stateKey(profile, now)}|${answerOnly}|${open ?? ""}`;
+  const known = mapIn(grammars, profile);
+  let grammar = known.get(key);
+  if (!grammar) known.set(key, (grammar = grammarText(chainRules(profile, now, { answerOnly, inside: open }))));
+  return { grammar };
+}
+
+function maskFrom(
+  tokenizer: Tokenizer,
+  profile: Profile,
+  state: ChainState,
+  turn: Pick<ModelTurn, "tokens">,
+  answerOnly: boolean,
+): NonNullable<ContinueRequest["allowedTokens"]> {
+  let byTokenizer = automata.get(profile);
+  if (!byTokenizer) automata.set(profile, (byTokenizer = new WeakMap()));
+  const known = mapIn(byTokenizer, tokenizer);
+  const key = `${stateKey(profile, state)}|${answerOnly}`;
+  let first = known.get(key);
+  if (!first) known.set(key, (first = tokenAutomaton(chainRules(profile, state, { answerOnly }), tokenizer)));
+  let start: AutomatonState | null = first;
+  for (const token of turn.tokens()) start &&= afterToken(start, token, tokenizer);
+  let current = start;
+  let read = 0;
+  return (sampled) => {
+    if (sampled.length < read) [current, read] = [start, 0];
+    for (; read < sampled.length; read++) current &&= afterToken(current, sampled[read]!, tokenizer);
+    // Outside the language nothing can be right any more; ending the turn is all that is left.
+    return current ? allowedTokens(current, tokenizer) : tokenizer.endOfTurn;
+  };
+}
+
+function mapIn<Key extends object, Value>(cache: WeakMap<Key, Map<string, Value>>, key: Key): Map<string, Value> {
+  let map = cache.get(key);
+  if (!map) cache.set(key, (map = new Map()));
+  return map;
+}

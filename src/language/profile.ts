@@ -1,0 +1,222 @@
+/**
+ * A profile says which tags a chain may use, which may follow which, which call tools, and what must hold before a move.
+ * It is data, and the single source of truth: the system prompt, the runtime's check, the decoding grammar, the
+ * distillation filter and the format reward are all derived from it. The language it describes is regular: a small state
+ * machine (`startState`, `allowedNext`, `advance`) walks it, and everything else asks that machine.
+ */
+import { CoaError } from "../core/errors.ts";
+
+/** How the body of a tag is written. */
+export type BodyFormat =
+  | { kind: "text" }
+  /** URLs joined with `|`. */
+  | { kind: "urls" }
+  /** A fenced program (```` ```py ````), optionally a second ```` ```sh ```` fence with its stdin; `fence: null` = bare code. */
+  | { kind: "code"; fence: string | null; stdin: boolean }
+  /** A JSON object in a ```` ```json ```` fence. */
+  | { kind: "json"; example: string }
+  /** One line per criterion: `information_conflict : Good`. */
+  | { kind: "ratings"; criteria: readonly string[]; values: readonly string[] }
+  /** A phrase and a number: `The score this time is:4`. */
+  | { kind: "score"; phrase: string; min: number; max: number };
+
+export interface TagSpec {
+  name: string;
+  /** What this role does, as the model is told and as a reader sees it. */
+  job: string;
+  body: BodyFormat;
+  /** Name of the tool that a closed tag of this name calls; absent for roles that only write. */
+  tool?: string;
+  /** Whether a think must, may or must not stand right before it. */
+  think: "required" | "optional" | "forbidden";
+  /** Tags that may follow it (for a tool tag: after its observation). Empty for the answer. */
+  next: readonly string[];
+  maxTimes?: number;
+}
+
+/** A condition on a body that narrows what may come next. */
+export type Gate =
+  /** Any criterion rated `worst` leaves only these tags. */
+  | { tag: string; when: "any-rating"; worst: string; leaves: readonly string[] }
+  /** A score below `min` forbids `forbids`. */
+  | { tag: string; when: "score-below"; min: number; forbids: readonly string[] };
+
+export interface Profile {
+  name: string;
+  /** One sentence: what kind of work this chain does. */
+  purpose: string;
+  /** Tags that a chain may open with (a think may come first where the tag asks for one). */
+  start: readonly string[];
+  tags: readonly TagSpec[];
+  gates: readonly Gate[];
+  think: string;
+  observation: string;
+  answer: string;
+  /** The tag whose last body is used as the answer when limits end a chain early. */
+  suggestedAnswer?: string;
+  /** Tool tags that may stand side by side in one step, before their observations. */
+  maxParallelCalls: number;
+  /** Extra sentences for the system prompt. */
+  advice: readonly string[];
+}
+
+/** Where a chain is: all that the rules need to know of what was written. */
+export interface ChainState {
+  /** The last tag other than think and observation; null at the start. */
+  last: string | null;
+  /** A think has just been written. */
+  thought: boolean;
+  /** Calls of this step, and how many still wait for their observation. */
+  calls: number;
+  openCalls: number;
+  /** The gate in force, with the only tags it leaves. */
+  gate: { tag: string; leaves: readonly string[] } | null;
+  counts: Readonly<Record<string, number>>;
+  ended: boolean;
+}
+
+/** Checks a profile's own consistency and fills in the usual names, so that a mistake is found where it was made. */
+export function defineProfile(
+  definition: Omit<Profile, "think" | "observation" | "answer" | "maxParallelCalls" | "advice" | "gates"> &
+    Partial<Profile>,
+): Profile {
+  const profile: Profile = {
+    think: "think",
+    observation: "observation",
+    answer: "answer",
+    maxParallelCalls: 1,
+    advice: [],
+    gates: [],
+    ...definition,
+  };
+  const names = new Set(profile.tags.map((tag) => tag.name));
+  const fail = (message: string): never => {
+    throw new CoaError("format", `profile ${profile.name}: ${message}`);
+  };
+  for (const name of [...names, profile.think, profile.observation]) {
+    if (!/^[a-z][a-z0-9_]*$/.test(name) || name === "text") fail(`"${name}" can't be a tag name (a-z, 0-9 and _ only)`);
+  }
+  if (names.size !== profile.tags.length) fail("two tags have the same name");
+  if (names.has(profile.think) || names.has(profile.observation))
+    fail("think and observation are always there: do not list them");
+  if (!names.has(profile.answer)) fail(`the answer tag "${profile.answer}" is not among the tags`);
+  const mentioned = [
+    ...profile.start,
+    ...profile.tags.flatMap((tag) => tag.next),
+    ...profile.gates.map((gate) => gate.tag),
+  ];
+  for (const name of mentioned) if (!names.has(name)) fail(`"${name}" is mentioned but is not among the tags`);
+  if (profile.start.length === 0) fail("no tag to start with");
+  const reached = new Set<string>(profile.start);
+  for (const name of reached) for (const next of tagSpec(profile, name)?.next ?? []) reached.add(next);
+  for (const name of names) if (!reached.has(name)) fail(`no way leads to "${name}"`);
+  return profile;
+}
+
+/** The tag's description, or undefined for think, observation and unknown names. */
+export function tagSpec(profile: Profile, name: string): TagSpec | undefined {
+  return profile.tags.find((tag) => tag.name === name);
+}
+
+/** Every tag name of the profile, think and observation included. */
+export function tagNames(profile: Profile): string[] {
+  return [profile.think, profile.observation, ...profile.tags.map((tag) => tag.name)];
+}
+
+/** The tags that call tools. */
+export function toolTags(profile: Profile): TagSpec[] {
+  return profile.tags.filter((tag) => tag.tool !== undefined);
+}
+
+/** Strings at which the model must pause: a tool is to be run, or the chain is done. */
+export function stopStrings(profile: Profile): string[] {
+  return [...toolTags(profile).map((tag) => `</${tag.name}>`), `</${profile.answer}>`];
+}
+
+/** The state of a chain of which nothing is written. */
+export function startState(): ChainState {
+  return { last: null, thought: false, calls: 0, openCalls: 0, gate: null, counts: {}, ended: false };
+}
+
+/** Tags that the successor table and `maxTimes` allow, before gates and thinks are asked. */
+export function successors(profile: Profile, state: ChainState): string[] {
+  const next = state.last === null ? profile.start : (tagSpec(profile, state.last)?.next ?? []);
+  return next.filter(
+    (name) => (state.counts[name] ?? 0) < (tagSpec(profile, name)?.maxTimes ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+/** Tags that may be written next. */
+export function allowedNext(profile: Profile, state: ChainState): string[] {
+  if (state.ended) return [];
+  if (state.openCalls > 0) {
+    const room = state.openCalls === state.calls && state.calls < profile.maxParallelCalls;
+    const more = room ? toolTags(profile) : [];
+    return [profile.observation, ...more.map((tag) => tag.name)];
+  }
+  const gate = state.gate;
+  const open = successors(profile, state).filter((name) => gate === null || gate.leaves.includes(name));
+  const thinkOf = (name: string) => tagSpec(profile, name)?.think;
+  if (state.thought) return open.filter((name) => thinkOf(name) !== "forbidden");
+  const direct = open.filter((name) => thinkOf(name) !== "required");
+  return open.some((name) => thinkOf(name) !== "forbidden") ? [profile.think, ...direct] : direct;
+}
+
+/** The state after one more segment. Never refuses: what was written was written; the validator says what was wrong. */
+export function advance(profile: Profile, state: ChainState, segment: { tag: string; text: string }): ChainState {
+  const { tag, text } = segment;
+  // Going on without the observation gives it up, so that one omission is one violation.
+  if (tag === profile.think) return { ...state, thought: true, openCalls: 0 };
+  if (tag === profile.observation) {
+    return state.openCalls > 0 ? { ...state, openCalls: state.openCalls - 1, thought: false } : state;
+  }
+  const spec = tagSpec(profile, tag);
+  if (!spec) return state;
+  const counts = { ...state.counts, [tag]: (state.counts[tag] ?? 0) + 1 };
+  const calls = spec.tool === undefined ? 0 : state.openCalls > 0 ? state.calls + 1 : 1;
+  const openCalls = spec.tool === undefined ? 0 : state.openCalls + 1;
+  return {
+    last: tag,
+    thought: false,
+    calls,
+    openCalls,
+    gate: gateAfter(profile, spec, text),
+    counts,
+    ended: tag === profile.answer,
+  };
+}
+
+/** Which tags the gates of a written tag leave open, or null where no gate closes anything. */
+function gateAfter(profile: Profile, spec: TagSpec, text: string): ChainState["gate"] {
+  for (const gate of profile.gates) {
+    if (gate.tag !== spec.name) continue;
+    if (gate.when === "any-rating" && spec.body.kind === "ratings") {
+      const ratings = readRatings(text, spec.body.criteria);
+      if (ratings.some((rating) => rating?.toLowerCase() === gate.worst.toLowerCase())) {
+        return { tag: spec.name, leaves: gate.leaves };
+      }
+    }
+    if (gate.when === "score-below" && spec.body.kind === "score") {
+      // An unreadable score counts as a low one: nobody may answer on a verification that says nothing.
+      const score = readScore(text);
+      if (score === null || score < gate.min) {
+        return { tag: spec.name, leaves: spec.next.filter((name) => !gate.forbids.includes(name)) };
+      }
+    }
+  }
+  return null;
+}
+
+/** The rating of each criterion, in the criteria's order; null where it is missing. Spaces and case do not matter. */
+export function readRatings(text: string, criteria: readonly string[]): (string | null)[] {
+  return criteria.map((criterion) => {
+    const line = new RegExp(`${criterion}\\s*[:=-]\\s*\\**\\s*([A-Za-z]+)`, "i").exec(text);
+    return line?.[1] ?? null;
+  });
+}
+
+/** The number in a score body: `The score this time is:4`. The last number counts. */
+export function readScore(text: string): number | null {
+  const numbers = text.match(/\d+(?:\.\d+)?/g);
+  return numbers ? Number(numbers.at(-1)) : null;
+}

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { memoryJournal } from "../core/journal.ts";
+import type { ChatModel } from "../core/model.ts";
+import { defineTask } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import { chainSystem } from "../evaluate/chain-system.ts";
+import { mhqaProfile } from "../language/profiles.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
+import { benchmarkHosts, namesBlockedUrl, withoutUrls } from "../tools/search/block-urls.ts";
+import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./call-cache.ts";
+import { limitedChatModel, rateLimiter } from "./rate-limit.ts";
+
+const context = { signal: new AbortController().signal };
+
+describe("openCallCache", () => {
+  const lines = ["<plan>p</plan><think>t</think><wiki_search>capital", "<think>t</think><answer>Paris</answer>"];
+  const system = (model: ReturnType<typeof scriptedModel>, tools: Tool[]) =>
+    chainSystem({ name: "s", model, tools, profile: mhqaProfile, clock: () => 0 });
+
+  it("lets a chain run again with no model and no tool, to the same trajectory", async () => {
+    const journal = memoryJournal<CachedCall>();
+    const cache = await openCallCache(journal);
+    const model = scriptedModel(lines.map((line) => (line.includes("wiki") ? `${line}</wiki_search>` : line)));
+    const tool = tableTool({ capital: "It is Paris." }, "wiki_search");
+    const task = defineTask({ id: "t", question: "q", answers: ["Paris"] });
+    const options = { sample: 0, seed: 5 };
+    const first = await system(cachedModel(model, cache) as never, cachedTools([tool], cache)).run(task, options);
+    assert.equal(first.answer, "Paris");
+    const again = await openCallCache(memoryJournal(journal.records), { only: true });
+    const broken = scriptedModel(() => new Error("there is no model"));
+    const second = await system(
+      cachedModel(broken, again) as never,
+      cachedTools([{ ...tool, execute: () => assert.fail() }], again),
+    ).run(task, options);
+    assert.deepEqual(second, first);
+    assert.equal(again.misses, 0);
+    const other = await system(cachedModel(broken, again) as never, cachedTools([tool], again)).run(task, {
+      ...options,
+      seed: 6,
+    });
+    assert.equal(other.ending.reason, "error");
+    assert.match(other.ending.detail ?? "", /no kept call/);
+  });
+
+  it("asks once for equal calls under way and keeps no failure", async () => {
+    let calls = 0;
+    const model: ChatModel = {
+      name: "m",
+      async chat() {
+        if (++calls === 1) throw new Error("503");
+        return { text: String(calls), toolCalls: [], finish: "stop", usage: { promptTokens: 1, completionTokens: 1 } };
+      },
+    };
+    const cached = cachedChatModel(model, await openCallCache(memoryJournal()));
+    const request = { messages: [{ role: "user" as const, content: "hi" }] };
+    await assert.rejects(cached.chat(request), /503/);
+    const replies = await Promise.all([cached.chat(request), cached.chat(request), cached.chat(request)]);
+    assert.deepEqual(
+      replies.map(({ text }) => text),
+      ["2", "2", "2"],
+    );
+    assert.equal(calls, 2);
+  });
+
+  it("keeps each call of a stateful tool apart", async () => {
+    let count = 0;
+    const tool: Tool = {
+      name: "counter",
+      description: "",
+      inputSchema: { type: "object" },
+      stateful: true,
+      execute: () => ++count,
+    };
+    const journal = memoryJournal<CachedCall>();
+    const run = async (cache: Awaited<ReturnType<typeof openCallCache>>) => {
+      const [cached] = cachedTools([tool], cache);
+      const inRun = { ...context, trajectoryId: "x" };
+      return [await cached!.execute({}, inRun), await cached!.execute({}, inRun)];
+    };
+    assert.deepEqual(await run(await openCallCache(journal)), [1, 2]);
+    assert.deepEqual(await run(await openCallCache(journal, { only: true })), [1, 2]);
+  });
+});
+
+describe("rateLimiter", () => {
+  it("never lets more than the limit through at once, in order of asking", async () => {
+    const takeTurn = rateLimiter({ concurrency: 3 });
+    let active = 0;
+    let most = 0;
+    const order: number[] = [];
+    const model = limitedChatModel(
+      {
+        name: "m",
+        async chat(request) {
+          most = Math.max(most, ++active);
+          order.push(Number(request.messages[0]!.content));
+          await new Promise((resolve) => setImmediate(resolve));
+          active--;
+          if (order.length % 5 === 0) throw new Error("failed calls give their place back too");
+          return { text: "", toolCalls: [], finish: "stop", usage: { promptTokens: 0, completionTokens: 0 } };
+        },
+      },
+      takeTurn,
+    );
+    await Promise.allSettled(
+      Array.from({ length: 30 }, (_, i) => model.chat({ messages: [{ role: "user", content: String(i) }] })),
+    );
+    assert.equal(most, 3);
+    assert.deepEqual(order, [...Array(30).keys()]);
+  });
+
+  it("spaces calls by the minute's allowance", async () => {
+    let time = 0;
+    const starts: number[] = [];
+    const takeTurn = rateLimiter({
+      requestsPerMinute: 120,
+      now: () => time,
+      sleep: async (ms) => {
+        time += ms;
+      },
+    });
+    for (let i = 0; i < 5; i++) {
+      (await takeTurn())();
+      starts.push(time);
+    }
+    assert.deepEqual(starts, [0, 500, 1000, 1500, 2000]);
+  });
+
+  it("leaves the queue on abort without losing a place", async () => {
+    const takeTurn = rateLimiter({ concurrency: 1 });
+    const giveBack = await takeTurn();
+    const controller = new AbortController();
+    const waiting = takeTurn(controller.signal);
+    controller.abort();
+    await assert.rejects(waiting, { name: "AbortError" });
+    giveBack();
+    (await takeTurn())();
+  });
+});
+
+describe("withoutUrls", () => {
+  it("knows blocked pages in every spelling, and no others", () => {
+    const blocked = [
+      "https://huggingface.co/datasets/x",
+      "HTTPS://WWW.HUGGINGFACE.CO",
+      "http://huggingface.co:443/a",
+      "https://r.jina.ai/https://huggingface.co/datasets",
+      "https://proxy.example/?u=https%3A%2F%2Fhuggingface.co%2Fd",
+      "https://proxy.example/?u=https%253A%252F%252Fhuggingface.co",
+      "https://datasets-server.huggingface.co./rows",
+      "github.com/openai/simple-evals/blob/main/x.csv",
+    ];
+    for (const url of blocked) assert.ok(namesBlockedUrl(url, benchmarkHosts), url);
+    const allowed = [
+      "https://myhf.co/x",
+      "https://hf.community",
+      "https://github.com/openai/openai-node",
+      "https://nothuggingface.co",
+      "https://en.wikipedia.org/wiki/Kaggle",
+    ];
+    for (const url of allowed) assert.equal(namesBlockedUrl(url, benchmarkHosts), undefined, url);
+  });
+
+  it("refuses calls and takes mentions out of results", async () => {
+    const results: Tool = {
+      name: "web_search",
+      description: "",
+      inputSchema: { type: "object" },
+      execute: () =>
+        "1. Paris\nhttps://en.wikipedia.org/wiki/Paris\nThe capital.\n\n2. GAIA answers\nhttps://huggingface.co/datasets/gaia\nAnswer: 17\n\n3. Lyon\nhttps://lyon.fr",
+    };
+    const listed: Tool = {
+      ...results,
+      name: "list",
+      execute: () => ({
+        results: [
+          { url: "https://hf.co/x", text: "17" },
+          { url: "https://a.org", text: "ok" },
+        ],
+      }),
+    };
+    const [search, list] = withoutUrls([results, listed]);
+    const text = String(await search!.execute({ query: "capital" }, context));
+    assert.ok(!/17|huggingface/.test(text));
+    assert.match(text, /Paris[\s\S]*Lyon[\s\S]*withheld/);
+    assert.deepEqual(await list!.execute({}, context), { results: [{ url: "https://a.org", text: "ok" }] });
+    await assert.rejects(
+      async () => search!.execute({ url: "https://hf.co/datasets" }, context),
+      /may not be read during an evaluation/,
+    );
+  });
+});

@@ -1,0 +1,44 @@
+/** Figures as people read them. */
+import type { Estimate } from "../evaluate/statistics.ts";
+
+/** `63.0 %`. */
+export function percent(share: number, digits = 1): string {
+  return Number.isFinite(share) ? `${(share * 100).toFixed(digits)} %` : "–";
+}
+
+/** `63.0 % [58.1, 67.7]`. */
+export function percentWithInterval({ value, low, high }: Estimate): string {
+  return `${percent(value)} [${(low * 100).toFixed(1)}, ${(high * 100).toFixed(1)}]`;
+}
+
+/** `24.0k`, `156k`, `1.2M`. */
+export function count(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 999_500) return `${significant(value / 1e6)}M`;
+  if (size >= 1000) return `${significant(value / 1000)}k`;
+  return size >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1);
+}
+
+function significant(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1);
+}
+
+/** `$0.0123`, `$1.20`. */
+export function money(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value === 0) return "$0";
+  return value >= 1 ? `$${value.toFixed(2)}` : `$${value.toPrecision(2)}`;
+}
+
+/** `850 ms`, `12.3 s`, `4.5 min`. */
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return "–";
+  if (ms < 1000) return `${ms.toFixed(0)} ms`;
+  return ms < 120_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;
+}
+
+/** `p = 0.031`, `p < 0.001`. */
+export function pValue(value: number): string {
+  return value < 0.001 ? "p < 0.001" : `p = ${value.toFixed(3)}`;
+}

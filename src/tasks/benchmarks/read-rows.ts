@@ -1,0 +1,62 @@
+/** Rows of a dataset file, whatever it is written in: JSON (an array, or an object holding one), JSONL, or parquet. */
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
+
+export type Row = Record<string, unknown>;
+
+/** Streams the rows of a file; the format follows from the extension. */
+export async function* readRows(file: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<Row> {
+  const extension = extname(file).toLowerCase();
+  if (extension === ".jsonl" || extension === ".ndjson") yield* readJsonl<Row>(file, undefined, options);
+  else if (extension === ".json") yield* jsonRows(file);
+  else if (extension === ".parquet") yield* parquetRows(file, options.signal);
+  else throw new UsageError(`can't read ${file}: a dataset is a .json, .jsonl or .parquet file`);
+}
+
+async function* jsonRows(file: string): AsyncGenerator<Row> {
+  const text = await readFile(file, "utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CoaError("format", `${file} is not JSON: ${messageOf(error)}`);
+  }
+  if (!Array.isArray(value) && value !== null && typeof value === "object")
+    value = Object.values(value).find(Array.isArray);
+  if (!Array.isArray(value)) throw new CoaError("format", `${file} holds no array of tasks`);
+  yield* value as Row[];
+}
+
+async function* parquetRows(file: string, signal?: AbortSignal): AsyncGenerator<Row> {
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import("hyparquet");
+  const { compressors } = await import("hyparquet-compressors");
+  const buffer = await asyncBufferFromFile(file);
+  const metadata = await parquetMetadataAsync(buffer).catch((error: unknown) => {
+    throw new CoaError("format", `${file} is not a parquet file: ${messageOf(error)}`);
+  });
+  const total = Number(metadata.num_rows);
+  const step = 500;
+  for (let rowStart = 0; rowStart < total; rowStart += step) {
+    signal?.throwIfAborted();
+    const rows = await parquetReadObjects({
+      file: buffer,
+      metadata,
+      compressors,
+      rowStart,
+      rowEnd: Math.min(total, rowStart + step),
+    });
+    for (const row of rows) yield plainValues(row) as Row;
+  }
+}
+
+/** Whole numbers come out of parquet as bigint, which JSON can't hold. */
+function plainValues(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (Array.isArray(value)) return value.map(plainValues);
+  if (value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plainValues(inner)]));
+  }
+  return value;
+}
