@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
+import type { Grader } from "../core/grader.ts";
 import { type Task, taskSchema } from "../core/task.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
 import { type Summary, summarise } from "./summarise.ts";
@@ -16,8 +17,11 @@ export interface StoredEvaluation {
   records: EvaluationRecord[];
 }
 
-/** Reads a folder; figures are computed from the records, so an unfinished evaluation shows what it has. */
-export async function readEvaluation(folder: string): Promise<StoredEvaluation> {
+/**
+ * Reads a folder; figures are computed from the records, so an unfinished evaluation shows what it has. The grader says
+ * which answers mean the same, for the majority of several samples; without one that figure is left out.
+ */
+export async function readEvaluation(folder: string, options: { grader?: Grader } = {}): Promise<StoredEvaluation> {
   const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
     throw new UsageError(`no evaluation in ${folder}: it has no evaluation.json. Run one with: coa eval run`);
   });
@@ -31,7 +35,8 @@ export async function readEvaluation(folder: string): Promise<StoredEvaluation> 
       (record) => record !== undefined,
     ),
   );
-  const majority = samples > 1 ? await majoritySuccess(tasks, records) : null;
+  const { grader } = options;
+  const majority = samples > 1 && grader ? await majoritySuccess(tasks, records, grader) : null;
   return { folder, tasks, records, summary: summarise(records, { system, topology, samples, tasks, majority }) };
 }
 

@@ -90,7 +90,7 @@ export async function runEvaluation(
     const records = jobs(tasks, samples, seed).map(
       (job) => done.get(recordKey({ taskId: job.task.id, sample: job.sample }))!,
     );
-    return await finish(folder, tasks, system, samples, records);
+    return await finish(options, tasks, system, records);
   } finally {
     await journal.close();
     await runs.close();
@@ -212,13 +212,12 @@ async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promis
 }
 
 async function finish(
-  folder: string,
+  { folder, samples = 1, grader }: EvaluationOptions,
   tasks: readonly Task[],
   system: System,
-  samples: number,
   records: EvaluationRecord[],
 ): Promise<Evaluation> {
-  const majority = samples > 1 ? await majoritySuccess(tasks, records) : null;
+  const majority = samples > 1 ? await majoritySuccess(tasks, records, grader) : null;
   const summary = summarise(records, { system: system.name, topology: system.topology, samples, tasks, majority });
   await writeWhole(join(folder, "results.jsonl"), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
   await writeWhole(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);

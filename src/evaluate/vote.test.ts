@@ -3,9 +3,11 @@ import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { taskGrader } from "../graders/grade-task.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { chosenSuccess, majorityRecord, majoritySuccess, modelChooser, sameAnswer } from "./vote.ts";
 
+const grader = taskGrader();
 const math = defineTask({ id: "m", question: "q", kind: "math", answers: ["1/2"] });
 
 function records(
@@ -30,9 +32,10 @@ function records(
 
 describe("majority", () => {
   it("counts answers that mean the same as one, by the task's own rules", async () => {
-    assert.equal(await sameAnswer(math, "0.5", "\\frac{1}{2}"), true);
-    assert.equal(await sameAnswer({ ...math, kind: "qa" }, "0.5", "\\frac{1}{2}"), false);
+    assert.equal(await sameAnswer(grader, math, "0.5", "\\frac{1}{2}"), true);
+    assert.equal(await sameAnswer(grader, { ...math, kind: "qa" }, "0.5", "\\frac{1}{2}"), false);
     const chosen = await majorityRecord(
+      grader,
       math,
       records("m", ["3", "0.5", "3", "1/2", "\\frac12"], () => false),
     );
@@ -41,10 +44,10 @@ describe("majority", () => {
 
   it("takes the first seen of equal groups, leaves out missing answers, and scores the choice", async () => {
     const right = (answer: string | null) => answer === "0.5";
-    assert.equal((await majorityRecord(math, records("m", [null, "7", "0.5"], right)))?.answer, "7");
-    assert.equal(await majorityRecord(math, records("m", [null, null], right)), undefined);
+    assert.equal((await majorityRecord(grader, math, records("m", [null, "7", "0.5"], right)))?.answer, "7");
+    assert.equal(await majorityRecord(grader, math, records("m", [null, null], right)), undefined);
     assert.equal(
-      await majoritySuccess([math, { ...math, id: "none" }], records("m", ["0.5", "1/2", "8"], right)),
+      await majoritySuccess([math, { ...math, id: "none" }], records("m", ["0.5", "1/2", "8"], right), grader),
       1 / 2,
     );
   });

@@ -1,21 +1,24 @@
 /** One answer from many samples: the one that most agree on, or the one that a model picks. */
 import { isAbort } from "../core/errors.ts";
+import type { Grader } from "../core/grader.ts";
 import type { ChatModel } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
-import { gradeQa } from "../graders/grade-qa.ts";
-import { gradeTask } from "../graders/grade-task.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 
-/** Whether two answers to the same task mean the same: mathematics as mathematics, the rest word for word. */
-export async function sameAnswer(task: Task, first: string, second: string): Promise<boolean> {
+/**
+ * Whether two answers to the same task mean the same, by the grader's rules for its kind. Open questions are compared
+ * word for word: asking a judge about every pair of samples would cost more than the samples.
+ */
+export async function sameAnswer(grader: Grader, task: Task, first: string, second: string): Promise<boolean> {
   if (first === second) return true;
   if (task.kind === "code") return false;
-  if (task.kind === "judge") return gradeQa([first], second).correct === true;
-  return (await gradeTask({ ...task, answers: [first] }, second)).correct === true;
+  const kind = task.kind === "judge" ? "qa" : task.kind;
+  return (await grader({ ...task, kind, answers: [first] }, second)).correct === true;
 }
 
 /** The record of the largest group of equal answers; the earliest of them, and of equal groups the one seen first. */
 export async function majorityRecord(
+  grader: Grader,
   task: Task,
   records: readonly EvaluationRecord[],
 ): Promise<EvaluationRecord | undefined> {
@@ -24,7 +27,7 @@ export async function majorityRecord(
     if (record.answer === null) continue;
     let found: (typeof groups)[number] | undefined;
     for (const group of groups) {
-      if (await sameAnswer(task, group.first.answer!, record.answer)) {
+      if (await sameAnswer(grader, task, group.first.answer!, record.answer)) {
         found = group;
         break;
       }
@@ -39,8 +42,12 @@ export async function majorityRecord(
 }
 
 /** Success over all tasks when each gives its majority answer. */
-export async function majoritySuccess(tasks: readonly Task[], records: readonly EvaluationRecord[]): Promise<number> {
-  return chosenSuccess(tasks, records, majorityRecord);
+export async function majoritySuccess(
+  tasks: readonly Task[],
+  records: readonly EvaluationRecord[],
+  grader: Grader,
+): Promise<number> {
+  return chosenSuccess(tasks, records, (task, ofTask) => majorityRecord(grader, task, ofTask));
 }
 
 /** Picks one of several records of a task. */

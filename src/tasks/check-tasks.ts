@@ -5,7 +5,7 @@
 import type { Grader } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
-import { asChatModel, estimateTokens, type RolePlayer } from "../team/role.ts";
+import { askText, type Writer } from "./writer.ts";
 
 export interface CheckOptions {
   grade: Grader;
@@ -14,7 +14,7 @@ export interface CheckOptions {
   /** Tries of the team; one right answer is enough. 1 by default. */
   attempts?: number;
   /** Answers without tools; omit to skip this half. */
-  model?: RolePlayer;
+  model?: Writer;
   /** Tries without tools; 4 by default (the paper: 32). */
   samples?: number;
   /** The largest share of right answers without tools; 0.3 by default. */
@@ -27,7 +27,7 @@ export interface TaskCheck {
   keep: boolean;
   /** Why not, or "good". */
   reason: string;
-  /** Right answers without tools, of the answers that could be graded; null where not asked. */
+  /** Right answers without tools, of all tries (one that could not be graded is not right); null where not asked. */
   blindShare: number | null;
   /** The team solved it; null where not asked. */
   solved: boolean | null;
@@ -61,13 +61,11 @@ export async function checkTask(task: Task, options: CheckOptions): Promise<Task
   return { ...check, keep: true };
 }
 
-async function blindShare(task: Task, player: RolePlayer, options: CheckOptions): Promise<number> {
+async function blindShare(task: Task, model: Writer, options: CheckOptions): Promise<number> {
   const { samples = 4, signal, grade } = options;
-  const model = asChatModel(player, estimateTokens);
   let right = 0;
-  let graded = 0;
   for (let sample = 0; sample < samples; sample++) {
-    const reply = await model.chat({
+    const reply = await askText(model, {
       messages: [
         { role: "system", content: blindInstructions },
         { role: "user", content: task.question },
@@ -76,10 +74,8 @@ async function blindShare(task: Task, player: RolePlayer, options: CheckOptions)
       seed: sample,
       signal,
     });
-    const { correct } = await grade(task, reply.text.trim(), { signal });
-    if (correct === null) continue;
-    graded++;
+    const { correct } = await grade(task, reply.trim(), { signal });
     if (correct) right++;
   }
-  return graded === 0 ? 0 : right / graded;
+  return right / samples;
 }

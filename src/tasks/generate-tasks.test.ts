@@ -137,6 +137,20 @@ describe("generateTasks", () => {
     assert.ok(losing.tasks.every((task) => task.family !== "width"));
   });
 
+  it("writes each question once, within a run and beside what exists already", async () => {
+    const twice = [...documents, { ...documents[2]!, id: "d" }];
+    const rejections: Rejection[] = [];
+    const run = (known: string[] = []) =>
+      Array.fromAsync(
+        generateTasks(twice, { model: writer(), known, onRejected: (one) => rejections.push(one) }),
+        ({ id }) => id,
+      );
+    const ids = await run();
+    assert.equal(new Set(ids).size, ids.length);
+    assert.equal(rejections.filter((one) => one.reason === "the question was written before").length, 1);
+    assert.deepEqual(await run(ids), []);
+  });
+
   it("compares words, not spelling", () => {
     assert.equal(plain("  Café—Müller's "), "cafe muller s");
     assert.ok(holds("Its depth is 93 metres.", "93 Metres"));
@@ -156,6 +170,18 @@ describe("checkTask", () => {
       [check.keep, check.reason, check.blindShare, check.solved, check.runs.length],
       [true, "good", 0, true, 2],
     );
+  });
+
+  it("counts a try that could not be graded as not right, and keeps it in the denominator", async () => {
+    const undecidedElse: Grader = (graded, answer) =>
+      answer === graded.answers[0]
+        ? { correct: true, score: 1, reason: "" }
+        : { correct: null, score: 0, reason: "no judge" };
+    const check = await checkTask(task, {
+      grade: undecidedElse,
+      model: ({ seed }) => (seed === 0 ? "93 metres" : "about ninety"),
+    });
+    assert.deepEqual([check.keep, check.blindShare], [true, 0.25]);
   });
 
   it("drops what needs no tools, before asking the team, and what the team can't do", async () => {

@@ -11,9 +11,8 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import { messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import type { ChatModel } from "../core/model.ts";
 import { defineTask, type Task } from "../core/task.ts";
-import { asChatModel, estimateTokens, type RolePlayer } from "../team/role.ts";
+import { askText, type Writer } from "./writer.ts";
 
 /** A document that tasks are made from. */
 export interface SourceDocument {
@@ -24,7 +23,7 @@ export interface SourceDocument {
 }
 
 export interface GenerateOptions {
-  model: RolePlayer;
+  model: Writer;
   /** Atomic tasks wanted from each document; 2 by default. */
   perDocument?: number;
   /** How many times a question is made one look-up deeper; 1 by default. */
@@ -33,6 +32,8 @@ export interface GenerateOptions {
   width?: number;
   /** Finds other documents that mention a thing; by default those whose text holds its name. */
   find?: (name: string) => Promise<readonly SourceDocument[]> | readonly SourceDocument[];
+  /** Ids of tasks that exist already: a question that was written before is not written again. */
+  known?: Iterable<string>;
   /** Of one document; 6,000 by default. */
   maxCharacters?: number;
   signal?: AbortSignal;
@@ -70,26 +71,39 @@ export async function* generateTasks(
   documents: readonly SourceDocument[],
   options: GenerateOptions,
 ): AsyncGenerator<Task> {
-  const model = asChatModel(options.model, estimateTokens);
-  const { depth = 1, width = 0.5 } = options;
+  const { model, depth = 1, width = 0.5 } = options;
   let partner: Atomic | null = null;
   let merged = 0;
   let made = 0;
+  const written = new Set(options.known);
+  /** One question, one task: models write the same question for two pages, and one id must not count twice. */
+  const fresh = (one: Atomic, family: Rejection["kind"], level: number): Task[] => {
+    const task = toTask(one, family, level);
+    if (!written.has(task.id)) {
+      written.add(task.id);
+      return [task];
+    }
+    const { documents: from, question } = one;
+    options.onRejected?.({ kind: family, documentId: from[0]!, question, reason: "the question was written before" });
+    return [];
+  };
   for (const [index, document] of documents.entries()) {
     for (const atomic of await writeAtomic(model, document, options)) {
-      yield toTask(atomic, "atomic", 1);
+      const [task] = fresh(atomic, "atomic", 1);
+      if (!task) continue;
+      yield task;
       made++;
       let deeper: Atomic | null = atomic;
       for (let level = 2; level <= depth + 1 && deeper; level++) {
         deeper = await deepen(model, deeper, documents, options);
-        if (deeper) yield toTask(deeper, "depth", level);
+        if (deeper) yield* fresh(deeper, "depth", level);
       }
       if (partner && merged < Math.floor((made * width) / 2)) {
         const both = await widen(model, partner, atomic, options);
         partner = null;
         if (!both) continue;
         merged++;
-        yield toTask(both, "width", 2);
+        yield* fresh(both, "width", 2);
       } else partner ??= atomic;
     }
     options.onProgress?.({ stage: "generate", done: index + 1, total: documents.length, figures: { atomic: made } });
@@ -108,7 +122,7 @@ function toTask(made: Atomic, family: string, level: number): Task {
   });
 }
 
-async function writeAtomic(model: ChatModel, document: SourceDocument, options: GenerateOptions): Promise<Atomic[]> {
+async function writeAtomic(model: Writer, document: SourceDocument, options: GenerateOptions): Promise<Atomic[]> {
   const { perDocument = 2, maxCharacters = 6_000 } = options;
   const text = document.text.slice(0, maxCharacters);
   const reject = (reason: string, question?: string) =>
@@ -149,7 +163,7 @@ function atomicProblem(made: {
 
 /** One more look-up: the subject's name gives way to a clue that another document states about it. */
 async function deepen(
-  model: ChatModel,
+  model: Writer,
   made: Atomic,
   documents: readonly SourceDocument[],
   options: GenerateOptions,
@@ -180,7 +194,7 @@ async function deepen(
 }
 
 /** Two questions in one; both answers are wanted. */
-async function widen(model: ChatModel, a: Atomic, b: Atomic, options: GenerateOptions): Promise<Atomic | null> {
+async function widen(model: Writer, a: Atomic, b: Atomic, options: GenerateOptions): Promise<Atomic | null> {
   const reject = (reason: string, question?: string): null => {
     options.onRejected?.({ kind: "width", documentId: a.documents[0]!, question, reason });
     return null;
@@ -202,7 +216,7 @@ async function widen(model: ChatModel, a: Atomic, b: Atomic, options: GenerateOp
 
 /** Asks for one JSON object; a broken reply is asked for once more. */
 async function askJson<T>(
-  model: ChatModel,
+  model: Writer,
   content: string,
   schema: z.ZodType<T>,
   signal: AbortSignal | undefined,
@@ -212,7 +226,7 @@ async function askJson<T>(
     const again = problem
       ? `\n\nYour last reply could not be used (${problem}). Reply with the JSON object alone.`
       : "";
-    const reply = await model.chat({
+    const reply = await askText(model, {
       messages: [
         { role: "system", content: instructions },
         { role: "user", content: content + again },
@@ -220,7 +234,7 @@ async function askJson<T>(
       json: true,
       signal,
     });
-    const object = /\{[\s\S]*\}/.exec(reply.text)?.[0];
+    const object = /\{[\s\S]*\}/.exec(reply)?.[0];
     try {
       const parsed = schema.safeParse(JSON.parse(object ?? ""));
       if (parsed.success) return { value: parsed.data };

@@ -62,22 +62,19 @@ async function decide(task: Task, options: SelectionOptions): Promise<Decision> 
   return { task, kept: true, reason: "informative", passRates };
 }
 
-/** Share of right answers; tries that could not be judged do not count. */
+/** Share of right answers among all tries: one that could not be judged is not right, and stays in the denominator. */
 async function passRate(
   task: Task,
   ask: { answer: AnswerTask; samples: number },
   options: SelectionOptions,
 ): Promise<number> {
   let right = 0;
-  let judged = 0;
   for (let sample = 0; sample < ask.samples; sample++) {
     const answer = await ask.answer(task, sample, options.signal);
     const grade = await options.grade(task, answer, { signal: options.signal });
-    if (grade.correct === null) continue;
-    judged++;
     if (grade.correct) right++;
   }
-  return judged === 0 ? 0 : right / judged;
+  return right / ask.samples;
 }
 
 function percent(share: number): string {

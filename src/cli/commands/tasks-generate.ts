@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { Task } from "../../core/task.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
@@ -29,6 +30,7 @@ export default defineCommand({
     if (broken >= 0)
       throw new UsageError(`${file}:${broken + 1}: a document needs "id" and "text" (and may have "title")`);
     const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
+    const known = existsSync(values.out) ? (await readAllJsonl(values.out, taskSchema)).map(({ id }) => id) : [];
     const players = openPlayers(values);
     const tasks = await openJsonl<Task>(values.out);
     const rejected = new Map<string, number>();
@@ -39,6 +41,7 @@ export default defineCommand({
         perDocument: numberOf(values["per-document"], "per-document", { min: 1, integer: true }),
         depth: numberOf(values.depth, "depth", { min: 0, integer: true }),
         width: numberOf(values.width, "width", { min: 0, max: 1 }),
+        known,
         signal,
         onProgress: out.progress,
         onRejected: ({ reason }: Rejection) => void rejected.set(reason, (rejected.get(reason) ?? 0) + 1),
