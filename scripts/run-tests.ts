@@ -1,19 +1,73 @@
-/** `npm test`: every test file of src/, test/ and examples/ with Node's own runner. Arguments narrow it: `npm test -- chain`. */
-import { spawnSync } from "node:child_process";
+/**
+ * Runs the tests of one tier with Node's own runner. `npm test` runs units and short journeys, `npm run test:long` runs
+ * `*.long.test.ts` (live frameworks, browser, chaos, fuzz at full size), `npm run test:learning` runs `*.learning.test.ts`.
+ * Words narrow it: `npm test -- chain`. The closing lines count what ran and every skip by its reason; in CI a skip that
+ * `expected-skips.ts` does not name is a failure, so that a missing sandbox can't pass for a tested one.
+ */
 import { globSync } from "node:fs";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
+import { expectedSkips } from "./expected-skips.ts";
 
-const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
-const files = ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"]
-  .flatMap((pattern) => globSync(pattern))
-  .filter((path) => !path.includes("node_modules"))
-  .filter((path) => wanted.length === 0 || wanted.some((word) => path.includes(word)))
-  .sort();
-if (files.length === 0) {
-  console.error(`no test file matches ${wanted.join(", ")}`);
-  process.exit(2);
+const tiers = ["short", "long", "learning"] as const;
+
+/** Files of the short tier that the long one repeats at full size. */
+const sized = /(fuzz|kill|base\/files\/files)[^/]*\.test\.ts$/;
+
+/** The tier a test file belongs to, by its name. */
+export function tierOf(path: string): (typeof tiers)[number] {
+  return tiers.find((tier) => path.endsWith(`.${tier}.test.ts`)) ?? "short";
 }
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=2", ...flags, ...files], {
-  stdio: "inherit",
-});
-process.exit(status ?? 1);
+
+/** Skips that CI must not accept. */
+export function unexpectedSkips(reasons: Iterable<string>): string[] {
+  return [...reasons].filter((reason) => !expectedSkips.some((pattern) => pattern.test(reason)));
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { tier: { type: "string", default: "short" }, concurrency: { type: "string", default: "2" } },
+    allowPositionals: true,
+  });
+  const wanted = (path: string) => tierOf(path) === values.tier || (values.tier === "long" && sized.test(path));
+  const files = ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"]
+    .flatMap((pattern) => globSync(pattern))
+    .filter((path) => !path.includes("node_modules") && wanted(path))
+    .filter((path) => positionals.length === 0 || positionals.some((word) => path.includes(word)))
+    .sort();
+  if (files.length === 0) {
+    console.error(`no test file of the tier "${values.tier}" matches ${positionals.join(", ") || "anything"}`);
+    return 2;
+  }
+  if (values.tier === "long") {
+    process.env["COA_FUZZ"] ??= "1000";
+    process.env["COA_KILL_ROUNDS"] ??= "200";
+  }
+  const counts = { passed: 0, failed: 0 };
+  const skips = new Map<string, number>();
+  const started = performance.now();
+  const events = run({ files, concurrency: Number(values.concurrency) });
+  events.on("test:fail", ({ details }) => {
+    if (details.type !== "suite") counts.failed++;
+  });
+  events.on("test:pass", ({ skip, details }) => {
+    if (skip !== undefined) {
+      const reason = typeof skip === "string" && skip !== "" ? skip : "no reason given";
+      skips.set(reason, (skips.get(reason) ?? 0) + 1);
+    } else if (details.type !== "suite") counts.passed++;
+  });
+  await new Promise<void>((resolve) => {
+    events.compose(new spec()).pipe(process.stdout, { end: false });
+    events.on("end", resolve);
+  });
+  const skipped = [...skips.values()].reduce((sum, count) => sum + count, 0);
+  for (const [reason, count] of skips) console.log(`skipped ${count}: ${reason}`);
+  const refused = process.env["CI"] ? unexpectedSkips(skips.keys()) : [];
+  for (const reason of refused) console.log(`a skip that CI does not expect: ${reason}`);
+  console.log(`tier ${values.tier}: ${Math.round((performance.now() - started) / 1000)} s`);
+  console.log(`${counts.passed} passed, ${counts.failed} failed, ${skipped} skipped`);
+  return counts.failed > 0 || refused.length > 0 ? 1 : 0;
+}
+
+if (import.meta.main) process.exit(await main());

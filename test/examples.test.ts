@@ -19,7 +19,7 @@ describe("examples", () => {
   for (const file of globSync("examples/[0-9]*.ts", { cwd: root }).sort()) it(basename(file), () => runs(file));
 });
 
-describe("recipes", { timeout: 300_000 }, () => {
+describe("recipes", () => {
   it("own-tools.ts", () => runs("recipes/own-tools.ts"));
   it("distill-your-traces.ts", () => runs("recipes/distill-your-traces.ts"));
   it("quickstart.ts, with a toy model", () => {

@@ -155,7 +155,7 @@ async function complaintAbout(args: string[]): Promise<string | null> {
   }
 }
 
-describe("the guide", { timeout: 600_000 }, () => {
+describe("the guide", () => {
   before(installPackage);
   after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -12,7 +12,7 @@ const npm = (...args: string[]) =>
   execFileSync("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, encoding: "utf8" });
 const bin = join(folder, "node_modules", "chain-of-agents", "bin", "coa.js");
 
-describe("the packed package", { timeout: 600_000 }, () => {
+describe("the packed package", () => {
   before(() => {
     execFileSync("npm", ["pack", "--pack-destination", folder, "--loglevel=error"], { cwd: root, encoding: "utf8" });
     writeFileSync(join(folder, "package.json"), '{ "name": "empty", "type": "module", "private": true }\n');

@@ -30,7 +30,7 @@ const toy: QuickstartSettings = {
   testTasks: 10,
 };
 
-describe("quickstart", { timeout: 300_000 }, () => {
+describe("quickstart", () => {
   it("goes from a team to a compared model, and a stopped story continues", async () => {
     let stop = new AbortController();
     const out = createOutput({ stdout: { write: () => 0 }, stderr: { write: () => 0 } });

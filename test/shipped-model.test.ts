@@ -10,7 +10,7 @@ import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 
-describe("the shipped model", { timeout: 300_000 }, () => {
+describe("the shipped model", () => {
   it("answers at least 85 % of held-out questions, and no format error aborts a run", async (context) => {
     const { model, engine } = await openLabModel(shippedModels()[0]!);
     const sandbox = chooseSandbox({ isolation: "run" });

@@ -39,7 +39,7 @@ async function disturbed(kind: string, seed: number): Promise<string> {
   return folder;
 }
 
-describe("training that is killed and resumed", { timeout: 300_000 }, () => {
+describe("training that is killed and resumed", () => {
   for (const kind of ["sft", "rl"]) {
     it(`ends with the weights of an undisturbed run (${kind})`, async () => {
       const calm = join(root, `${kind}-calm`);

@@ -146,7 +146,7 @@ async function taught(
   }
 }
 
-describe("a toy model", { timeout: 900_000 }, () => {
+describe("a toy model", () => {
   let sandbox: Sandbox;
   let practice: LabTools;
   let exam: LabTools;
