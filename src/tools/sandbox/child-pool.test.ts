@@ -134,4 +134,50 @@ describe("childPool", () => {
     assert.equal(await use(), 1);
     await pool.close();
   });
+
+  it("refuses whoever still waits when it is closed, and starts nothing for them", async () => {
+    for (const isolation of ["trajectory", "run"] as const) {
+      const { all, start, living } = fakeChildren();
+      const pool = childPool({ start, isolation, warm: 1, most: 1 });
+      const entered = Promise.withResolvers<void>();
+      const first = pool.use(undefined, async (child) => {
+        entered.resolve();
+        await child.exited;
+        return { result: child.id, keep: false };
+      });
+      await entered.promise;
+      const waiting = ["a", "b", undefined].map((key) =>
+        pool.use(key, async (child) => ({ result: child.id, keep: true })),
+      );
+      const outcomes = Promise.allSettled([first, ...waiting]);
+      const started = all.length;
+      await pool.close();
+      const late = pool.use("c", async (child) => ({ result: child.id, keep: true }));
+      for (const one of await outcomes) {
+        if (one.status === "rejected") assert.match(String(one.reason), /sandbox was closed/);
+      }
+      await assert.rejects(late, /sandbox was closed/);
+      assert.equal(all.length, started, "children started after the pool was closed");
+      assert.equal(living(), 0);
+    }
+  });
+
+  it("ends when it is closed while a child is still starting", async () => {
+    const { all, start, living } = fakeChildren();
+    const gate = Promise.withResolvers<void>();
+    const pool = childPool({
+      start: async () => (await gate.promise, start()),
+      isolation: "trajectory",
+      warm: 0,
+      most: 2,
+    });
+    const use = pool.use("a", async (child) => ({ result: child.id, keep: true }));
+    await settle();
+    const closing = pool.close();
+    gate.resolve();
+    await assert.rejects(use, /sandbox was closed/);
+    await closing;
+    assert.equal(all.length, 1);
+    assert.equal(living(), 0);
+  });
 });

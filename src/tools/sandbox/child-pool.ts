@@ -4,6 +4,7 @@
  * and it is up to the child to clean up after each run. Either way: a few are kept warm, the dead are replaced, and
  * there are never more than `most`.
  */
+import { CoaError } from "../../core/errors.ts";
 import type { LineChild } from "./line-child.ts";
 
 type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
@@ -36,6 +37,7 @@ export function childPool<Child extends AnyChild>(options: {
   const { start, isolation, warm } = options;
   const most = isolation === "run" ? warm : options.most;
   const ready: Promise<Child>[] = [];
+  const starting = new Set<Promise<Child>>();
   const everyone = new Set<Child>();
   const sessions = new Map<string, Session<Child>>(); // in order of use, the oldest first
   const queue: (() => void)[] = [];
@@ -43,23 +45,23 @@ export function childPool<Child extends AnyChild>(options: {
   let closed = false;
 
   function begin(): Promise<Child> {
-    const starting = start().then((child) => {
+    const forget = (): boolean => {
+      const at = ready.indexOf(begun);
+      if (at >= 0) ready.splice(at, 1);
+      return at >= 0;
+    };
+    const begun = start().then((child) => {
       everyone.add(child);
       if (closed) child.kill();
       void child.exited.then(() => {
         everyone.delete(child);
-        const at = ready.indexOf(starting);
-        if (at < 0) return;
-        ready.splice(at, 1);
-        fill();
+        if (forget()) fill();
       });
       return child;
     });
-    starting.catch(() => {
-      const at = ready.indexOf(starting);
-      if (at >= 0) ready.splice(at, 1);
-    });
-    return starting;
+    starting.add(begun);
+    begun.catch(forget).finally(() => starting.delete(begun));
+    return begun;
   }
 
   function fill(): void {
@@ -67,8 +69,13 @@ export function childPool<Child extends AnyChild>(options: {
     while (!closed && ready.length < wanted) ready.push(begin());
   }
 
+  function refuseIfClosed(): void {
+    if (closed) throw new CoaError("sandbox", "the sandbox was closed before this run could start");
+  }
+
   async function take(): Promise<Child> {
     for (let failures = 0; ; ) {
+      refuseIfClosed();
       try {
         const child = await (ready.shift() ?? begin());
         if (child.alive) return child;
@@ -80,6 +87,7 @@ export function childPool<Child extends AnyChild>(options: {
   }
 
   async function enter(): Promise<void> {
+    refuseIfClosed();
     if (taken < most) {
       taken++;
       return;
@@ -168,7 +176,8 @@ export function childPool<Child extends AnyChild>(options: {
       sessions.clear();
       const awake = setInterval(() => {}, 1_000); // idle children do not hold our process, but their end is awaited
       for (const child of everyone) child.kill();
-      await Promise.allSettled(ready);
+      for (const next of queue.splice(0)) next(); // they find the pool closed
+      await Promise.allSettled(starting);
       await Promise.all([...everyone].map((child) => child.exited));
       clearInterval(awake);
     },
