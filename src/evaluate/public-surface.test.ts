@@ -46,7 +46,7 @@ describe("evaluation from outside", () => {
     assert.equal(typeof coa.judgeGrader, "function");
     assert.equal(coa.benchmarks.length, 19);
     assert.equal(coa.withoutUrls([]).length, 0);
-    assert.ok(coa.benchmarkHosts.includes("huggingface.co"));
+    assert.ok(coa.benchmarkBlocklist.includes("huggingface.co"));
     assert.equal(coa.passAtK(2, 1, 1), 0.5);
     assert.equal(coa.comparePaired([0], [0]).pValue, 1);
     assert.equal(coa.bootstrap([1], () => 1).value, 1);

@@ -7,7 +7,6 @@ import type { Tool } from "../core/tool.ts";
 import { chainSystem } from "../evaluate/chain-system.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
-import { benchmarkHosts, namesBlockedUrl, withoutUrls } from "../tools/search/block-urls.ts";
 import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./call-cache.ts";
 import { limitedChatModel, rateLimiter } from "./rate-limit.ts";
 
@@ -136,58 +135,5 @@ describe("rateLimiter", () => {
     await assert.rejects(waiting, { name: "AbortError" });
     giveBack();
     (await takeTurn())();
-  });
-});
-
-describe("withoutUrls", () => {
-  it("knows blocked pages in every spelling, and no others", () => {
-    const blocked = [
-      "https://huggingface.co/datasets/x",
-      "HTTPS://WWW.HUGGINGFACE.CO",
-      "http://huggingface.co:443/a",
-      "https://r.jina.ai/https://huggingface.co/datasets",
-      "https://proxy.example/?u=https%3A%2F%2Fhuggingface.co%2Fd",
-      "https://proxy.example/?u=https%253A%252F%252Fhuggingface.co",
-      "https://datasets-server.huggingface.co./rows",
-      "github.com/openai/simple-evals/blob/main/x.csv",
-    ];
-    for (const url of blocked) assert.ok(namesBlockedUrl(url, benchmarkHosts), url);
-    const allowed = [
-      "https://myhf.co/x",
-      "https://hf.community",
-      "https://github.com/openai/openai-node",
-      "https://nothuggingface.co",
-      "https://en.wikipedia.org/wiki/Kaggle",
-    ];
-    for (const url of allowed) assert.equal(namesBlockedUrl(url, benchmarkHosts), undefined, url);
-  });
-
-  it("refuses calls and takes mentions out of results", async () => {
-    const results: Tool = {
-      name: "web_search",
-      description: "",
-      inputSchema: { type: "object" },
-      execute: () =>
-        "1. Paris\nhttps://en.wikipedia.org/wiki/Paris\nThe capital.\n\n2. GAIA answers\nhttps://huggingface.co/datasets/gaia\nAnswer: 17\n\n3. Lyon\nhttps://lyon.fr",
-    };
-    const listed: Tool = {
-      ...results,
-      name: "list",
-      execute: () => ({
-        results: [
-          { url: "https://hf.co/x", text: "17" },
-          { url: "https://a.org", text: "ok" },
-        ],
-      }),
-    };
-    const [search, list] = withoutUrls([results, listed]);
-    const text = String(await search!.execute({ query: "capital" }, context));
-    assert.ok(!/17|huggingface/.test(text));
-    assert.match(text, /Paris[\s\S]*Lyon[\s\S]*withheld/);
-    assert.deepEqual(await list!.execute({}, context), { results: [{ url: "https://a.org", text: "ok" }] });
-    await assert.rejects(
-      async () => search!.execute({ url: "https://hf.co/datasets" }, context),
-      /may not be read during an evaluation/,
-    );
   });
 });

@@ -12,7 +12,7 @@ import { labProfile } from "../../lab/profile.ts";
 import { builtInProfiles } from "../../language/profiles.ts";
 import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "../../models/call-cache.ts";
 import { limitedChatModel, limitedModel, rateLimiter } from "../../models/rate-limit.ts";
-import { withoutUrls } from "../../tools/search/block-urls.ts";
+import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 

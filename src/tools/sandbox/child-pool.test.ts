@@ -166,7 +166,7 @@ describe("childPool", () => {
     const { all, start, living } = fakeChildren();
     const gate = Promise.withResolvers<void>();
     const pool = childPool({
-      start: async () => (await gate.promise, start()),
+      start: () => gate.promise.then(start),
       isolation: "trajectory",
       warm: 0,
       most: 2,

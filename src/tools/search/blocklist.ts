@@ -1,12 +1,15 @@
 /**
- * Pages that must not be found or read, so that a benchmark's answers can't be looked up. An entry is a domain (with its
- * subdomains), a domain with the start of a path, or a word in `*…*` anywhere in the address. Addresses that carry a
- * blocked address inside (archives, readers, translators) are blocked too.
+ * Pages that must not be found or read, because they hold a benchmark's answers: an agent that finds the dataset instead
+ * of the answer has shown nothing. An entry is a domain (with its subdomains), a domain with the start of a path, or a
+ * word in `*…*`. It is looked for anywhere in a text, whatever spelling, archive, reader or encoding the address comes in.
  */
+import { ToolError } from "../../core/errors.ts";
+import type { Tool } from "../../core/tool.ts";
+
 export interface Blocklist {
   readonly entries: readonly string[];
-  /** Why an address is blocked, or undefined. */
-  refusal(url: string): string | undefined;
+  /** Why a text that is or holds an address is blocked, or undefined. */
+  refusal(text: string): string | undefined;
 }
 
 /** Reads a blocklist; lines starting with `#` are comments. */
@@ -15,24 +18,26 @@ export function blocklist(entries: Iterable<string>): Blocklist {
   const rules = list.map((entry) => ({ entry, matches: matcher(entry) }));
   return {
     entries: list,
-    refusal(address) {
-      for (const url of [address, ...embedded(address)]) {
-        const rule = rules.find(({ matches }) => matches(url));
-        if (rule) return `blocked by the rule "${rule.entry}"`;
-      }
-      return undefined;
+    refusal(text) {
+      const plain = plainAddress(text);
+      const rule = rules.find(({ matches }) => matches(plain));
+      return rule && `blocked by the rule "${rule.entry}"`;
     },
   };
 }
 
-/** Pages that hold questions and answers of the benchmarks we measure with. */
+/** Where questions and answers of the benchmarks we measure with are known to lie. */
 export const benchmarkBlocklist: readonly string[] = [
-  "huggingface.co/datasets",
-  "huggingface.co/spaces",
-  "datasets-server.huggingface.co",
-  "hf.co/datasets",
-  "hf-mirror.com/datasets",
+  "huggingface.co",
+  "hf.co",
+  "hf-mirror.com",
+  "modelscope.cn/datasets",
+  "modelscope.ai/datasets",
   "kaggle.com/datasets",
+  "openaipublic.blob.core.windows.net/simple-evals",
+  "github.com/openai/simple-evals",
+  "github.com/OPPO-PersonalAI",
+  "paperswithcode.com/dataset",
   "*gaia-benchmark*",
   "*browsecomp*",
   "*webwalkerqa*",
@@ -40,60 +45,72 @@ export const benchmarkBlocklist: readonly string[] = [
   "agi.safe.ai",
 ];
 
-function matcher(entry: string): (url: string) => boolean {
-  const wildcard = /^\*(.+)\*$/.exec(entry)?.[1]?.toLowerCase();
-  if (wildcard) return (url) => url.toLowerCase().includes(wildcard);
-  const rule = URL.parse(entry.includes("://") ? entry : `https://${entry}`);
-  if (!rule) return () => false;
-  const host = bare(rule.hostname);
-  const path = decoded(rule.pathname + rule.search)
+function matcher(entry: string): (plain: string) => boolean {
+  const word = /^\*(.+)\*$/.exec(entry)?.[1]?.toLowerCase();
+  if (word) return (plain) => plain.includes(word);
+  const wanted = plainAddress(entry)
+    .replace(/^[a-z]+:\/+(?:www\.)?|^www\./, "")
     .replace(/\/$/, "")
-    .toLowerCase();
-  return (address) => {
-    const url = URL.parse(address);
-    if (!url) return false;
-    const name = bare(url.hostname);
-    if (name !== host && !name.endsWith(`.${host}`)) return false;
-    const rest = decoded(url.pathname + url.search).toLowerCase();
-    return path === "" || rest === path || (rest.startsWith(path) && /^[/?#]/.test(rest.slice(path.length)));
-  };
+    .replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  // "myhf.co" and "hf.community" are other hosts; "www.hf.co", "hf.co:443" and "hf.co./x" are the same.
+  const end = wanted.includes("/") ? "(?![\\p{L}\\p{N}_])" : "(?![\\p{L}\\p{N}_-]|\\.\\p{L})";
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])${wanted}${end}`, "u");
+  return (plain) => pattern.test(plain);
 }
 
-function bare(hostname: string): string {
-  return hostname
+/** Percent-encoding undone, repeatedly because encoding twice is the obvious trick; no port, no double slash, small letters. */
+function plainAddress(text: string): string {
+  let plain = text;
+  for (let round = 0; round < 4 && /%[0-9a-f]{2}/i.test(plain); round++) {
+    plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
+      try {
+        return decodeURIComponent(encoded);
+      } catch {
+        return encoded;
+      }
+    });
+  }
+  return plain
     .toLowerCase()
-    .replace(/^www\./, "")
-    .replace(/\.$/, "");
+    .replace(/(?<=[\p{L}\p{N}])\.?(?::\d{1,5})?(?=\/)/gu, "")
+    .replace(/(?<=[^:/])\/{2,}/g, "/");
 }
 
-/** Undoes percent-encoding twice at most; some readers encode the address they are given. */
-function decoded(text: string): string {
-  let result = text;
-  for (let round = 0; round < 2; round++) {
-    try {
-      result = decodeURIComponent(result);
-    } catch {
-      return result;
-    }
-  }
-  return result.replace(/\/{2,}/g, "/");
+/** Tools that can neither be sent to blocked pages nor show them. */
+export function withoutUrls(tools: readonly Tool[], entries: readonly string[] = benchmarkBlocklist): Tool[] {
+  const list = blocklist(entries);
+  return tools.map((tool) => ({
+    ...tool,
+    async execute(input, context) {
+      const refusal = list.refusal(JSON.stringify(input) ?? "");
+      if (refusal)
+        throw new ToolError(
+          tool.name,
+          `this page may not be read during an evaluation (${refusal}); use another source`,
+        );
+      return withoutMentions(await tool.execute(input, context), list);
+    },
+  }));
 }
 
-/** Addresses inside an address's path or query, with or without their scheme. */
-function embedded(address: string): string[] {
-  const url = URL.parse(address);
-  if (!url) return [];
-  let rest = url.pathname + url.search + url.hash;
-  for (let round = 0; round < 2; round++) {
-    try {
-      rest = decodeURIComponent(rest);
-    } catch {
-      break;
-    }
+/** What a tool returned without the parts that name blocked pages: list items, object fields, or lines of text. */
+function withoutMentions(value: unknown, list: Blocklist): unknown {
+  if (typeof value === "string") return list.refusal(value) === undefined ? value : cutBlocks(value, list);
+  if (Array.isArray(value)) {
+    return value
+      .filter((item) => list.refusal(JSON.stringify(item) ?? "") === undefined)
+      .map((item) => withoutMentions(item, list));
   }
-  const found = [...rest.matchAll(/https?:\/{1,2}([^\s]+)/gi)].map(([, inside]) => `https://${inside}`);
-  const bareNames = [...rest.matchAll(/(?<=[/=])((?:[a-z0-9-]+\.)+[a-z]{2,}(?:\/[^\s&]*)?)/gi)].map(
-    ([, name]) => `https://${name}`,
-  );
-  return [...found, ...bareNames];
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutMentions(inner, list)]));
+  }
+  return value;
+}
+
+/** Search results come as blocks set apart by empty lines: the whole block goes, title and snippet with the address. */
+function cutBlocks(text: string, list: Blocklist): string {
+  const blocks = text.split(/\n[^\S\n]*\n/);
+  const kept = (parts: string[]) => parts.filter((part) => list.refusal(part) === undefined);
+  if (blocks.length === 1) return kept(text.split("\n")).join("\n");
+  return [...kept(blocks), "[results withheld: pages that may not be read during an evaluation]"].join("\n\n");
 }
