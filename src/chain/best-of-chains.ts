@@ -6,7 +6,7 @@ import { messageOf } from "../core/errors.ts";
 import type { ChatModel } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { addUsage, emptyUsage, type Usage } from "../core/usage.ts";
+import { addUsage, emptyUsage, type Usage, usageOfCall } from "../core/usage.ts";
 import { parseRelaxedJson } from "../language/relaxed-json.ts";
 import { type ChainsOptions, runChains } from "./run-chains.ts";
 
@@ -101,14 +101,10 @@ export function listWiseJudge(judge: ChatModel, options: { maxEvidenceCharacters
       },
     ];
     let problem: string;
-    const usage = emptyUsage();
+    let usage = emptyUsage();
     try {
       const reply = await judge.chat({ messages, temperature: 0, json: true, maxTokens: 400, signal });
-      usage.modelCalls = 1;
-      usage.promptTokens = reply.usage.promptTokens;
-      usage.completionTokens = reply.usage.completionTokens;
-      usage.billedTokens = reply.usage.promptTokens + reply.usage.completionTokens;
-      usage.computedTokens = usage.billedTokens;
+      usage = usageOfCall(reply.usage);
       const verdict = parseRelaxedJson(/\{[\s\S]*\}/.exec(reply.text)?.[0] ?? "") as {
         best?: unknown;
         reason?: unknown;

@@ -1,12 +1,13 @@
 /** One call of the model within its turn: made and written down, or taken from the journal of an interrupted run. */
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
+import { callCost } from "../core/usage.ts";
 import { constraint } from "../language/grammar/constraint.ts";
 import { observationSegment } from "../language/observation.ts";
 import { type ChainRun, countCall, record } from "./chain-run.ts";
 import { type CompactionOptions, chooseObservations, shorten } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
-import { type CallPlan, callCost, planCall } from "./limits.ts";
+import { type CallPlan, planCall } from "./limits.ts";
 import type { ModelTurn, TurnFinish } from "./model-turn.ts";
 
 /** What the next call may be. A call in the journal was allowed when it was made. */

@@ -5,6 +5,7 @@
  */
 import type { Message } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
+import { messageTokens } from "../core/token-estimate.ts";
 import { type Segment, writtenForm } from "../core/trajectory.ts";
 
 export interface ChainContext {
@@ -28,14 +29,10 @@ export interface ChainContext {
   counted(promptTokens: number, keptTokens: number): void;
 }
 
-/** Tokens that chat templates add around a message, roughly. */
-const messageOverhead = 8;
-
 /** A context in which only the prompt stands. */
 export function chainContext(prompt: readonly Message[], model: Model, count: (text: string) => number): ChainContext {
   const promptTokens = model.tokenizer ? model.encodePrompt?.(prompt) : undefined;
-  const promptSize =
-    promptTokens?.length ?? prompt.reduce((sum, message) => sum + count(message.content) + messageOverhead, 0);
+  const promptSize = promptTokens?.length ?? prompt.reduce((sum, message) => sum + messageTokens(message, count), 0);
   const segments: Segment[] = [];
   const replaced = new Map<number, Segment>();
   let text = "";

@@ -3,13 +3,12 @@ import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Segment, Violation } from "../core/trajectory.ts";
-import { emptyUsage, type Usage } from "../core/usage.ts";
+import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
 import { observationSegment } from "../language/observation.ts";
 import { advance, type ChainState, startState } from "../language/profile.ts";
 import { type ChainContext, chainContext } from "./chain-context.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { ChainSetup } from "./chain-setup.ts";
-import { callCost } from "./limits.ts";
 import type { callKey } from "./tool-step.ts";
 
 export interface ChainRun {
@@ -61,15 +60,8 @@ export async function record(run: ChainRun, entry: Bare<ChainRecord>): Promise<v
 
 /** Counts one model call. `context` tells what of it an earlier call had already processed. */
 export function countCall(run: ChainRun, usage: CallUsage, seenTokens: number): void {
-  const total = run.usage;
-  total.modelCalls++;
-  total.promptTokens += usage.promptTokens;
-  total.completionTokens += usage.completionTokens;
-  total.cachedTokens += usage.cachedTokens ?? 0;
-  total.billedTokens += usage.promptTokens + usage.completionTokens;
-  total.computedTokens += Math.max(0, usage.promptTokens - seenTokens) + usage.completionTokens;
-  total.costUsd += callCost(usage, run.setup.price());
-  run.emit?.({ type: "model-call", call: total.modelCalls - 1, usage });
+  addCall(run.usage, usage, { seenTokens, costUsd: callCost(usage, run.setup.price()) });
+  run.emit?.({ type: "model-call", call: run.usage.modelCalls - 1, usage });
 }
 
 /** Notes what was wrong with the form of a turn. */

@@ -2,7 +2,7 @@
  * Limits are exact and asked before a call, never noticed after it. A part of the budget, the reserve, is kept back so
  * that a chain which runs out can still be asked for its answer.
  */
-import type { CallUsage, Price } from "../core/model.ts";
+import type { Price } from "../core/model.ts";
 import type { Usage } from "../core/usage.ts";
 
 export interface Limits {
@@ -116,14 +116,4 @@ function smallest(rooms: [LimitName, number][]): { name: LimitName; room: number
   let [name, room] = rooms[0]!;
   for (const [otherName, otherRoom] of rooms) if (otherRoom < room) [name, room] = [otherName, otherRoom];
   return { name, room };
-}
-
-/** US dollars of one call. */
-export function callCost(usage: CallUsage, price: Price | undefined): number {
-  if (!price) return 0;
-  const cached = usage.cachedTokens ?? 0;
-  const fresh = usage.promptTokens - cached;
-  return (
-    (fresh * price.input + cached * (price.cachedInput ?? price.input) + usage.completionTokens * price.output) / 1e6
-  );
 }

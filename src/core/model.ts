@@ -41,6 +41,8 @@ export interface CallUsage {
   promptTokens: number;
   completionTokens: number;
   cachedTokens?: number;
+  /** Part of the completion that was hidden reasoning. */
+  reasoningTokens?: number;
 }
 
 export type ContinueEvent =

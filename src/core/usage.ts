@@ -4,6 +4,7 @@
  * number only is half a truth, so both travel together everywhere.
  */
 import { z } from "zod";
+import type { CallUsage, Price } from "./model.ts";
 
 export const usageSchema = z.object({
   modelCalls: z.number(),
@@ -11,6 +12,8 @@ export const usageSchema = z.object({
   completionTokens: z.number(),
   /** Prompt tokens the server said it had in its cache (0 when it says nothing). */
   cachedTokens: z.number(),
+  /** Completion tokens that were hidden reasoning, where the server says so. */
+  reasoningTokens: z.number().default(0),
   /** Prompt + completion over all calls. */
   billedTokens: z.number(),
   /** Tokens never seen before in this run: new prompt text once, plus completions. */
@@ -29,6 +32,7 @@ export function emptyUsage(): Usage {
     promptTokens: 0,
     completionTokens: 0,
     cachedTokens: 0,
+    reasoningTokens: 0,
     billedTokens: 0,
     computedTokens: 0,
     toolCalls: 0,
@@ -41,6 +45,34 @@ export function emptyUsage(): Usage {
 /** The sum of two usages, field by field. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = emptyUsage();
-  for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] = a[key] + b[key];
+  for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] = (a[key] ?? 0) + (b[key] ?? 0);
   return sum;
+}
+
+/** US dollars of one call; 0 where no price is known. */
+export function callCost(usage: CallUsage, price: Price | undefined): number {
+  if (!price) return 0;
+  const cached = usage.cachedTokens ?? 0;
+  const input = (usage.promptTokens - cached) * price.input + cached * (price.cachedInput ?? price.input);
+  return (input + usage.completionTokens * price.output) / 1e6;
+}
+
+/** Adds one call to a sum. `seenTokens` of its prompt an earlier call had already processed: the rest is computed. */
+export function addCall(usage: Usage, call: CallUsage, more: { seenTokens?: number; costUsd?: number } = {}): void {
+  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens = 0 } = call;
+  usage.modelCalls++;
+  usage.promptTokens += promptTokens;
+  usage.completionTokens += completionTokens;
+  usage.cachedTokens += cachedTokens;
+  usage.reasoningTokens += reasoningTokens;
+  usage.billedTokens += promptTokens + completionTokens;
+  usage.computedTokens += Math.max(0, promptTokens - (more.seenTokens ?? 0)) + completionTokens;
+  usage.costUsd += more.costUsd ?? 0;
+}
+
+/** The usage of one call that stands alone. */
+export function usageOfCall(call: CallUsage, price?: Price): Usage {
+  const usage = emptyUsage();
+  addCall(usage, call, { costUsd: callCost(call, price) });
+  return usage;
 }

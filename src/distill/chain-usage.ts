@@ -3,22 +3,18 @@
  * without a cache charges, for each turn, everything before it and what is written. Tool time is not known here.
  */
 import type { Message } from "../core/message.ts";
+import { type CountTokens, estimateTokens, messageTokens } from "../core/token-estimate.ts";
 import { type Segment, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
-
-/** Four characters to a token, for texts whose tokenizer is not at hand. */
-export function estimateTokens(text: string): number {
-  return Math.ceil(text.length / 4);
-}
 
 /** Tokens and calls of a chain. */
 export function chainUsage(
   prompt: readonly Message[],
   segments: readonly Segment[],
-  countTokens: (text: string) => number = estimateTokens,
+  countTokens: CountTokens = estimateTokens,
 ): Usage {
   const usage = emptyUsage();
-  let context = prompt.reduce((sum, message) => sum + countTokens(message.content), 0);
+  let context = prompt.reduce((sum, message) => sum + messageTokens(message, countTokens), 0);
   usage.computedTokens = context;
   let writing = false;
   for (const segment of segments) {

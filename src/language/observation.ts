@@ -4,6 +4,7 @@
  * ever become a special token.
  */
 import type { Model } from "../core/model.ts";
+import { estimateTokens } from "../core/token-estimate.ts";
 import type { Segment } from "../core/trajectory.ts";
 import type { Profile } from "./profile.ts";
 
@@ -27,14 +28,6 @@ export function tokenCounter(model: Model): (text: string) => number {
   if (model.countTokens) return (text) => model.countTokens!(text);
   if (model.encodeText) return (text) => model.encodeText!(text).length;
   return estimateTokens;
-}
-
-/** A cautious guess where no tokenizer is at hand: four ASCII characters or one other character to a token. */
-export function estimateTokens(text: string): number {
-  if (!/[^\x00-\x7f]/.test(text)) return Math.ceil(text.length / 4);
-  let wide = 0;
-  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) wide++;
-  return Math.ceil((text.length - wide) / 4) + wide;
 }
 
 /** Cuts the middle out of a text that has more than `maxTokens`, and says how much is missing. */

@@ -2,10 +2,10 @@
  * Makes a team run out of agents and calls, whichever door they came through: every message stored once by hash, usage
  * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
  */
-import { hash } from "node:crypto";
 import type { Message } from "../core/message.ts";
+import { messageHash } from "../core/message-hash.ts";
+import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
-import { emptyUsage } from "../core/usage.ts";
 import type { ToolDefinition } from "./recorded-call.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
@@ -41,7 +41,7 @@ export function assembleRun(parts: RunParts): TeamRun {
   const steps = calls.map((call, index): TeamStep => {
     const { messages: seen, tools: _tools, truncated: _truncated, costUsd: _costUsd, ...step } = call;
     const input = seen.map((message) => {
-      const key = hashMessage(message);
+      const key = messageHash(message);
       messages[key] ??= message;
       return key;
     });
@@ -60,18 +60,12 @@ export function assembleRun(parts: RunParts): TeamRun {
     steps,
     messages,
     answer: parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root),
-    usage: usageOf(calls),
+    usage: runUsage(calls),
     source: parts.source,
     completeness: completenessOf(parts, agents, calls),
     ...(parts.error !== undefined && { error: parts.error }),
     ...(parts.meta && { meta: parts.meta }),
   };
-}
-
-/** The name under which a message is stored: a hash of all it says. */
-export function hashMessage(message: Message): string {
-  const { role, content, reasoning, toolCalls, toolCallId, name } = message;
-  return hash("sha256", JSON.stringify([role, content, reasoning, toolCalls, toolCallId, name])).slice(0, 24);
 }
 
 /** What kept this run from being trained on, or null when nothing does. */
@@ -131,53 +125,6 @@ function lastAnswer(
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const last = steps.findLast((step) => holders.has(step.agentId));
   return last && last.toolCalls.length === 0 && last.error === undefined && last.text !== "" ? last.text : null;
-}
-
-function usageOf(calls: readonly CallParts[]): TeamRun["usage"] {
-  const usage = emptyUsage();
-  const prefixes = new Set<string>();
-  for (const call of calls) {
-    usage.modelCalls++;
-    usage.promptTokens += call.promptTokens;
-    usage.completionTokens += call.completionTokens;
-    usage.cachedTokens += call.cachedTokens ?? 0;
-    usage.costUsd += call.costUsd ?? 0;
-    usage.computedTokens += Math.round(call.promptTokens * newShare(call, prefixes)) + call.completionTokens;
-    usage.toolCalls += call.toolCalls.length;
-    for (const tool of call.toolCalls) {
-      if (tool.startedAt !== undefined && tool.endedAt !== undefined) usage.toolMs += tool.endedAt - tool.startedAt;
-    }
-  }
-  usage.billedTokens = usage.promptTokens + usage.completionTokens;
-  const starts = calls.flatMap((call) => call.startedAt ?? []);
-  const ends = calls.flatMap((call) => call.endedAt ?? []);
-  if (starts.length > 0 && ends.length > 0) usage.wallMs = Math.max(0, max(ends) - starts[0]!);
-  return usage;
-}
-
-/** Without spreading: a run may have more calls than a function may have arguments. */
-function max(numbers: readonly number[]): number {
-  return numbers.reduce((largest, number) => Math.max(largest, number), Number.NEGATIVE_INFINITY);
-}
-
-/** The share of a prompt, by length, that no earlier call of the run began with. Tools stand in front of messages. */
-function newShare(call: CallParts, prefixes: Set<string>): number {
-  const tools = JSON.stringify(call.tools);
-  const pieces: [string, number][] = [[tools, tools.length]];
-  for (const message of call.messages) {
-    const calls = (message.toolCalls ?? []).reduce((sum, one) => sum + one.name.length + one.arguments.length, 0);
-    pieces.push([hashMessage(message), message.content.length + calls + 8]);
-  }
-  let key = "";
-  let total = 0;
-  let fresh = 0;
-  for (const [piece, weight] of pieces) {
-    key = hash("sha256", key + piece);
-    total += weight;
-    if (!prefixes.has(key)) fresh += weight;
-    prefixes.add(key);
-  }
-  return total === 0 ? 0 : fresh / total;
 }
 
 function completenessOf(

@@ -3,12 +3,10 @@
  * candidates at once; `scored` has each scored alone from 0 to 10. The judge sees answers and evidence, never a gold
  * answer. Where all candidates agree nobody needs to judge.
  */
-import type { ChatReply } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
-import { addUsage, emptyUsage, type Usage } from "../core/usage.ts";
-import { callCost } from "./record-run.ts";
-import { asChatModel, estimateTokens, type RolePlayer } from "./role.ts";
+import { addUsage, emptyUsage, type Usage, usageOfCall } from "../core/usage.ts";
+import { asChatModel, type RolePlayer } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
 import { clip } from "./working-memory.ts";
 
@@ -45,7 +43,7 @@ export async function bestOfTeam(task: Task, options: BestOfOptions): Promise<Be
   const first = answered[0] ?? 0;
   if (answers.size <= 1) return { run: runs[first]!, index: first, runs, judgements: [], usage };
 
-  const judge = asChatModel(player, options.countTokens ?? estimateTokens);
+  const judge = asChatModel(player, options.countTokens);
   const ask = async (content: string): Promise<string> => {
     const reply = await judge.chat({
       messages: [
@@ -55,7 +53,7 @@ export async function bestOfTeam(task: Task, options: BestOfOptions): Promise<Be
       temperature: 0,
       signal: options.signal,
     });
-    usage = addUsage(usage, judgeUsage(reply, callCost(reply.usage, options.prices?.[judge.name])));
+    usage = addUsage(usage, usageOfCall(reply.usage, options.prices?.[judge.name]));
     return reply.text;
   };
   const question = `Question: ${task.question}`;
@@ -89,19 +87,4 @@ function describeRun(run: TeamRun): string {
     return [...said, ...calls];
   });
   return `${lines.join("\n")}\nAnswer: ${run.answer}`;
-}
-
-function judgeUsage(reply: ChatReply, costUsd: number): Usage {
-  const { promptTokens, completionTokens, cachedTokens = 0 } = reply.usage;
-  const billedTokens = promptTokens + completionTokens;
-  return {
-    ...emptyUsage(),
-    modelCalls: 1,
-    promptTokens,
-    completionTokens,
-    cachedTokens,
-    billedTokens,
-    computedTokens: billedTokens,
-    costUsd,
-  };
 }

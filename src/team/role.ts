@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../core/errors.ts";
-import type { Message } from "../core/message.ts";
-import type { ChatModel, ChatReply, ChatRequest, ChatTool } from "../core/model.ts";
+import type { ChatModel, ChatReply, ChatRequest } from "../core/model.ts";
+import { type CountTokens, estimateTokens, requestTokens } from "../core/token-estimate.ts";
 
 /** What a function that plays a role may return: the text alone, or text with thoughts and calls. */
 export type RoleReply =
@@ -22,49 +22,8 @@ export type RoleFunction = (request: ChatRequest) => RoleReply | Promise<RoleRep
 /** Anything that can play a role. */
 export type RolePlayer = ChatModel | RoleFunction;
 
-/** Counts tokens of a text. */
-export type CountTokens = (text: string) => number;
-
-/** About four characters to a token: for texts whose tokenizer is not here. */
-export const estimateTokens: CountTokens = (text) => Math.ceil(text.length / 4);
-
-/** Role markers around one message, as chat templates write them. */
-const messageOverhead = 4;
-
-/** Tokens of one message as a chat template would write it; each message object is counted once per counter. */
-export function messageTokens(message: Message, countTokens: CountTokens): number {
-  let counts = counted.get(countTokens);
-  if (!counts) counted.set(countTokens, (counts = new WeakMap()));
-  let tokens = counts.get(message);
-  if (tokens === undefined) {
-    tokens = messageOverhead + countTokens(message.content);
-    for (const call of message.toolCalls ?? []) tokens += countTokens(call.name) + countTokens(call.arguments);
-    counts.set(message, tokens);
-  }
-  return tokens;
-}
-
-const counted = new WeakMap<CountTokens, WeakMap<object, number>>();
-
-/** Tokens of tool definitions, which servers put in front of the messages. */
-export function toolTokens(tools: readonly ChatTool[] | undefined, countTokens: CountTokens): number {
-  if (!tools || tools.length === 0) return 0;
-  let counts = counted.get(countTokens);
-  if (!counts) counted.set(countTokens, (counts = new WeakMap()));
-  let tokens = counts.get(tools);
-  if (tokens === undefined) counts.set(tools, (tokens = countTokens(JSON.stringify(tools))));
-  return tokens;
-}
-
-/** Tokens of a whole request. */
-export function requestTokens(request: Pick<ChatRequest, "messages" | "tools">, countTokens: CountTokens): number {
-  let tokens = toolTokens(request.tools, countTokens);
-  for (const message of request.messages) tokens += messageTokens(message, countTokens);
-  return tokens;
-}
-
 /** A player as a chat model: functions get a name, call ids, and their tokens counted. */
-export function asChatModel(player: RolePlayer, countTokens: CountTokens): ChatModel {
+export function asChatModel(player: RolePlayer, countTokens: CountTokens = estimateTokens): ChatModel {
   if (typeof player !== "function") return player;
   return {
     name: player.name || "function",

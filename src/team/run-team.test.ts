@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
+import { messageHash } from "../core/message-hash.ts";
 import type { ChatRequest } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
+import { requestTokens } from "../core/token-estimate.ts";
 import { defineTool } from "../core/tool.ts";
 import { bestOfTeam } from "./best-of-team.ts";
-import { messageHash } from "./record-run.ts";
-import { estimateTokens, type RoleFunction, type RoleReply, requestTokens } from "./role.ts";
+import type { RoleFunction, RoleReply } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
 import { createLongTermMemory } from "./working-memory.ts";
 
@@ -104,7 +105,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       });
       assert.equal(
         run.usage.promptTokens,
-        requests.map((one) => requestTokens(one, estimateTokens)).reduce((a, b) => a + b),
+        requests.map((one) => requestTokens(one)).reduce((a, b) => a + b),
       );
       assert.equal(
         run.usage.billedTokens,
@@ -202,9 +203,7 @@ function naiveComputed(requests: readonly ChatRequest[], run: TeamRun): number {
         .map((at) => (at < 0 ? parts.length : at)),
     );
     const known =
-      common === 0
-        ? 0
-        : requestTokens({ messages: request.messages.slice(0, common - 1), tools: request.tools }, estimateTokens);
+      common === 0 ? 0 : requestTokens({ messages: request.messages.slice(0, common - 1), tools: request.tools });
     const step = run.steps[index]!;
     tokens += step.promptTokens - known + step.completionTokens;
     const reply = {

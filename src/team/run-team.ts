@@ -8,12 +8,13 @@ import { isAbort, messageOf, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
+import { type CountTokens, estimateTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
 import { standardTeam, type TeamMember } from "./agents.ts";
 import { createMeter, type TeamBudget } from "./budget.ts";
 import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
-import { asChatModel, type CountTokens, estimateTokens, type RolePlayer } from "./role.ts";
+import { asChatModel, type RolePlayer } from "./role.ts";
 import type { TeamEvent, WorkSession } from "./work-session.ts";
 import type { LongTermMemory } from "./working-memory.ts";
 
@@ -39,7 +40,7 @@ export interface TeamOptions {
   memory?: LongTermMemory;
   budget?: TeamBudget;
   limits?: Partial<WorkSession["limits"]>;
-  /** Of models without a tokenizer of their own and of functions; four characters per token by default. */
+  /** Of models without a tokenizer of their own and of functions; an estimate by default. */
   countTokens?: CountTokens;
   /** Dollars per million tokens, by model name. */
   prices?: Readonly<Record<string, Price>>;

@@ -7,11 +7,13 @@ import type { Message } from "../core/message.ts";
 import type { ChatModel, ChatReply, ChatTool, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamAgent, TeamStep, TeamToolCall, Topology } from "../core/team-run.ts";
+import { type CountTokens, requestTokens } from "../core/token-estimate.ts";
 import type { StandardSchema, Tool } from "../core/tool.ts";
+import { callCost } from "../core/usage.ts";
 import type { TeamMember } from "./agents.ts";
 import { BudgetSpent, type Meter } from "./budget.ts";
-import { callCost, type RunRecord } from "./record-run.ts";
-import { type CountTokens, callInput, requestTokens } from "./role.ts";
+import type { RunRecord } from "./record-run.ts";
+import { callInput } from "./role.ts";
 import type { LongTermMemory, MemoryEntry, PastStep } from "./working-memory.ts";
 
 /** What a run tells its listeners. */
@@ -103,8 +105,6 @@ export async function askMember(
     messages,
     tools,
     reply,
-    written: message,
-    countTokens,
     startedAt,
     endedAt: session.now(),
     costUsd,
@@ -131,7 +131,6 @@ export async function runToolCall(
     call.error = messageOf(error);
   }
   call.endedAt = session.now();
-  session.record.addToolTime(call.endedAt - startedAt);
   session.emit({ type: "tool-result", agent, call, ms: call.endedAt - startedAt });
   return call.result ?? `error: ${call.error}`;
 }
