@@ -32,6 +32,7 @@ export type { ChainEvent, OnProgress, ProgressEvent } from "./core/events.ts";
 export type { Example } from "./core/example.ts";
 export type { Grade, Grader } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
+export { type Limiter, type LimiterOptions, limiter } from "./core/limiter.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
 export type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "./core/sandbox.ts";
@@ -43,7 +44,6 @@ export { defineTool, type Tool, type ToolContext } from "./core/tool.ts";
 export { type Segment, type Trajectory, trajectorySchema, trajectoryText } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
 // Datasets: tokenizers, examples, exports.
-export { type BatchOptions, lengthBuckets } from "./dataset/batches.ts";
 export {
   type BuildDatasetOptions,
   buildDataset,
@@ -159,7 +159,7 @@ export { type CassetteOptions, cassette } from "./models/cassette.ts";
 export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-template.ts";
 export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
-export { limitedChatModel, limitedModel, rateLimiter } from "./models/rate-limit.ts";
+export { limitedChatModel, limitedModel } from "./models/rate-limit.ts";
 // Recording: any multi-agent system, four doors.
 export { refusedForTraining } from "./record/assemble-run.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./record/collector/start-collector.ts";

@@ -8,9 +8,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LossSpec } from "../src/core/engine.ts";
 import type { Example } from "../src/core/example.ts";
+import { seededRandom } from "../src/core/random.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
 import { tokenLoss } from "../src/testing/index.ts";
-import { randomStream } from "../src/train/random.ts";
 
 const config = {
   architecture: "qwen2" as const,
@@ -41,7 +41,7 @@ describe("policy losses of the embedded engine", () => {
       const open = () => openEmbeddedEngine({ config, seed: 4, threads: 1, optimizer: "adamw" });
       const [policy, reference] = [await open(), await open()];
       try {
-        const random = randomStream(7, "losses");
+        const random = seededRandom(7, "losses").next;
         const plain = Array.from({ length: 6 }, (_, row): Example => {
           const tokens = Int32Array.from({ length: 12 + 5 * row }, () => Math.floor(random() * config.vocabularySize));
           return { input: tokens.slice(0, -1), targets: tokens.slice(1) };

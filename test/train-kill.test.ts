@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
+import { seededRandom } from "../src/core/random.ts";
 import { tabularEngine } from "../src/testing/index.ts";
 import { type Rollout, rolloutKey } from "../src/train/collect-groups.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
-import { randomStream } from "../src/train/random.ts";
 import { trainSft } from "../src/train/train-sft.ts";
 
 const root = mkdtempSync(join(tmpdir(), "coa-kill-"));
@@ -32,7 +32,7 @@ function run(kind: string, folder: string, killAfter = Number.POSITIVE_INFINITY)
 
 async function disturbed(kind: string, seed: number): Promise<string> {
   const folder = join(root, `${kind}-${seed}`);
-  const random = randomStream(seed, "kills");
+  const random = seededRandom(seed, "kills").next;
   for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
     await run(kind, folder, kills < 12 ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
   }

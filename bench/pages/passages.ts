@@ -7,6 +7,7 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { seededRandom } from "../../src/core/random.ts";
 
 const sources = [
   "/usr/share/man/man[1-8]/*.gz",
@@ -17,17 +18,6 @@ const sources = [
   ),
   join(import.meta.dirname, "../../node_modules/**/*.md"),
 ];
-
-/** Deterministic random numbers (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** Real passages, at most `count`. */
 export function* realPassages(count: number): Generator<string> {
@@ -52,7 +42,7 @@ export function* passages(count: number): Generator<string> {
     yield passage;
   }
   if (kept.length === 0) throw new Error("no documentation installed to take passages from");
-  const random = seededRandom(5);
+  const random = seededRandom(5).next;
   const pick = () => kept[Math.floor(random() * kept.length)]!;
   for (; made < count; made++) {
     const [first, second] = [pick(), pick()];
@@ -62,7 +52,7 @@ export function* passages(count: number): Generator<string> {
 
 /** Queries of two kinds in turn: a few words of a passage, and a stretch of it. Each word once: engines differ on repeats. */
 export function makeQueries(texts: readonly string[], count: number, seed: number): string[] {
-  const random = seededRandom(seed);
+  const random = seededRandom(seed).next;
   return Array.from({ length: count }, (_, number) => {
     const words = texts[Math.floor(random() * texts.length)]!.match(/[A-Za-z]{2,}/g) ?? ["empty"];
     const length = 3 + Math.floor(random() * 6);

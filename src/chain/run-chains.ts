@@ -4,7 +4,9 @@
  * Chains come out as they end; one that fails is a trajectory like the others.
  */
 import { randomUUID } from "node:crypto";
+import { asTheyEnd, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
+import { sampleSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { ChainOptions } from "./chain-options.ts";
@@ -40,89 +42,40 @@ export async function* runChains(
   const setup = chainSetup(shared);
   const replays = journal ? await readReplays(journal) : undefined;
 
-  const live = new Set<Promise<void>>();
-  const done: Trajectory[] = [];
-  let failure: unknown;
-  let wake: () => void = () => {};
-  const oneEnds = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve;
-    });
-
-  function start(task: Task, sample: number): void {
+  const run = ({ task, sample }: { task: Task; sample: number }): Promise<Trajectory> => {
     const id = replays ? `${task.id}#${sample}` : `${task.id}-${randomUUID()}`;
     const seed = options.sampling?.seed;
     const own =
       seed === undefined
         ? setup
-        : { ...setup, options: { ...shared, sampling: { ...shared.sampling, seed: seedFor(seed, task.id, sample) } } };
-    const running = runPrepared(id, task, own, replays?.get(id) ?? emptyReplay())
-      .then((trajectory) => void done.push(trajectory))
-      .catch((error) => {
-        failure ??= error; // only a bug comes here: runs record their own failures
-      })
-      .finally(() => {
-        live.delete(running);
-        wake();
-      });
-    live.add(running);
-  }
-
+        : {
+            ...setup,
+            options: { ...shared, sampling: { ...shared.sampling, seed: sampleSeed(seed, task.id, sample) } },
+          };
+    return runPrepared(id, task, own, replays?.get(id) ?? emptyReplay());
+  };
   try {
-    for await (const task of tasks) {
-      for (let sample = 0; sample < samples; sample++) {
-        while (live.size >= maxLive) {
-          await oneEnds();
-          while (done.length > 0) yield done.shift()!;
-        }
-        start(task, sample);
-      }
-      while (done.length > 0) yield done.shift()!;
-    }
-    while (live.size > 0 || done.length > 0) {
-      while (done.length > 0) yield done.shift()!;
-      if (live.size > 0) await oneEnds();
-    }
-    if (failure !== undefined) throw failure;
+    yield* asTheyEnd(each(tasks, samples), { concurrency: maxLive, stop: () => controller.abort() }, run);
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
-    controller.abort();
-    await Promise.all(live);
   }
 }
 
-/** The same run gives every sample of every task its own seed, whatever the order they run in. */
-export function seedFor(seed: number, taskId: string, sample: number): number {
-  let hash = (seed ^ 0x811c9dc5) >>> 0;
-  for (const text of [taskId, String(sample)]) {
-    for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
-    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
-  }
-  return hash >>> 1;
+async function* each(tasks: Iterable<Task> | AsyncIterable<Task>, samples: number) {
+  for await (const task of tasks) for (let sample = 0; sample < samples; sample++) yield { task, sample };
 }
 
 /** A model that answers at most `concurrency` calls at a time, first come first served. */
 export function withConcurrency(model: Model, concurrency: number): Model {
-  let free = concurrency;
-  const waiting: (() => void)[] = [];
-  let head = 0;
+  const places = semaphore(concurrency);
   return Object.create(model, {
     continue: {
       async *value(request: Parameters<Model["continue"]>[0]) {
-        if (free > 0) free--;
-        else await new Promise<void>((resolve) => waiting.push(resolve));
+        const release = await places.acquire(request.signal);
         try {
           yield* model.continue(request);
         } finally {
-          const next = waiting[head];
-          if (next) {
-            head++;
-            if (head > 1024) {
-              waiting.splice(0, head);
-              head = 0;
-            }
-            next();
-          } else free++;
+          release();
         }
       },
     },

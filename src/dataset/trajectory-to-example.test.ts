@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
+import { seededRandom } from "../core/random.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
-import { seededRandom } from "./batches.ts";
 import { rolloutToExample, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 2000);
@@ -116,7 +116,7 @@ for (const [name, make] of tokenizers) {
         .join("");
 
     it(`trains exactly what the model wrote, over ${rounds} random trajectories`, () => {
-      const random = seededRandom(20260805);
+      const random = seededRandom(20260805).next;
       const special = new Set(tokenizer.specialTokens.values());
       const tagIds = new Set(
         tags

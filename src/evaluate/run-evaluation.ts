@@ -13,6 +13,8 @@ import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Grade, Grader } from "../core/grader.ts";
+import { inParallel } from "../core/limiter.ts";
+import { sampleSeed } from "../core/random.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
@@ -66,27 +68,17 @@ export async function runEvaluation(
     const report = () =>
       onProgress?.({ stage: `evaluating ${system.name}`, done: done.size, total, figures: { right: successes } });
     report();
-    let next = 0;
-    let failure: { error: unknown } | undefined;
-    const work = async () => {
-      for (let job = waiting[next++]; job && !failure; job = waiting[next++]) {
-        signal?.throwIfAborted();
-        const { record, result } = await runJob(system, job, options);
-        // The run first: a record whose run is missing would be a link to nothing.
-        if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
-        await journal.append(record);
-        done.set(recordKey(record), record);
-        if (record.grade.correct) successes++;
-        report();
-      }
-    };
-    // One worker that fails stops the others after what they have in hand, which is paid for and kept.
-    const worker = () =>
-      work().catch((error: unknown) => {
-        failure ??= { error };
-      });
-    await Promise.all(Array.from({ length: Math.max(1, Math.min(concurrency, waiting.length)) }, worker));
-    if (failure) throw failure.error;
+    // A job that fails stops the others after what they have in hand, which is paid for and kept.
+    await inParallel(waiting, concurrency, async (job) => {
+      signal?.throwIfAborted();
+      const { record, result } = await runJob(system, job, options);
+      // The run first: a record whose run is missing would be a link to nothing.
+      if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
+      await journal.append(record);
+      done.set(recordKey(record), record);
+      if (record.grade.correct) successes++;
+      report();
+    });
     const records = jobs(tasks, samples, seed).map(
       (job) => done.get(recordKey({ taskId: job.task.id, sample: job.sample }))!,
     );
@@ -105,13 +97,8 @@ interface Job {
 
 function jobs(tasks: readonly Task[], samples: number, seed: number): Job[] {
   return tasks.flatMap((task) =>
-    Array.from({ length: samples }, (_, sample) => ({ task, sample, seed: runSeed(seed, task.id, sample) })),
+    Array.from({ length: samples }, (_, sample) => ({ task, sample, seed: sampleSeed(seed, task.id, sample) })),
   );
-}
-
-/** The seed of one run: the same whatever ran before it. */
-export function runSeed(seed: number, taskId: string, sample: number): number {
-  return createHash("sha256").update(`${seed}\n${taskId}\n${sample}`).digest().readUInt32BE(0) & 0x7fffffff;
 }
 
 /** Runs and grades one sample. A system that throws is a crashed run, which stays in every denominator. */

@@ -2,6 +2,7 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
+import { seededRandom } from "../core/random.ts";
 
 /** Chance that k samples drawn from n, of which c are right, hold a right one: 1 − C(n−c, k) / C(n, k). */
 export function passAtK(n: number, c: number, k: number): number {
@@ -10,17 +11,6 @@ export function passAtK(n: number, c: number, k: number): number {
   let miss = 1;
   for (let i = n - c + 1; i <= n; i++) miss *= 1 - k / i;
   return 1 - miss;
-}
-
-/** A small seeded generator of numbers in [0, 1). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 /** The mean; of nothing it is 0. */
@@ -51,7 +41,7 @@ export function bootstrap<Row>(
   const { level = 0.95, resamples = 2000, seed = 1 } = options;
   const value = statistic(rows);
   if (rows.length === 0) return { value, low: value, high: value };
-  const random = seededRandom(seed);
+  const random = seededRandom(seed).next;
   const drawn = new Array<Row>(rows.length);
   const values: number[] = [];
   for (let round = 0; round < resamples; round++) {
@@ -137,7 +127,7 @@ function signFlipTest(moved: readonly number[], seed: number): { pValue: number;
     }
     return { pValue: extreme / flips, method: "exact" };
   }
-  const random = seededRandom(seed);
+  const random = seededRandom(seed).next;
   const draws = 20_000;
   let extreme = 1; // the observed one is one of the possible
   for (let draw = 0; draw < draws; draw++) {

@@ -6,6 +6,7 @@
  */
 import { CoaError } from "../core/errors.ts";
 import type { Grade } from "../core/grader.ts";
+import { inParallel } from "../core/limiter.ts";
 import type { Sandbox, SandboxResult } from "../core/sandbox.ts";
 import type { CodeTests } from "../core/task.ts";
 
@@ -57,24 +58,15 @@ export async function runTests(tests: CodeTests, answer: string, options: CodeGr
     memoryMb: tests.memoryLimitMb ?? options.memoryLimitMb ?? 512,
     outputCharacters: options.outputCharacters ?? 1_000_000,
   };
-  const verdicts = new Array<TestVerdict>(tests.inputs.length);
-  let next = 0;
-  const worker = async () => {
-    for (let test = next++; test < tests.inputs.length; test = next++) {
-      signal?.throwIfAborted();
-      const request =
-        tests.functionName === undefined
-          ? { code, stdin: tests.inputs[test]! }
-          : {
-              code: functionHarness(code, tests.functionName, language),
-              stdin: argumentsText(tests.inputs[test]!),
-            };
-      const result = await sandbox.run({ language, ...request, limits, signal });
-      verdicts[test] = { test, ...judge(tests, test, result) };
-    }
-  };
-  await Promise.all(Array.from({ length: Math.max(1, Math.min(concurrency, tests.inputs.length)) }, worker));
-  return verdicts;
+  return inParallel(tests.inputs, concurrency, async (input, test) => {
+    signal?.throwIfAborted();
+    const request =
+      tests.functionName === undefined
+        ? { code, stdin: input }
+        : { code: functionHarness(code, tests.functionName, language), stdin: argumentsText(input) };
+    const result = await sandbox.run({ language, ...request, limits, signal });
+    return { test, ...judge(tests, test, result) };
+  });
 }
 
 function judge(tests: CodeTests, test: number, result: SandboxResult): Omit<TestVerdict, "test"> {

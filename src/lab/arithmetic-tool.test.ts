@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../core/random.ts";
 import { arithmeticTool, evaluatePrint } from "./arithmetic-tool.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 describe("evaluatePrint", () => {
   it("agrees with exact arithmetic on random expressions", () => {

@@ -6,8 +6,8 @@
  * instead of matching content, and would have learned nothing.
  */
 import type { Example } from "../core/example.ts";
+import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { ExampleSource } from "../train/example-source.ts";
-import { randomStream } from "../train/random.ts";
 
 export interface DrillOptions {
   /** Ids that drills are made of: ordinary text tokens, no special ones. */
@@ -28,30 +28,27 @@ export function copyDrills(options: DrillOptions): ExampleSource {
     fingerprint: `drills-${options.seed}-${options.tokens.length}-${length}-${options.tokensPerBatch}`,
     batch(step) {
       return Array.from({ length: count }, (_, at) =>
-        drill(options, length, randomStream(options.seed, "drill", step, at)),
+        drill(options, length, seededRandom(options.seed, "drill", step, at)),
       );
     },
   };
 }
 
-function drill(options: DrillOptions, length: number, random: () => number): Example {
-  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
+function drill(options: DrillOptions, length: number, random: SeededRandom): Example {
+  const { pick } = random;
   const sequence: number[] = [];
   const weights: number[] = [];
   const passages: number[][] = [];
   while (sequence.length <= length) {
-    const again = passages.length > 0 && random() < 0.5;
+    const again = passages.length > 0 && random.next() < 0.5;
     if (again) {
       // The passage's first token is the cue and can't be foreseen; the rest can be copied.
       const [cue, ...rest] = pick(passages) as [number, ...number[]];
       sequence.push(cue, ...rest);
       weights.push(0, ...rest.map(() => 1));
     } else {
-      const alphabet = options.digits?.length && random() < 0.5 ? options.digits : options.tokens;
-      const passage = [
-        pick(options.tokens),
-        ...Array.from({ length: 2 + Math.floor(random() * 7) }, () => pick(alphabet)),
-      ];
+      const alphabet = options.digits?.length && random.next() < 0.5 ? options.digits : options.tokens;
+      const passage = [pick(options.tokens), ...Array.from({ length: 2 + random.below(7) }, () => pick(alphabet))];
       passages.push(passage);
       sequence.push(...passage);
       weights.push(...passage.map(() => 0));

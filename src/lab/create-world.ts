@@ -4,9 +4,9 @@
  * the wrong page and must notice. People come in families that share a last name. Everything follows from the seed.
  */
 import { UsageError } from "../core/errors.ts";
+import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { firstNames, ownWords, type Split, splitNumber } from "./names.ts";
 import { type Kind, type RelationName, relationsOf } from "./relations.ts";
-import { type SeededRandom, seededRandom } from "./seeded-random.ts";
 
 /** One thing of the world, with all that is true of it. */
 export interface Entity {

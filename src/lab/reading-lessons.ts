@@ -4,12 +4,13 @@
  * A lesson is a trajectory like any other, in the words of the lab's chains; what the model is asked (`read the mayor`)
  * can't be foreseen and should have no weight in training.
  */
+
+import { seededRandom } from "../core/random.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import type { World } from "./create-world.ts";
 import { labProfile } from "./profile.ts";
 import { relations, relationsOf, statedKind } from "./relations.ts";
-import { seededRandom } from "./seeded-random.ts";
 import { pageSentences } from "./world-pages.ts";
 
 /** One lesson for every page of a world: all that it says, and something that it does not. */

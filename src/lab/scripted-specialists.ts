@@ -7,10 +7,10 @@
  * wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
  */
 import type { ChatRequest } from "../core/model.ts";
+import { seededRandom } from "../core/random.ts";
 import { scriptedReflector, scriptedVerifier } from "./scripted-judges.ts";
 import { scriptedManager } from "./scripted-manager.ts";
 import { scriptedCodeAgent, scriptedReader, scriptedSearchAgent } from "./scripted-workers.ts";
-import { seededRandom } from "./seeded-random.ts";
 import { misread, type Understood, understandQuestion } from "./understand-question.ts";
 
 /** What a specialist says: text, thoughts beside it, and calls. */

@@ -2,8 +2,9 @@
  * What the lab's questions mean, read from their words alone. Also how somebody careless misreads them: another relation
  * of the same thing, a wrong operator, a dropped term. Misreadings are well-formed, which is what makes them natural.
  */
+
+import type { SeededRandom } from "../core/random.ts";
 import { type Kind, kinds, type RelationName, relationNamed, relationsOf } from "./relations.ts";
-import type { SeededRandom } from "./seeded-random.ts";
 
 /** A walk over pages: from a named thing along relations, innermost first. */
 export interface LookUp {

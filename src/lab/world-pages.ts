@@ -3,9 +3,10 @@
  * page's address is short (`http://lab/483`), because a small model must copy it; whoever fetches maps the host `lab`
  * to where the world is really served.
  */
+
+import { seededRandom } from "../core/random.ts";
 import type { Entity, World } from "./create-world.ts";
 import { openings, relationNamed, taglines } from "./relations.ts";
-import { seededRandom } from "./seeded-random.ts";
 
 /** The base of page addresses as chains see them. */
 export const labBase = "http://lab";

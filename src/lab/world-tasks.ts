@@ -4,11 +4,11 @@
  * test world hold none that training has seen.
  */
 import { UsageError } from "../core/errors.ts";
+import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { World } from "./create-world.ts";
 import { splitNumber } from "./names.ts";
 import { relationNamed } from "./relations.ts";
-import { type SeededRandom, seededRandom } from "./seeded-random.ts";
 
 export const families = ["hop1", "hop2", "hop3", "arith", "mixed"] as const;
 export type Family = (typeof families)[number];

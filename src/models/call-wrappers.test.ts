@@ -8,7 +8,6 @@ import { chainSystem } from "../evaluate/chain-system.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./call-cache.ts";
-import { limitedChatModel, rateLimiter } from "./rate-limit.ts";
 
 const context = { signal: new AbortController().signal };
 
@@ -79,61 +78,5 @@ describe("openCallCache", () => {
     };
     assert.deepEqual(await run(await openCallCache(journal)), [1, 2]);
     assert.deepEqual(await run(await openCallCache(journal, { only: true })), [1, 2]);
-  });
-});
-
-describe("rateLimiter", () => {
-  it("never lets more than the limit through at once, in order of asking", async () => {
-    const takeTurn = rateLimiter({ concurrency: 3 });
-    let active = 0;
-    let most = 0;
-    const order: number[] = [];
-    const model = limitedChatModel(
-      {
-        name: "m",
-        async chat(request) {
-          most = Math.max(most, ++active);
-          order.push(Number(request.messages[0]!.content));
-          await new Promise((resolve) => setImmediate(resolve));
-          active--;
-          if (order.length % 5 === 0) throw new Error("failed calls give their place back too");
-          return { text: "", toolCalls: [], finish: "stop", usage: { promptTokens: 0, completionTokens: 0 } };
-        },
-      },
-      takeTurn,
-    );
-    await Promise.allSettled(
-      Array.from({ length: 30 }, (_, i) => model.chat({ messages: [{ role: "user", content: String(i) }] })),
-    );
-    assert.equal(most, 3);
-    assert.deepEqual(order, [...Array(30).keys()]);
-  });
-
-  it("spaces calls by the minute's allowance", async () => {
-    let time = 0;
-    const starts: number[] = [];
-    const takeTurn = rateLimiter({
-      requestsPerMinute: 120,
-      now: () => time,
-      sleep: async (ms) => {
-        time += ms;
-      },
-    });
-    for (let i = 0; i < 5; i++) {
-      (await takeTurn())();
-      starts.push(time);
-    }
-    assert.deepEqual(starts, [0, 500, 1000, 1500, 2000]);
-  });
-
-  it("leaves the queue on abort without losing a place", async () => {
-    const takeTurn = rateLimiter({ concurrency: 1 });
-    const giveBack = await takeTurn();
-    const controller = new AbortController();
-    const waiting = takeTurn(controller.signal);
-    controller.abort();
-    await assert.rejects(waiting, { name: "AbortError" });
-    giveBack();
-    (await takeTurn())();
   });
 });

@@ -4,6 +4,7 @@
  * informative band is kept. Tasks already used for SFT stay out. Every dropped task has its reason.
  */
 import type { Grader } from "../core/grader.ts";
+import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 
 export type AnswerTask = (task: Task, sample: number, signal?: AbortSignal) => Promise<string | null>;
@@ -30,17 +31,12 @@ export interface Decision {
 
 /** Decides for each task; the decisions come in the order of the tasks. */
 export async function selectTasks(tasks: readonly Task[], options: SelectionOptions): Promise<Decision[]> {
-  const decisions = new Array<Decision>(tasks.length);
-  let next = 0;
-  const worker = async () => {
-    for (let at = next++; at < tasks.length; at = next++) {
-      options.signal?.throwIfAborted();
-      decisions[at] = await decide(tasks[at] as Task, options);
-      options.onDecision?.(decisions[at] as Decision);
-    }
-  };
-  await Promise.all(Array.from({ length: options.concurrency ?? 16 }, worker));
-  return decisions;
+  return inParallel(tasks, options.concurrency ?? 16, async (task) => {
+    options.signal?.throwIfAborted();
+    const decision = await decide(task, options);
+    options.onDecision?.(decision);
+    return decision;
+  });
 }
 
 async function decide(task: Task, options: SelectionOptions): Promise<Decision> {

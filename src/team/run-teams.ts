@@ -4,6 +4,7 @@
  */
 import type { OnProgress } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
+import { asTheyEnd } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
@@ -39,53 +40,34 @@ export async function* runTeams(
     waiting.push(task);
   }
   const total = waiting.length;
-  const underWay = new Map<string, Promise<TeamRun>>();
   let usage = emptyUsage();
-  let started = 0;
   let ended = 0;
-  const mayStart = () =>
-    !signal?.aborted &&
-    started < (totalBudget.runs ?? Number.POSITIVE_INFINITY) &&
-    usage.billedTokens < (totalBudget.tokens ?? Number.POSITIVE_INFINITY) &&
-    usage.costUsd < (totalBudget.costUsd ?? Number.POSITIVE_INFINITY);
-  const start = (task: Task): void => {
-    started++;
-    underWay.set(
-      task.id,
-      runOne(task, options).then(async (run) => {
-        await journal?.append(run);
-        return run;
-      }),
-    );
-  };
-  try {
-    for (;;) {
-      while (underWay.size < concurrency && waiting.length > 0 && mayStart()) start(waiting.shift()!);
-      if (underWay.size === 0) {
-        if (waiting.length > 0) signal?.throwIfAborted();
-        return;
-      }
-      const [taskId, run] = await Promise.race(
-        [...underWay].map(async ([id, running]) => [id, await running] as const),
-      );
-      underWay.delete(taskId);
-      usage = addUsage(usage, run.usage);
-      ended++;
-      options.onProgress?.({
-        stage: "team",
-        done: ended,
-        total,
-        figures: {
-          tokens: usage.billedTokens,
-          toolCalls: usage.toolCalls,
-          ...(usage.costUsd > 0 && { costUsd: usage.costUsd }),
-        },
-      });
-      yield run;
+  function* affordable(): Generator<Task> {
+    for (const [started, task] of waiting.entries()) {
+      signal?.throwIfAborted();
+      const { runs = Infinity, tokens = Infinity, costUsd = Infinity } = totalBudget;
+      if (started >= runs || usage.billedTokens >= tokens || usage.costUsd >= costUsd) return;
+      yield task;
     }
-  } finally {
-    // Runs still under way must not be left behind as unhandled rejections.
-    await Promise.allSettled(underWay.values());
+  }
+  for await (const run of asTheyEnd(affordable(), { concurrency }, async (task) => {
+    const run = await runOne(task, options);
+    await journal?.append(run);
+    return run;
+  })) {
+    usage = addUsage(usage, run.usage);
+    ended++;
+    options.onProgress?.({
+      stage: "team",
+      done: ended,
+      total,
+      figures: {
+        tokens: usage.billedTokens,
+        toolCalls: usage.toolCalls,
+        ...(usage.costUsd > 0 && { costUsd: usage.costUsd }),
+      },
+    });
+    yield run;
   }
 }
 

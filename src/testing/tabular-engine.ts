@@ -7,6 +7,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Engine, ForwardResult, LossSpec, OptimizerStep, Sample, SampleRequest } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";
+import { seededRandom } from "../core/random.ts";
 
 /** An engine over a table of `vocabularySize` squared logits, all 0 at first. */
 export function tabularEngine(vocabularySize: number): Engine & { readonly logits: Float64Array } {
@@ -125,7 +126,7 @@ export function tokenLoss(
 
 function sampleFrom(row: (previous: number) => Float64Array, request: SampleRequest): Sample {
   const { temperature = 1, maxTokens, stopTokens = [] } = request;
-  const random = generator(request.seed ?? 0);
+  const random = seededRandom(request.seed ?? 0).next;
   const tokens: number[] = [];
   const logprobs: number[] = [];
   let previous = request.tokens.at(-1) ?? 0;
@@ -159,14 +160,4 @@ function draw(logs: Float64Array, at: number): number {
   let left = at;
   for (const [token, log] of logs.entries()) if ((left -= Math.exp(log)) < 0) return token;
   return logs.findLastIndex((log) => log > Number.NEGATIVE_INFINITY);
-}
-
-function generator(seed: number): () => number {
-  let state = (seed >>> 0) + 0x9e3779b9;
-  return () => {
-    state = Math.imul(state ^ (state >>> 16), 0x21f0aaad) >>> 0;
-    state = Math.imul(state ^ (state >>> 15), 0x735a2d97) >>> 0;
-    state = (state ^ (state >>> 15)) + 0x9e3779b9;
-    return (state >>> 0) / 4_294_967_296;
-  };
 }

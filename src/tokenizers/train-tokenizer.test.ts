@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
-import { seededRandom } from "../dataset/batches.ts";
+import { seededRandom } from "../core/random.ts";
 import { webProfile } from "../language/profiles.ts";
 import { loadTokenizer } from "./load-tokenizer.ts";
 import { tagTokens, trainTokenizer } from "./train-tokenizer.ts";
@@ -12,7 +12,7 @@ import { tagTokens, trainTokenizer } from "./train-tokenizer.ts";
 const syllables = ["sta", "zor", "tre", "men", "ku", "lo", "vin", "dar", "pel", "mi"];
 
 function sentences(count: number, seed = 1): string[] {
-  const random = seededRandom(seed);
+  const random = seededRandom(seed).next;
   const name = () => {
     const word = Array.from({ length: 3 }, () => syllables[Math.floor(random() * syllables.length)]).join("");
     return word[0]!.toUpperCase() + word.slice(1);

@@ -5,11 +5,12 @@
  */
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
+import { inParallel } from "../core/limiter.ts";
+import { derivedSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Reward } from "../graders/reward.ts";
 import { hasVariance } from "./advantages.ts";
-import { derivedSeed } from "./random.ts";
 
 /** One finished rollout, as journalled. */
 export interface Rollout {
@@ -130,21 +131,6 @@ async function oneRollout(
   await options.journal.append(rollout);
   options.onRollout?.(rollout);
   return rollout;
-}
-
-/** Runs jobs with bounded concurrency and returns their results in the order of the jobs. */
-async function inParallel<Job, Result>(
-  jobs: readonly Job[],
-  concurrency: number,
-  work: (job: Job) => Promise<Result>,
-): Promise<Result[]> {
-  const results = new Array<Result>(jobs.length);
-  let next = 0;
-  const worker = async () => {
-    for (let at = next++; at < jobs.length; at = next++) results[at] = await work(jobs[at] as Job);
-  };
-  await Promise.all(Array.from({ length: Math.min(concurrency, jobs.length) }, worker));
-  return results;
 }
 
 function mean(values: readonly number[]): number {

@@ -6,8 +6,7 @@
 import { createHash } from "node:crypto";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { shuffled } from "../dataset/batches.ts";
-import { randomStream } from "./random.ts";
+import { seededRandom } from "../core/random.ts";
 
 export interface ExampleSource {
   /** The batch of this step (0-based). */
@@ -32,7 +31,7 @@ export function fixedExamples(
   const stepsPerEpoch = Math.ceil(examples.length / size);
   let current: { epoch: number; order: Example[] } | null = null;
   const orderOf = (epoch: number): Example[] => {
-    if (current?.epoch !== epoch) current = { epoch, order: shuffled(examples, randomStream(seed, "epoch", epoch)) };
+    if (current?.epoch !== epoch) current = { epoch, order: seededRandom(seed, "epoch", epoch).shuffle(examples) };
     return current.order;
   };
   return {

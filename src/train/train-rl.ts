@@ -16,8 +16,8 @@ import type { Engine, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
+import { seededRandom } from "../core/random.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { shuffled } from "../dataset/batches.ts";
 import { rolloutToExample } from "../dataset/trajectory-to-example.ts";
 import type { Reward } from "../graders/reward.ts";
 import { type Baseline, gradientWeight, groupAdvantages } from "./advantages.ts";
@@ -30,7 +30,6 @@ import {
   rolloutKey,
 } from "./collect-groups.ts";
 import { tokenMean } from "./normalise.ts";
-import { randomStream } from "./random.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { microBatches } from "./train-sft.ts";
@@ -217,7 +216,7 @@ async function updatePolicy(
   if (options.kl) await subtractKl(examples, options.kl, options.microBatchTokens);
   const totals: Record<string, number> = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
   for (let epoch = 0; epoch < (options.epochs ?? 1); epoch++) {
-    const order = shuffled(examples, randomStream(options.seed, "update", step, epoch));
+    const order = seededRandom(options.seed, "update", step, epoch).shuffle(examples);
     for (const batch of inParts(order, options.updatesPerEpoch ?? 2)) {
       const tokens = batch.reduce((sum, example) => sum + trainedTokens(example), 0);
       // Token-level mean: long rollouts weigh more, as DAPO argues, and every update sees the same scale.

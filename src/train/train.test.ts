@@ -6,6 +6,7 @@ import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";
+import { seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
@@ -15,7 +16,6 @@ import { gradientWeight, groupAdvantages, hasVariance } from "./advantages.ts";
 import { type Rollout, rolloutKey } from "./collect-groups.ts";
 import { fixedExamples } from "./example-source.ts";
 import { tokenMean, totalWeight } from "./normalise.ts";
-import { randomStream } from "./random.ts";
 import { scheduleFactor } from "./schedule.ts";
 import { dapoLoss, trainRl } from "./train-rl.ts";
 import { microBatches, trainSft } from "./train-sft.ts";
@@ -27,7 +27,7 @@ const fresh = () => join(folder, `run-${runs++}`);
 
 /** Sequences in which each token is followed by its successor: a table can learn them exactly. */
 function counting(count: number): Example[] {
-  const random = randomStream(1, "counting");
+  const random = seededRandom(1, "counting").next;
   return Array.from({ length: count }, () => {
     const start = Math.floor(random() * 8);
     const length = 3 + Math.floor(random() * 5);

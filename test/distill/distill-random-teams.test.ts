@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
 import type { ChatRequest } from "../../src/core/model.ts";
+import { seededRandom } from "../../src/core/random.ts";
 import { defineTask } from "../../src/core/task.ts";
 import { defineTool, type Tool } from "../../src/core/tool.ts";
-import { seededRandom } from "../../src/dataset/batches.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { neutraliser } from "../../src/language/neutralise.ts";
 import { tagNames } from "../../src/language/profile.ts";
@@ -110,7 +110,7 @@ function wildPlayer(random: () => number): (request: ChatRequest) => RoleReply {
 
 describe("distillRun over wild teams", () => {
   it(`gives a chain that replays exactly, or a named failure, for ${rounds} random runs`, async () => {
-    const random = seededRandom(77);
+    const random = seededRandom(77).next;
     const failures: Record<string, number> = {};
     let converted = 0;
     for (let round = 0; round < rounds; round++) {

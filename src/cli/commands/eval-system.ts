@@ -3,6 +3,7 @@ import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { jsonlJournal } from "../../base/files/open-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
+import { limiter } from "../../core/limiter.ts";
 import type { ChatModel, Model, Price } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -11,7 +12,7 @@ import { chainSystem } from "../../evaluate/chain-system.ts";
 import { labProfile } from "../../lab/profile.ts";
 import { builtInProfiles } from "../../language/profiles.ts";
 import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "../../models/call-cache.ts";
-import { limitedChatModel, limitedModel, rateLimiter } from "../../models/rate-limit.ts";
+import { limitedChatModel, limitedModel } from "../../models/rate-limit.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
@@ -109,7 +110,7 @@ async function openModel(values: SystemValues): Promise<Players & { close(): Pro
   return { model: client, chat: client, close: () => client.close() };
 }
 
-/** Rate limits around the server, the cache around those: a kept call waits for nobody. */
+/** Rate limits around the server, the cache around those: cached calls bypass the limiter. */
 async function wrap(
   values: SystemValues,
   { model, chat }: Players,
@@ -119,9 +120,9 @@ async function wrap(
   const requestsPerMinute = numberOf(values["requests-per-minute"], "requests-per-minute", { min: 0.001 });
   const concurrency = numberOf(values["model-concurrency"], "model-concurrency", { min: 1, integer: true });
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
-    const takeTurn = rateLimiter({ requestsPerMinute, concurrency });
-    model = limitedModel(model, takeTurn);
-    chat = chat && limitedChatModel(chat, takeTurn);
+    const places = limiter({ requestsPerMinute, concurrency });
+    model = limitedModel(model, places);
+    chat = chat && limitedChatModel(chat, places);
   }
   if (values.cache === undefined) {
     if (values["cached-only"]) throw new UsageError("--cached-only needs to know where calls are kept: --cache <file>");

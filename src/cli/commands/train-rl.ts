@@ -3,6 +3,7 @@ import { packageVersion } from "../../base/files/package-version.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
+import { seededRandom } from "../../core/random.ts";
 import { taskSchema } from "../../core/task.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
@@ -12,7 +13,6 @@ import { builtInProfiles } from "../../language/profiles.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import { randomStream } from "../../train/random.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
@@ -106,8 +106,8 @@ export default defineCommand({
           dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
         },
         tasks: (step, round, count) => {
-          const random = randomStream(flags.seed, "tasks", step, round);
-          return Array.from({ length: count }, () => tasks[Math.floor(random() * tasks.length)]!);
+          const random = seededRandom(flags.seed, "tasks", step, round);
+          return Array.from({ length: count }, () => random.pick(tasks));
         },
         rollout: (task, how) =>
           runChain(task, {

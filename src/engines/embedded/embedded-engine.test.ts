@@ -6,9 +6,9 @@ import { after, before, describe, it } from "node:test";
 import type { Engine } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
+import { seededRandom } from "../../core/random.ts";
 import { type EmbeddedEngine, openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
-import { seededRandom } from "./model/random.ts";
 
 const config = modelConfig({
   vocabularySize: 24,
@@ -27,7 +27,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 function randomBatch(seed: number, count = 4, length = 12): Example[] {
   const random = seededRandom(seed);
   return Array.from({ length: count }, () => {
-    const ids = Int32Array.from({ length: length + 1 }, () => Math.floor(random.uniform() * config.vocabularySize));
+    const ids = Int32Array.from({ length: length + 1 }, () => Math.floor(random.next() * config.vocabularySize));
     return { input: ids.slice(0, -1), targets: ids.slice(1) };
   });
 }

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Engine } from "../../core/engine.ts";
 import type { Example } from "../../core/example.ts";
+import { seededRandom } from "../../core/random.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
-import { seededRandom } from "./model/random.ts";
 
 /** A task's text and how many of its last tokens are to be learned. */
 interface Text {
@@ -57,7 +57,7 @@ describe("the embedded engine learns", () => {
     });
     const engine = await openEmbeddedEngine({ config, seed: 1, copyInit: true, optimizer: "muon" });
     const random = seededRandom(2);
-    const below = (limit: number) => Math.floor(random.uniform() * limit);
+    const below = (limit: number) => Math.floor(random.next() * limit);
     const text = (): Text => {
       const letters = () => {
         const pool = Array.from({ length: 64 }, (_, index) => index);

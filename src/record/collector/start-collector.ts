@@ -9,6 +9,7 @@ import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
 import { type BodyMeter, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
+import { type Limiter, semaphore } from "../../core/limiter.ts";
 import { logName } from "../call-log.ts";
 import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";
@@ -38,33 +39,22 @@ export interface Collector {
 interface Setup extends CollectorOptions {
   writer: JsonlWriter<TraceRecord>;
   meter: BodyMeter;
-  /** Waits for its turn: only a few payloads are unpacked at a time, however many arrive. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Only a few payloads are unpacked at a time, however many arrive. */
+  unpacking: Limiter;
 }
 
 const unpackedAtOnce = 4;
 const maxHeldBytes = 256 * 2 ** 20;
 
-function turnstile(places: number): Setup["inTurn"] {
-  let free = places;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
-  };
-}
-
 /** Starts the collector; resolves when it listens. */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
-  const setup: Setup = { ...options, writer, meter: { held: 0, max: maxHeldBytes }, inTurn: turnstile(unpackedAtOnce) };
+  const setup: Setup = {
+    ...options,
+    writer,
+    meter: { held: 0, max: maxHeldBytes },
+    unpacking: semaphore(unpackedAtOnce),
+  };
   const pending = new Set<Promise<void>>();
   // Loaded here: importing the package should not pay for a web server.
   const { createServer } = await import("node:http");
@@ -111,9 +101,11 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   if (!taken) throw new RefusedRequest(404, `nothing is collected at ${method} ${path || "/"}`);
   const contentType = String(request.headers["content-type"] ?? "");
   const body = await readBytes(request, setup.maxBytes ?? 32 * 2 ** 20, setup.meter);
+  const release = await setup.unpacking.acquire();
   try {
-    await setup.inTurn(() => take(setup, taken, request, body, path, contentType));
+    await take(setup, taken, request, body, path, contentType);
   } finally {
+    release();
     setup.meter.held -= body.length;
   }
   if (taken.format === "otlp" && contentType.includes("protobuf")) {

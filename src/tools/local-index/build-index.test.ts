@@ -1,18 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../core/random.ts";
 import { buildIndex, type IndexDocument, type IndexOptions } from "./build-index.ts";
 import { englishStopWords, tokenize } from "./tokenize.ts";
-
-/** Deterministic random numbers (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** BM25 written out naively: every document scored from its own terms. */
 function naiveSearch(documents: IndexDocument[], query: string, k: number, options: IndexOptions = {}) {
@@ -50,7 +40,7 @@ function randomCorpus(
   size: number,
   vocabulary: number,
 ): { documents: IndexDocument[]; next: () => number } {
-  const next = random(seed);
+  const next = seededRandom(seed).next;
   // Zipf-like: low numbers are common words.
   const pick = () => `w${Math.floor(vocabulary ** next()) - 1}`;
   const words = (count: number) => Array.from({ length: count }, pick).join(" ");
@@ -149,7 +139,7 @@ describe("tokenize", () => {
   });
 
   it("gives the same terms on the fast path as on the Unicode path", () => {
-    const next = random(3);
+    const next = seededRandom(3).next;
     for (let round = 0; round < 500; round++) {
       const text = Array.from({ length: 30 }, () => String.fromCharCode(32 + Math.floor(next() * 95))).join("");
       // A non-ASCII word in front sends all that follows down the other path.

@@ -5,7 +5,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { CoaError, isAbort, messageOf } from "../../core/errors.ts";
 import type { KeyPool } from "./key-pool.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 
 export interface ServiceRequest {
   url: string;
@@ -20,7 +19,7 @@ export interface RequestJsonOptions {
   /** Builds the request for a key (empty where the service needs none). */
   request: (key: string) => ServiceRequest;
   keys?: KeyPool;
-  limiter?: RateLimiter;
+  limiter?: (signal: AbortSignal) => Promise<void>;
   /** Tries after the first. */
   retries?: number;
   timeoutMs?: number;

@@ -3,9 +3,9 @@
  * Everything else (keys, limits, back-off, cache) is the same for all.
  */
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
+import { rateLimiter } from "../../core/limiter.ts";
 import { decodeEntities } from "../crawl/scan-html.ts";
 import { keyPool } from "./key-pool.ts";
-import { rateLimiter } from "./rate-limiter.ts";
 import { requestJson, type ServiceRequest } from "./request-json.ts";
 import type { SearchProvider, SearchResult } from "./search-provider.ts";
 
@@ -136,7 +136,8 @@ export function webProvider(name: WebProviderName, options: WebProviderOptions =
   if (!endpoint) throw new UsageError(`${name} needs its address: set ${service.variables[0]}`);
   const keys = service.needsKey ? keyPool(options.keys ?? []) : undefined;
   if (keys?.size === 0) throw new UsageError(`${name} needs an API key: set ${service.variables[0]}`);
-  const limiter = rateLimiter(options.perSecond ?? service.perSecond);
+  const perSecond = options.perSecond ?? service.perSecond;
+  const limiter = rateLimiter({ perSecond, burst: perSecond });
   const { retries, timeoutMs, backOffMs } = options;
   return {
     name,

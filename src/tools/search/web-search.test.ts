@@ -8,7 +8,6 @@ import { benchmarkBlocklist, blocklist } from "./blocklist.ts";
 import { cachedSearch, type SearchRecord } from "./cached-search.ts";
 import { indexProvider, snippetOf } from "./index-provider.ts";
 import { keyPool } from "./key-pool.ts";
-import { rateLimiter } from "./rate-limiter.ts";
 import type { SearchProvider } from "./search-provider.ts";
 import { webProvider, webProviderFromEnvironment, webProviderNames } from "./web-providers.ts";
 import { webSearch } from "./web-search.ts";
@@ -271,21 +270,6 @@ describe("wikiSearch", () => {
     const tool = wikiSearch({ retrieve: indexRetriever(index), topk: 3 });
     assert.equal(await tool.execute({ query: "lyon" }, { signal }), "Doc 1 (Title: Lyon)\nA city.");
     assert.match(String(await tool.execute({ query: "zzz" }, { signal })), /^No results found/);
-  });
-});
-
-describe("rateLimiter", () => {
-  it("lets a burst pass and then keeps the pace", async () => {
-    let time = 0;
-    const waits: number[] = [];
-    const sleep = async (ms: number) => void waits.push(Math.round(ms));
-    const limiter = rateLimiter(4, { now: () => time, sleep });
-    for (let i = 0; i < 7; i++) await limiter(signal);
-    assert.deepEqual(waits, [250, 500, 750]);
-    time = 10_000;
-    waits.length = 0;
-    for (let i = 0; i < 4; i++) await limiter(signal);
-    assert.deepEqual(waits, []);
   });
 });
 

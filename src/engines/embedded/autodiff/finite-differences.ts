@@ -3,7 +3,7 @@
  * how much a random weighting of the outputs moves.
  */
 
-import { seededRandom } from "../model/random.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { createGraph, type Dimension, type Value } from "../onnx/graph.ts";
 import { openNativeRuntime } from "../runtime/native.ts";
 import type { HostTensor } from "../runtime/runtime.ts";

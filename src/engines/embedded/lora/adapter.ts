@@ -3,9 +3,9 @@
  * stays as it was, so gradients and optimizer memory are a small fraction of the model. Tensors carry their PEFT names.
  */
 import { CoaError } from "../../../core/errors.ts";
+import { seededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { type ParameterSet, parameterShapes } from "../model/parameters.ts";
-import { seededRandom } from "../model/random.ts";
 
 /** What a low-rank adapter is asked for with. */
 export interface LoraOptions {

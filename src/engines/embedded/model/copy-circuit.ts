@@ -9,15 +9,15 @@
  * comparing codes on the slow frequencies, which hardly turn with distance, and copies the token found there to the output.
  */
 import { CoaError } from "../../../core/errors.ts";
+import type { SeededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "./config.ts";
 import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameter-set.ts";
-import type { Random } from "./random.ts";
 
 /** Strengths of the circuit, found by trying: sharp enough to copy at once, soft enough to keep learning. */
 const strength = { distance: 7, code: 0.3, match: 1.9, copy: 1.5, finalNorm: 0.4, others: 0.15 };
 
 /** Overwrites the first two heads of the first two layers, the embedding and the final norm. */
-export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet, random: Random): void {
+export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet, random: SeededRandom): void {
   if (!config.qkvBias || config.layers < 2 || config.heads < 2) {
     throw new CoaError("usage", "the copy initialisation needs a Qwen2 config with at least 2 layers and 2 heads");
   }
@@ -171,7 +171,7 @@ function writeColumns(
 }
 
 /** Random orthonormal rows by Gram-Schmidt. */
-function orthonormalRows(count: number, width: number, random: Random): Float64Array[] {
+function orthonormalRows(count: number, width: number, random: SeededRandom): Float64Array[] {
   const rows: Float64Array[] = [];
   while (rows.length < count) {
     const row = Float64Array.from({ length: width }, () => random.normal());

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../../core/random.ts";
 import { openNativeRuntime } from "../runtime/native.ts";
 import { createTrainer } from "../train/create-trainer.ts";
 import { checkConfig, configFromHuggingFace, configToHuggingFace, modelConfig } from "./config.ts";
 import { checkParameters, initialParameters, parameterCount } from "./parameters.ts";
-import { seededRandom } from "./random.ts";
 
 const size = { vocabularySize: 300, hiddenSize: 128, layers: 3, heads: 4, maxContext: 512 };
 
@@ -50,8 +50,8 @@ describe("initial parameters", () => {
       const random = seededRandom(7);
       // A passage at a random place comes again; all but its first two tokens can be foreseen by copying.
       const pool = Array.from({ length: 300 }, (_, index) => index);
-      const ids = Array.from({ length: 120 }, () => pool.splice(Math.floor(random.uniform() * pool.length), 1)[0]!);
-      const start = 10 + Math.floor(random.uniform() * 80);
+      const ids = Array.from({ length: 120 }, () => pool.splice(Math.floor(random.next() * pool.length), 1)[0]!);
+      const start = 10 + Math.floor(random.next() * 80);
       ids.push(...ids.slice(start, start + 20));
       const example = { input: Int32Array.from(ids.slice(0, -1)), targets: Int32Array.from(ids.slice(1)) };
       const runtime = await openNativeRuntime({ threads: 1 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../../core/random.ts";
 import type { ParameterSet } from "../model/parameters.ts";
-import { seededRandom } from "../model/random.ts";
 import { openNativeRuntime } from "../runtime/native.ts";
 import { openOptimizer } from "./optimizer.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../../core/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
-import { seededRandom } from "../model/random.ts";
 import { createSampler } from "./create-sampler.ts";
 import { naiveForward } from "./naive-forward.ts";
 import type { Sampler, SamplerRequest } from "./sampler.ts";
@@ -56,7 +56,7 @@ function addNoise(parameters: ParameterSet): void {
 
 function randomTokens(count: number, seed: number, vocabulary = small.vocabularySize): number[] {
   const random = seededRandom(seed);
-  return Array.from({ length: count }, () => Math.floor(random.uniform() * vocabulary));
+  return Array.from({ length: count }, () => Math.floor(random.next() * vocabulary));
 }
 
 function checkAgainstNaive(context: readonly number[], result: Result, config = small, weights = smallWeights) {
@@ -117,10 +117,10 @@ describe("createSampler", () => {
       const sampler = createSampler(small, smallWeights, options);
       const together = new Map<number, Result>();
       const random = seededRandom(1);
-      const later = [...requests].sort(() => random.uniform() - 0.5);
+      const later = [...requests].sort(() => random.next() - 0.5);
       while (later.length > 0) {
         sampler.submit(later.pop()!);
-        if (random.uniform() < 0.5) collect(sampler, together);
+        if (random.next() < 0.5) collect(sampler, together);
       }
       drain(sampler, together);
       sampler.close();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../model/random.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { drawFromLogits } from "./draw-token.ts";
 
 /** The distribution by its definition: sort everything, cut, renormalise. */
@@ -29,12 +29,12 @@ describe("drawFromLogits", () => {
   it("reaches exactly the ids of the definition, with their log-probabilities", () => {
     const random = seededRandom(3);
     for (let round = 0; round < 200; round++) {
-      const logits = Float32Array.from({ length: 2 + Math.floor(random.uniform() * 40) }, () => 3 * random.normal());
-      const temperature = 0.3 + 2 * random.uniform();
-      const topK = random.uniform() < 0.5 ? 0 : 1 + Math.floor(random.uniform() * 10);
-      const topP = random.uniform() < 0.5 ? 1 : random.uniform();
-      const some = [...logits.keys()].filter(() => random.uniform() < 0.6);
-      const allowed = some.length > 0 && random.uniform() < 0.5 ? some.toReversed() : undefined;
+      const logits = Float32Array.from({ length: 2 + Math.floor(random.next() * 40) }, () => 3 * random.normal());
+      const temperature = 0.3 + 2 * random.next();
+      const topK = random.next() < 0.5 ? 0 : 1 + Math.floor(random.next() * 10);
+      const topP = random.next() < 0.5 ? 1 : random.next();
+      const some = [...logits.keys()].filter(() => random.next() < 0.6);
+      const allowed = some.length > 0 && random.next() < 0.5 ? some.toReversed() : undefined;
       const expected = distribution(logits, temperature, topK, topP, allowed);
       const seen = new Set<number>();
       for (let draw = 0; draw < 400; draw++) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Sample, SampleRequest } from "../../../core/engine.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { type EmbeddedEngine, openEmbeddedEngine } from "../embedded-engine.ts";
 import { modelConfig } from "../model/config.ts";
-import { seededRandom } from "../model/random.ts";
 
 const config = modelConfig({ vocabularySize: 300, hiddenSize: 64, layers: 3, heads: 4, kvHeads: 2, maxContext: 256 });
 const random = seededRandom(2);
-const randomTokens = (count: number) => Array.from({ length: count }, () => Math.floor(random.uniform() * 300));
+const randomTokens = (count: number) => Array.from({ length: count }, () => Math.floor(random.next() * 300));
 
 let engine: EmbeddedEngine;
 before(async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../../core/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
-import { seededRandom } from "../model/random.ts";
 import { createSampler } from "./create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sampler.ts";
 
@@ -63,7 +63,7 @@ describe("a sampler under random use", () => {
   it("finishes every request with what it would give alone, with little memory, sessions, masks and cancels", () => {
     for (let round = 0; round < rounds; round++) {
       const random = seededRandom(100 + round);
-      const whole = (count: number) => Math.floor(random.uniform() * count);
+      const whole = (count: number) => Math.floor(random.next() * count);
       const prompts = Array.from({ length: 3 }, () => Array.from({ length: 20 + whole(80) }, () => whole(40)));
       const requests = Array.from({ length: 30 }, (_, id): SamplerRequest => {
         const prompt = prompts[whole(3)]!;
@@ -89,15 +89,15 @@ describe("a sampler under random use", () => {
       let finished = 0;
       for (let step = 0; finished + cancelled.size < requests.length; step++) {
         assert.ok(step < 20_000, `round ${round} does not end`);
-        while (queue.length > 0 && random.uniform() < 0.4) {
+        while (queue.length > 0 && random.next() < 0.4) {
           const request = queue.pop()!;
           sampler.submit(request);
           if (request.masked) owed.add(request.id);
         }
-        finished += advance(sampler, got, owed, masked, () => random.uniform() < 0.5);
+        finished += advance(sampler, got, owed, masked, () => random.next() < 0.5);
         const victim = requests[whole(30)]!;
         if (
-          random.uniform() < 0.02 &&
+          random.next() < 0.02 &&
           !queue.includes(victim) &&
           !cancelled.has(victim.id) &&
           got.get(victim.id)!.length / 2 < victim.maxTokens

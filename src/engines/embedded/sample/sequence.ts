@@ -1,6 +1,6 @@
 /** One request on its way: what it asked, what it has, and whether its next token may be drawn. */
 import { CoaError } from "../../../core/errors.ts";
-import { seededRandom } from "../model/random.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { brokenLogits, type Drawn, drawFromLogits, drawFromWeights } from "./draw-token.ts";
 import type { SamplerEvent, SamplerRequest } from "./sampler.ts";
 
@@ -34,7 +34,7 @@ export function newSequence(request: SamplerRequest): Sequence {
     computed: 0,
     pages: [],
     slot: -1,
-    uniform: seededRandom(mixed).uniform,
+    uniform: seededRandom(mixed).next,
     contextComputed: request.tokens.length,
     twin: undefined,
     mask: { known: !request.masked, allowed: undefined },

@@ -3,10 +3,10 @@ import { describe, it } from "node:test";
 import type { LossSpec } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { createAdapter } from "../lora/adapter.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
-import { seededRandom } from "../model/random.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
 import { naiveForward } from "../sample/naive-forward.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
@@ -44,12 +44,12 @@ const losses: LossSpec[] = [
 function randomExamples(vocabulary: number, lengths: number[], seed: number): Example[] {
   const random = seededRandom(seed);
   return lengths.map((length) => {
-    const ids = Int32Array.from({ length: length + 1 }, () => Math.floor(random.uniform() * vocabulary));
+    const ids = Int32Array.from({ length: length + 1 }, () => Math.floor(random.next() * vocabulary));
     return {
       input: ids.slice(0, -1),
       targets: ids.slice(1),
-      weights: Float32Array.from({ length }, () => (random.uniform() < 0.3 ? 0 : random.uniform())),
-      advantages: Float32Array.from({ length }, () => (random.uniform() < 0.3 ? 0 : random.normal())),
+      weights: Float32Array.from({ length }, () => (random.next() < 0.3 ? 0 : random.next())),
+      advantages: Float32Array.from({ length }, () => (random.next() < 0.3 ? 0 : random.normal())),
       oldLogprobs: Float32Array.from({ length }, () => -Math.log(vocabulary) + 0.4 * random.normal()),
     };
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../model/random.ts";
+import { seededRandom } from "../../../core/random.ts";
 import { paddedLength, planBatches } from "./plan-batches.ts";
 
 describe("planBatches", () => {
@@ -8,8 +8,8 @@ describe("planBatches", () => {
     const random = seededRandom(1);
     for (let round = 0; round < 50; round++) {
       const lengths = Array.from(
-        { length: 1 + Math.floor(random.uniform() * 40) },
-        () => 1 + Math.floor(random.uniform() * 700),
+        { length: 1 + Math.floor(random.next() * 40) },
+        () => 1 + Math.floor(random.next() * 700),
       );
       const plans = planBatches(lengths, { maxTokens: 2048 });
       assert.deepEqual(
@@ -26,7 +26,7 @@ describe("planBatches", () => {
   it("costs no more than any other division of the sorted examples", () => {
     const random = seededRandom(2);
     for (let round = 0; round < 30; round++) {
-      const lengths = Array.from({ length: 7 }, () => 1 + Math.floor(random.uniform() * 300)).sort((a, b) => a - b);
+      const lengths = Array.from({ length: 7 }, () => 1 + Math.floor(random.next() * 300)).sort((a, b) => a - b);
       const cost = (groups: number[][]) =>
         groups.reduce((total, group) => total + 96 + group.length * paddedLength(Math.max(...group)), 0);
       let best = Number.POSITIVE_INFINITY;

@@ -1,0 +1,207 @@
+/**
+ * Bounded work: so many at once (semaphore), so many starts in a time (rate limiter), both together (limiter), and two
+ * ways to run many jobs under a bound (a pool with results in order, and results as they end). Whoever waits goes in the
+ * order of arrival and stops waiting when its signal aborts.
+ */
+
+/** Gives a place back; calling it twice does nothing more. */
+export type Release = () => void;
+
+/** Waits for a place. */
+export interface Limiter {
+  acquire(signal?: AbortSignal): Promise<Release>;
+}
+
+/** The time source of a limiter; tests pass their own. */
+export interface LimiterClock {
+  /** Milliseconds. */
+  now(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<unknown>;
+}
+
+/** Waits that many milliseconds, or rejects with the signal's reason when it aborts. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  const stop = () => {
+    clearTimeout(timer);
+    reject(signal!.reason);
+  };
+  const timer = setTimeout(() => {
+    signal?.removeEventListener("abort", stop);
+    resolve();
+  }, ms);
+  signal?.addEventListener("abort", stop, { once: true });
+  return promise;
+}
+
+const systemClock: LimiterClock = { now: () => performance.now(), sleep };
+
+/** At most `places` holders at a time. */
+export function semaphore(places: number): Limiter & { readonly held: number; readonly waiting: number } {
+  const queue = new Set<() => void>(); // insertion order is arrival order, and leaving it early is cheap
+  let held = 0;
+  const releaseOnce = (): Release => {
+    let released = false;
+    return () => {
+      if (released) return;
+      released = true;
+      const [next] = queue;
+      if (!next) return void held--;
+      queue.delete(next); // the place is handed over: `held` stays
+      next();
+    };
+  };
+  return {
+    get held() {
+      return held;
+    },
+    get waiting() {
+      return queue.size;
+    },
+    async acquire(signal) {
+      signal?.throwIfAborted();
+      if (held < places) {
+        held++;
+        return releaseOnce();
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const leave = () => {
+        if (queue.delete(resolve)) reject(signal!.reason);
+      };
+      queue.add(resolve);
+      signal?.addEventListener("abort", leave, { once: true });
+      try {
+        await promise;
+      } finally {
+        signal?.removeEventListener("abort", leave);
+      }
+      return releaseOnce();
+    },
+  };
+}
+
+export interface RateLimit {
+  perSecond: number;
+  /** Starts that may come at once after a quiet time; 1 by default. */
+  burst?: number;
+}
+
+/** Spaces starts in time, in the order of arrival. */
+export function rateLimiter(
+  rate: RateLimit,
+  clock: LimiterClock = systemClock,
+): (signal?: AbortSignal) => Promise<void> {
+  const intervalMs = 1000 / rate.perSecond;
+  const burst = Math.max(1, Math.floor(rate.burst ?? 1));
+  let next = Number.NEGATIVE_INFINITY; // when the last start of the schedule is due
+  return async (signal) => {
+    const time = clock.now();
+    next = Math.max(next + intervalMs, time - (burst - 1) * intervalMs);
+    if (next > time) await clock.sleep(next - time, signal);
+  };
+}
+
+export interface LimiterOptions {
+  /** Holders at a time; no bound by default. */
+  concurrency?: number;
+  requestsPerMinute?: number;
+  clock?: LimiterClock;
+}
+
+/** Both bounds at once, for example of all models that talk to one server. */
+export function limiter(options: LimiterOptions): Limiter {
+  const places = semaphore(options.concurrency ?? Number.POSITIVE_INFINITY);
+  const { requestsPerMinute } = options;
+  const start = requestsPerMinute ? rateLimiter({ perSecond: requestsPerMinute / 60 }, options.clock) : undefined;
+  return {
+    async acquire(signal) {
+      const release = await places.acquire(signal);
+      try {
+        await start?.(signal);
+      } catch (error) {
+        release();
+        throw error;
+      }
+      return release;
+    },
+  };
+}
+
+/**
+ * Runs a job for each item, so many at a time, and returns the results in the order of the items. After a failure no new
+ * job starts, those under way end, and the first error is thrown.
+ */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  concurrency: number,
+  work: (item: Item, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results = new Array<Result>(items.length);
+  let next = 0;
+  let failure: { error: unknown } | undefined;
+  const worker = async () => {
+    while (next < items.length && !failure) {
+      const at = next++;
+      try {
+        results[at] = await work(items[at] as Item, at);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(concurrency, items.length)) }, worker));
+  if (failure) throw failure.error;
+  return results;
+}
+
+/**
+ * Runs a job for each item, so many at a time, and yields each result as it ends. When the reader leaves or a job fails,
+ * `stop` is called and what is under way is awaited.
+ */
+export async function* asTheyEnd<Item, Result>(
+  items: Iterable<Item> | AsyncIterable<Item>,
+  options: { concurrency: number; stop?: () => void },
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const live = new Set<Promise<void>>();
+  const done: Result[] = [];
+  let failure: { error: unknown } | undefined;
+  const start = (item: Item): void => {
+    const running = work(item)
+      .then((result) => void done.push(result))
+      .catch((error: unknown) => {
+        failure ??= { error };
+      })
+      .finally(() => {
+        live.delete(running);
+        wake();
+      });
+    live.add(running);
+  };
+  // Not Promise.race: it would hang one more reaction on a slow job for each quick one.
+  let wake = () => {};
+  const oneEnds = () => new Promise<void>((resolve) => (wake = resolve));
+  function* ended(): Generator<Result> {
+    if (failure) throw failure.error;
+    while (done.length > 0) yield done.shift()!;
+  }
+  try {
+    for await (const item of items) {
+      start(item);
+      while (live.size >= options.concurrency) {
+        await oneEnds();
+        yield* ended();
+      }
+      yield* ended();
+    }
+    while (live.size > 0) {
+      await oneEnds();
+      yield* ended();
+    }
+    yield* ended();
+  } finally {
+    options.stop?.();
+    await Promise.all(live);
+  }
+}
