@@ -124,11 +124,13 @@ export { outcomeReward, type Reward } from "./graders/reward.ts";
 export { arithmeticTool } from "./lab/arithmetic-tool.ts";
 export { compactTools } from "./lab/compact-tools.ts";
 // Training.
-export { copyDrills, inSequence } from "./lab/copy-drills.ts";
+export { copyTask, inSequence } from "./lab/copy-task.ts";
 export { createWorld, type Entity, type World, type WorldOptions } from "./lab/create-world.ts";
 export { type Split, shortNameSeeds } from "./lab/names.ts";
 export { labProfile } from "./lab/profile.ts";
-export { isLessonQuestion, readingLessons } from "./lab/reading-lessons.ts";
+export { type QuickstartOptions, type QuickstartResult, runQuickstart } from "./lab/quickstart/run-quickstart.ts";
+export { type QuickstartSettings, quickstartSizes } from "./lab/quickstart/settings.ts";
+export { isReadingQuestion, readingExamples } from "./lab/reading-examples.ts";
 export { type SpecialistOptions, scriptedSpecialists } from "./lab/scripted-specialists.ts";
 export { type ServedWorld, serveWorld } from "./lab/serve-world.ts";
 export { memoryFetch, servedFetch } from "./lab/world-fetch.ts";

@@ -20,7 +20,7 @@ import { distillRun } from "../src/distill/distill-run.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
 import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";
-import { copyDrills, inSequence } from "../src/lab/copy-drills.ts";
+import { copyTask, inSequence } from "../src/lab/copy-task.ts";
 import { createWorld, type World } from "../src/lab/create-world.ts";
 import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../src/lab/profile.ts";
@@ -121,7 +121,7 @@ async function taught(
       engine,
       source: inSequence([
         {
-          source: copyDrills({
+          source: copyTask({
             tokens: letters,
             digits: [..."0123456789"].flatMap((digit) => tokenizer.encode(digit)),
             tokensPerBatch: 1024,
@@ -203,8 +203,8 @@ describe("a toy model", () => {
         schedule: { warmupSteps: 3, decay: "constant" },
       });
       const after = await measure();
-      const story = `seed ${how.seed}: greedy ${before.greedy} -> ${after.greedy}, sampled ${before.sampled} -> ${after.sampled}, ${rollouts} rollouts`;
-      return { before, after, story };
+      const figures = `seed ${how.seed}: greedy ${before.greedy} -> ${after.greedy}, sampled ${before.sampled} -> ${after.sampled}, ${rollouts} rollouts`;
+      return { before, after, figures };
     } finally {
       await lab.engine.close();
     }
@@ -213,20 +213,30 @@ describe("a toy model", () => {
   it("gets better by reinforcement from a half-trained start, in three seeds", async (context) => {
     const { model } = await taught(await teamChains(0), "half", 110);
     for (const seed of [1, 2, 3]) {
-      const { before, after, story } = await reinforced(model, "half-rl", { seed, steps: 12, groups: 24, rate: 3e-4 });
-      context.diagnostic(story);
-      assert.ok(after.sampled >= before.sampled + 0.05, story);
-      assert.ok(after.greedy >= before.greedy - 0.02, story);
+      const { before, after, figures } = await reinforced(model, "half-rl", {
+        seed,
+        steps: 12,
+        groups: 24,
+        rate: 3e-4,
+      });
+      context.diagnostic(figures);
+      assert.ok(after.sampled >= before.sampled + 0.05, figures);
+      assert.ok(after.greedy >= before.greedy - 0.02, figures);
     }
   });
 
   it("unlearns a team's errors by reinforcement with live tools, in three seeds", async (context) => {
     const { model } = await taught(await teamChains(0.4), "erring");
     for (const seed of [1, 2, 3]) {
-      const { before, after, story } = await reinforced(model, "erring-rl", { seed, steps: 6, groups: 16, rate: 4e-4 });
-      context.diagnostic(story);
-      assert.ok(after.sampled >= before.sampled + 0.2, story);
-      assert.ok(after.greedy >= before.greedy, story);
+      const { before, after, figures } = await reinforced(model, "erring-rl", {
+        seed,
+        steps: 6,
+        groups: 16,
+        rate: 4e-4,
+      });
+      context.diagnostic(figures);
+      assert.ok(after.sampled >= before.sampled + 0.2, figures);
+      assert.ok(after.greedy >= before.greedy, figures);
     }
   });
 });

@@ -1,7 +1,7 @@
 /**
  * Where training batches come from. A source is a function of the step and nothing else: asked twice for step 7 it gives
  * the same batch, which is what makes a resumed run equal to an uninterrupted one. Files, generators of fresh worlds
- * and drills are all sources.
+ * and copy tasks are all sources.
  */
 import { createHash } from "node:crypto";
 import { CoaError } from "../core/errors.ts";

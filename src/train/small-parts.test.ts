@@ -3,10 +3,10 @@ import { describe, it } from "node:test";
 import { plotMetrics, sparkline } from "../cli/plot-metrics.ts";
 import type { Example } from "../core/example.ts";
 import { defineTask } from "../core/task.ts";
-import { copyDrills, inSequence } from "../lab/copy-drills.ts";
+import { copyTask, inSequence } from "../lab/copy-task.ts";
 import { selectTasks } from "../tasks/select-tasks.ts";
 
-describe("copyDrills", () => {
+describe("copyTask", () => {
   const options = {
     tokens: Array.from({ length: 90 }, (_, at) => at + 10),
     digits: [1, 2, 3],
@@ -16,7 +16,7 @@ describe("copyDrills", () => {
 
   it("weighs only tokens that stood earlier after the same two tokens' start, at offsets that vary", () => {
     const offsets = new Set<number>();
-    for (const example of copyDrills(options).batch(3) as Example[]) {
+    for (const example of copyTask(options).batch(3) as Example[]) {
       const sequence = [example.input[0]!, ...example.targets];
       example.weights!.forEach((weight, at) => {
         if (weight === 0) return;
@@ -30,9 +30,9 @@ describe("copyDrills", () => {
   });
 
   it("gives the same batch for the same step, and hands over to the next source", () => {
-    const first = copyDrills(options);
-    const second = copyDrills({ ...options, seed: 5 });
-    assert.deepEqual(first.batch(2), copyDrills(options).batch(2));
+    const first = copyTask(options);
+    const second = copyTask({ ...options, seed: 5 });
+    assert.deepEqual(first.batch(2), copyTask(options).batch(2));
     const both = inSequence([
       { source: first, steps: 2 },
       { source: second, steps: 9 },

@@ -9,7 +9,7 @@ type Load = () => Promise<{ default: Command }>;
 /** Name, summary for the overview, and how to load it. */
 export const commands: Record<string, { summary: string; load: Load }> = {
   quickstart: {
-    summary: "The whole story on this machine: team, distillation, SFT, RL, comparison",
+    summary: "The whole way on this machine: team, distillation, SFT, RL, comparison",
     load: () => import("./quickstart.ts"),
   },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },

@@ -1,83 +1,79 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { distillStage } from "../../lab/quickstart/distill-stage.ts";
-import { evaluateStage } from "../../lab/quickstart/evaluate-stage.ts";
-import { readTable, reportStage } from "../../lab/quickstart/report-stage.ts";
-import { rlStage } from "../../lab/quickstart/rl-stage.ts";
-import { quickstartSizes } from "../../lab/quickstart/settings.ts";
-import { sftStage } from "../../lab/quickstart/sft-stage.ts";
-import { runStages } from "../../lab/quickstart/stage.ts";
-import { teamStage } from "../../lab/quickstart/team-stage.ts";
+import { runQuickstart } from "../../lab/quickstart/run-quickstart.ts";
+import type { StageEvent } from "../../lab/quickstart/stage.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { duration, type Output } from "../output.ts";
 
 export default defineCommand({
   name: "quickstart",
-  summary: "The whole story on this machine: a team works, one small model learns to do the same, both are compared.",
+  summary: "The whole way on this machine: a team works, one small model learns to do the same, both are compared.",
   examples: ["coa quickstart", "coa quickstart --fast", "coa quickstart --imperfect --out .coa/imperfect"],
   options: {
-    fast: { type: "boolean", default: false, describe: "The smallest story that works, in about 4 minutes" },
+    fast: { type: "boolean", default: false, describe: "The smallest run that works, in about 4 minutes" },
     full: { type: "boolean", default: false, describe: "The best model: up to two hours on 2 cores" },
-    imperfect: {
-      type: "boolean",
-      default: false,
-      describe: "The team errs in 40 % of its runs and nothing filters them: see what RL repairs",
-    },
+    imperfect: { type: "boolean", default: false, describe: "The team errs in 40 % of its runs and nothing filters them: see what RL repairs" },
     seed: { type: "string", default: "1", describe: "Seed of worlds, tasks and training", valueName: "number" },
-    out: { type: "string", describe: "Folder of the story; an unfinished one is continued", valueName: "folder" },
-    clean: {
-      type: "string",
-      describe: "With --imperfect: a finished clean story of the same seed, shown beside it",
-      valueName: "folder",
-    },
-    fresh: { type: "boolean", default: false, describe: "Throw away an earlier story in the folder" },
-  },
+    out: { type: "string", describe: "Folder of the run; an unfinished one is resumed", valueName: "folder" },
+    clean: { type: "string", describe: "With --imperfect: a finished clean run of the same seed, shown beside it", valueName: "folder" },
+    resume: { type: "string", default: "auto", valueName: "how", describe: "auto, never, or fresh to delete an earlier run in the folder" },
+  }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
     if (values.fast && values.full) throw new UsageError("--fast and --full exclude each other");
+    if (values.clean !== undefined && !values.imperfect) throw new UsageError("--clean needs --imperfect");
+    const { resume } = values;
+    if (resume !== "auto" && resume !== "never" && resume !== "fresh")
+      throw new UsageError(`--resume takes auto, never or fresh, not "${resume}"`);
     const size = values.fast ? "fast" : values.full ? "full" : "default";
     const seed = numberOf(values.seed, "seed", { min: 0, max: 999, integer: true }) ?? 1;
-    const imperfect = values.imperfect ? 0.4 : 0;
     const workspace = await openWorkspace();
     const folder =
-      values.out === undefined ? workspace.path(storyName(size, values.imperfect, seed)) : resolve(values.out);
-    const clean = values.clean ?? workspace.path(storyName(size, false, seed));
-    const cleanStory = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
-    if (values.clean !== undefined && !values.imperfect) throw new UsageError("--clean goes with --imperfect");
-    if (values.clean !== undefined && !cleanStory)
+      values.out === undefined ? workspace.path(runName(size, values.imperfect, seed)) : resolve(values.out);
+    const clean = values.clean ?? workspace.path(runName(size, false, seed));
+    const cleanRun = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
+    if (values.clean !== undefined && !cleanRun)
       throw new UsageError(
-        `${clean} holds no finished story: make one with coa quickstart --seed ${seed} --out ${clean}`,
+        `${clean} does not hold a finished run: make one with coa quickstart --seed ${seed} --out ${clean}`,
       );
-    if (values.fresh) await rm(folder, { recursive: true, force: true });
-    await claim(folder, { size, seed, imperfect });
-    out.note(`The story so far and to come is kept in ${folder}; stop it at any time, start it again, it continues.`);
-    const context = { folder, seed, imperfect, settings: quickstartSizes[size], cleanStory, out, signal };
-    const stages = [teamStage, distillStage, sftStage, rlStage, evaluateStage, reportStage];
-    const results = await runStages(stages, context);
-    if (values.json) out.json({ folder, size, seed, imperfect, stages: results });
+    out.note(`Everything is kept in ${folder}. Stop it at any time; the same command resumes it.`);
+    const { onProgress, onStage } = { onProgress: out.progress, onStage: (event: StageEvent) => show(event, out) };
+    const imperfect = values.imperfect ? 0.4 : 0;
+    const result = await runQuickstart({
+      folder,
+      size,
+      seed,
+      imperfect,
+      cleanRun,
+      resume,
+      onProgress,
+      onStage,
+      signal,
+    });
+    if (values.json) out.json({ size, seed, imperfect, ...result });
     else {
-      out.print(await readTable(folder));
-      out.print(`The whole report: ${join(folder, "report", "report.html")}`);
-      out.print(`Ask the model: coa ask --model ${join(folder, "rl", "model")} "…"`);
+      out.print(result.table);
+      out.print(`The whole report: ${result.report}`);
+      out.print(`next: coa ask --model ${result.model} --lab 7`);
     }
     return 0;
   },
 });
 
-function storyName(size: string, imperfect: boolean, seed: number): string {
-  const parts = [size === "default" ? "" : `-${size}`, imperfect ? "-imperfect" : "", seed === 1 ? "" : `-seed${seed}`];
-  return `quickstart${parts.join("")}`;
+function show(event: StageEvent, out: Output): void {
+  if (event.type === "stage-start") {
+    out.note(`${out.style("bold", `${event.number}/${event.of} ${event.name}`)}: ${event.what}`);
+    return;
+  }
+  out.endProgress();
+  const figures = Object.entries(event.figures)
+    .filter(([name]) => name !== "seconds")
+    .map(([name, value]) => `${name} ${typeof value === "number" ? Number(value.toPrecision(4)) : value}`);
+  out.note(`    ${figures.join(", ")} (${event.resumed ? "done before" : duration(event.seconds * 1000)})`);
 }
 
-/** A folder belongs to one story: other settings in the same folder would mix two. */
-async function claim(folder: string, story: Record<string, unknown>): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const file = join(folder, "story.json");
-  const text = JSON.stringify(story);
-  const before = await readFile(file, "utf8").catch(() => null);
-  if (before === null) await writeFile(file, text);
-  else if (before !== text) {
-    throw new UsageError(`${folder} holds another story (${before}): name another folder with --out, or pass --fresh`);
-  }
+function runName(size: string, imperfect: boolean, seed: number): string {
+  const parts = [size === "default" ? "" : `-${size}`, imperfect ? "-imperfect" : "", seed === 1 ? "" : `-seed${seed}`];
+  return `quickstart${parts.join("")}`;
 }

@@ -10,10 +10,10 @@ import type { Stage } from "./stage.ts";
 export const distillStage: Stage = {
   name: "distill",
   what: "each recorded run is rewritten as one text in which a single model plays every agent; bad runs are filtered out",
-  async run({ folder: story, imperfect, out, signal, seed }, folder) {
+  async run({ folder: run, imperfect, onProgress, signal, seed }, folder) {
     const report = await distill({
-      inputs: [join(story, "team", "runs.jsonl")],
-      tasksFiles: [join(story, "team", "tasks.jsonl")],
+      inputs: [join(run, "team", "runs.jsonl")],
+      tasksFiles: [join(run, "team", "tasks.jsonl")],
       out: folder,
       config: {
         profile: labProfile,
@@ -25,12 +25,12 @@ export const distillStage: Stage = {
         reflection: { keepWithout: 1 },
         nearDuplicates: 1.1,
         correctionCopies: 1,
-        // "The team errs, SFT copies the errors": that story needs the errors to get through.
+        // "The team errs, SFT copies the errors": with an imperfect team the errors must get through.
         skip: imperfect > 0 ? ["correctness"] : [],
       },
       plugins: { grade: taskGrader(), neutralise: (profile) => neutraliser(tagNames(profile)) },
       signal,
-      onProgress: out.progress,
+      onProgress,
     });
     return { "runs in": report.records, "chains kept": report.written };
   },

@@ -18,7 +18,7 @@ import { realLabTools } from "../real-lab-tools.ts";
 import { scriptedSpecialists } from "../scripted-specialists.ts";
 import { worldTasks } from "../world-tasks.ts";
 import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
-import type { Stage, StoryContext } from "./stage.ts";
+import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
@@ -54,7 +54,7 @@ export const evaluateStage: Stage = {
             concurrency,
             seed: context.seed,
             signal: context.signal,
-            onProgress: context.out.progress,
+            onProgress: context.onProgress,
           });
           figures[name] = summary.success.value;
         } finally {
@@ -77,7 +77,7 @@ interface OpenSystem {
 
 async function openSystem(
   name: (typeof systemNames)[number],
-  context: StoryContext,
+  context: QuickstartContext,
   tools: readonly Tool[],
 ): Promise<OpenSystem> {
   if (name.startsWith("team-")) {

@@ -59,6 +59,6 @@ export function runLabChain(
 }
 
 /** Where the quickstart keeps a stage's model. */
-export function modelFolder(story: string, stage: string): string {
-  return join(story, stage, "model");
+export function modelFolder(run: string, stage: string): string {
+  return join(run, stage, "model");
 }

@@ -13,15 +13,15 @@ import type { Stage } from "./stage.ts";
 export const reportStage: Stage = {
   name: "report",
   what: "one table and one page with everything side by side",
-  async run({ folder: story, imperfect, cleanStory }, folder) {
+  async run({ folder: run, imperfect, cleanRun }, folder) {
     const evaluations: StoredEvaluation[] = [];
-    for (const name of systemNames) evaluations.push(await readEvaluation(join(story, "evaluate", name)));
-    if (imperfect > 0 && cleanStory) evaluations.push(...(await cleanEvaluations(cleanStory)));
+    for (const name of systemNames) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
+    if (imperfect > 0 && cleanRun) evaluations.push(...(await cleanEvaluations(cleanRun)));
     const comparison = compareEvaluations(evaluations);
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
     await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
     const lines = [comparisonTable(comparison), "", ...gains(evaluations), "", ...savings(evaluations)];
-    if (imperfect > 0) lines.push("", imperfectStory(imperfect, evaluations.length > systemNames.length));
+    if (imperfect > 0) lines.push("", imperfectNote(imperfect, evaluations.length > systemNames.length));
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
     return { page: join(folder, "report.html") };
   },
@@ -63,22 +63,22 @@ function savings(evaluations: readonly StoredEvaluation[]): string[] {
   ];
 }
 
-/** The same model taught by a team that does not err, from a clean story on the same tasks. */
-async function cleanEvaluations(story: string): Promise<StoredEvaluation[]> {
+/** The same model taught by a team that does not err, from a clean run on the same tasks. */
+async function cleanEvaluations(run: string): Promise<StoredEvaluation[]> {
   const names = ["chain-sft", "chain-sft-sampled"];
-  const evaluations = await Promise.all(names.map((name) => readEvaluation(join(story, "evaluate", name))));
+  const evaluations = await Promise.all(names.map((name) => readEvaluation(join(run, "evaluate", name))));
   return evaluations.map((one) => ({ ...one, summary: { ...one.summary, system: `clean-${one.summary.system}` } }));
 }
 
-function imperfectStory(share: number, withCleanLine: boolean): string {
-  const story = `The team erred in ${100 * share} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`;
+function imperfectNote(share: number, withCleanLine: boolean): string {
+  const note = `The team erred in ${100 * share} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`;
   const clean = withCleanLine
     ? "clean-chain-sft is the same model taught by a team that does not err: where a good teacher exists, it is the cheaper way."
     : "For the line of a model taught without errors, run `coa quickstart` with the same seed first, or name its folder with --clean.";
-  return `${story}\n${clean}`;
+  return `${note}\n${clean}`;
 }
 
 /** The table as the stage wrote it. */
-export async function readTable(story: string): Promise<string> {
-  return readFile(join(story, "report", "table.txt"), "utf8");
+export async function readTable(run: string): Promise<string> {
+  return readFile(join(run, "report", "table.txt"), "utf8");
 }

@@ -11,7 +11,7 @@ import { trainingWorld } from "../lab-runs.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
 import { worldTasks } from "../world-tasks.ts";
 import { modelFolder, openLabModel, runLabChain, saveLabModel } from "./open-model.ts";
-import type { Stage, StoryContext } from "./stage.ts";
+import type { QuickstartContext, Stage } from "./stage.ts";
 
 /** RL's worlds begin here: none of them was used for SFT. */
 const firstWorld = 1000;
@@ -20,7 +20,7 @@ export const rlStage: Stage = {
   name: "rl",
   what: "the model practises on new tasks with live tools; answers are checked, and what worked is reinforced (DAPO)",
   async run(context, folder) {
-    const { settings, seed, signal, out } = context;
+    const { settings, seed, signal, onProgress } = context;
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
     const worlds = liveWorlds(context);
     try {
@@ -53,7 +53,7 @@ export const rlStage: Stage = {
         config: { rl: settings.rl },
         codeVersion: packageVersion(),
         signal,
-        onProgress: out.progress,
+        onProgress,
       });
       await saveLabModel(lab, modelFolder(context.folder, "rl"));
       return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
@@ -65,7 +65,7 @@ export const rlStage: Stage = {
 };
 
 /** New tasks in a world per few steps, each served and searched for real while it is in use. */
-function liveWorlds({ seed, settings }: StoryContext) {
+function liveWorlds({ seed, settings }: QuickstartContext) {
   const stepsPerWorld = 4;
   const open = new Map<number, Promise<LabTools>>();
   const sandbox = chooseSandbox({ isolation: "run" });

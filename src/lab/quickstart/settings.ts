@@ -8,16 +8,16 @@ export interface QuickstartSettings {
   vocabulary: number;
   model: { hiddenSize: number; layers: number; heads: number; kvHeads: number; intermediateSize: number };
   sft: {
-    drillSteps: number;
+    copySteps: number;
     easySteps: number;
     steps: number;
-    /** Training worlds whose pages become reading lessons. */
-    lessonWorlds: number;
+    /** Training worlds whose pages become reading examples. */
+    readingWorlds: number;
     batchTokens: number;
     matrixRate: number;
     rate: number;
-    /** A second round, at this share of the rates; the lessons then wait for it. */
-    secondRound?: { peak: number; lessonSteps: number; steps: number };
+    /** A second round, at this share of the rates; reading examples are then used in it alone. */
+    secondRound?: { peak: number; readingSteps: number; steps: number };
   };
   rl: { steps: number; groups: number; samples: number; rate: number };
   testTasks: number;
@@ -35,10 +35,10 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: small,
     sft: {
-      drillSteps: 40,
+      copySteps: 40,
       easySteps: 80,
       steps: 280,
-      lessonWorlds: 0,
+      readingWorlds: 0,
       batchTokens: 3072,
       matrixRate: 5e-3,
       rate: 1.5e-3,
@@ -53,10 +53,10 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: small,
     sft: {
-      drillSteps: 60,
+      copySteps: 60,
       easySteps: 300,
       steps: 750,
-      lessonWorlds: 12,
+      readingWorlds: 12,
       batchTokens: 3072,
       matrixRate: 5e-3,
       rate: 1.5e-3,
@@ -71,14 +71,14 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: large,
     sft: {
-      drillSteps: 80,
+      copySteps: 80,
       easySteps: 150,
       steps: 5500,
-      lessonWorlds: 160,
+      readingWorlds: 160,
       batchTokens: 3072,
       matrixRate: 5e-3,
       rate: 1.5e-3,
-      secondRound: { peak: 0.4, lessonSteps: 700, steps: 800 },
+      secondRound: { peak: 0.4, readingSteps: 700, steps: 800 },
     },
     rl: { steps: 12, groups: 32, samples: 8, rate: 2e-4 },
     testTasks: 1000,

@@ -1,6 +1,6 @@
 /**
- * A tokenizer, a dataset and a model from nothing: copy drills first, then short chains mixed with reading lessons, then
- * chains of all kinds. The full story has a second round at a lower rate, which begins with all chains and lessons mixed.
+ * A tokenizer, a dataset and a model from nothing: the copy task first, then short chains mixed with reading examples, then
+ * chains of all kinds. The full size has a second round at a lower rate, which begins with all chains and reading examples mixed.
  */
 import { join } from "node:path";
 import { packageVersion } from "../../base/files/package-version.ts";
@@ -14,12 +14,12 @@ import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { tagTokens, trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { type SftResult, trainSft } from "../../train/train-sft.ts";
-import { copyDrills, inSequence } from "../copy-drills.ts";
+import { copyTask, inSequence } from "../copy-task.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
-import { isLessonQuestion, readingLessons } from "../reading-lessons.ts";
+import { isReadingQuestion, readingExamples } from "../reading-examples.ts";
 import { modelFolder, saveLabModel } from "./open-model.ts";
-import type { Stage, StoryContext } from "./stage.ts";
+import type { QuickstartContext, Stage } from "./stage.ts";
 
 /** Longest chain that is trained on and sampled. */
 export const maxContext = 1024;
@@ -28,7 +28,7 @@ export const sftStage: Stage = {
   name: "sft",
   what: "a small transformer is trained from scratch to write such texts (supervised fine-tuning); tool outputs are masked",
   async run(context, folder) {
-    const { settings, seed, signal, out } = context;
+    const { settings, seed, signal, onProgress } = context;
     const chains = join(context.folder, "distill", "trajectories.jsonl");
     const tokenizer = await trainOwnTokenizer(chains, settings.vocabulary);
     await buildDataset(readJsonl(chains, trajectorySchema), {
@@ -39,7 +39,7 @@ export const sftStage: Stage = {
     });
     const { easy, all, fingerprint } = await readExamples(join(folder, "dataset"));
     const { sft, model } = settings;
-    const lessons = readLessons(context, tokenizer);
+    const reading = readReadingExamples(context, tokenizer);
     const batches = (examples: readonly Example[], salt: number) =>
       fixedExamples(examples, sft.batchTokens, seed + salt);
     const rounds = [
@@ -47,8 +47,8 @@ export const sftStage: Stage = {
         folder: "run",
         peak: 1,
         phases: [
-          { source: drills(tokenizer, seed), steps: sft.drillSteps },
-          { source: batches([...easy, ...(sft.secondRound ? [] : lessons)], 0), steps: sft.easySteps },
+          { source: copying(tokenizer, seed), steps: sft.copySteps },
+          { source: batches([...easy, ...(sft.secondRound ? [] : reading)], 0), steps: sft.easySteps },
           { source: batches(all, 1), steps: sft.steps },
         ],
       },
@@ -58,7 +58,7 @@ export const sftStage: Stage = {
               folder: "run-2",
               peak: sft.secondRound.peak,
               phases: [
-                { source: batches([...all, ...lessons], 2), steps: sft.secondRound.lessonSteps },
+                { source: batches([...all, ...reading], 2), steps: sft.secondRound.readingSteps },
                 { source: batches(all, 3), steps: sft.secondRound.steps },
               ],
             },
@@ -103,7 +103,7 @@ export const sftStage: Stage = {
           config: { model, sft },
           codeVersion: packageVersion(),
           signal,
-          onProgress: out.progress,
+          onProgress,
         });
       }
       await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"));
@@ -141,31 +141,29 @@ async function readExamples(folder: string): Promise<{ easy: Example[]; all: Exa
   return { easy: easy.length > 0 ? easy : all, all, fingerprint: dataset.manifest.fingerprint };
 }
 
-/** Lessons from the team's first training worlds; their questions have no weight. */
-function readLessons({ seed, settings }: StoryContext, tokenizer: Tokenizer): Example[] {
-  const worlds = Array.from({ length: settings.sft.lessonWorlds }, (_, number) =>
+/** Reading examples from the team's first training worlds; their questions have no weight. */
+function readReadingExamples({ seed, settings }: QuickstartContext, tokenizer: Tokenizer): Example[] {
+  const worlds = Array.from({ length: settings.sft.readingWorlds }, (_, number) =>
     trainingWorld({ seed, pages: settings.pages }, number),
   );
   return worlds
-    .flatMap(readingLessons)
-    .map((lesson) =>
-      trajectoryToExample(lesson, tokenizer, { weightOf: (segment) => (isLessonQuestion(segment) ? 0 : 1) }),
-    )
+    .flatMap(readingExamples)
+    .map((one) => trajectoryToExample(one, tokenizer, { weightOf: (segment) => (isReadingQuestion(segment) ? 0 : 1) }))
     .flatMap(({ example }) => example ?? []);
 }
 
-/** Drills over printable text tokens. */
-function drills(tokenizer: Tokenizer, seed: number) {
+/** The copy task over printable text tokens. */
+function copying(tokenizer: Tokenizer, seed: number) {
   const special = new Set(tokenizer.specialTokens.values());
   const printable = (token: number) => tokenizer.tokenBytes(token).every((byte) => byte >= 32 && byte < 127);
   const tokens = Array.from({ length: tokenizer.vocabularySize }, (_, token) => token).filter(
     (token) => !special.has(token) && printable(token),
   );
   const digits = [..."0123456789"].flatMap((digit) => tokenizer.encode(digit));
-  return copyDrills({ tokens, digits, tokensPerBatch: 2048, length: 256, seed });
+  return copyTask({ tokens, digits, tokensPerBatch: 2048, length: 256, seed });
 }
 
-function parameterCount(model: StoryContext["settings"]["model"], vocabulary: number): number {
+function parameterCount(model: QuickstartContext["settings"]["model"], vocabulary: number): number {
   const { hiddenSize: d, layers, heads, kvHeads, intermediateSize } = model;
   const key = (d * kvHeads) / heads;
   const perLayer = d * d * 2 + 2 * d * key + d + 2 * key + 3 * d * intermediateSize + 2 * d;

@@ -1,4 +1,4 @@
-/** The scripted team solves tasks in training worlds; every run is kept as a TeamRun, and is not run again on resume. */
+/** The scripted team solves tasks in training worlds; every run is kept as a TeamRun, and a resumed stage appends only the runs that are missing. */
 import { join } from "node:path";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
@@ -10,7 +10,7 @@ import type { Stage } from "./stage.ts";
 export const teamStage: Stage = {
   name: "team",
   what: "a team of six scripted agents (no LLM) solves tasks in a made-up web; everything they say and do is recorded",
-  async run({ settings, seed, imperfect, out, signal }, folder) {
+  async run({ settings, seed, imperfect, onProgress, signal }, folder) {
     const known = new Set<string>();
     for await (const run of readJsonl<TeamRun>(join(folder, "runs.jsonl"))) known.add(run.taskId ?? "");
     const runs = await openJsonl<TeamRun>(join(folder, "runs.jsonl"));
@@ -32,7 +32,7 @@ export const teamStage: Stage = {
             await runs.append(run);
           }
           if (done % 20 === 0)
-            out.progress({
+            onProgress({
               stage: "team",
               done,
               total: settings.teamTasks,

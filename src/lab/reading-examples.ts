@@ -1,7 +1,7 @@
 /**
- * Reading lessons: a page, and one question after the other about it. Reading a value off a page is the hardest thing that
- * a chain asks of a small model, and a chain asks it two or three times in 500 tokens; a lesson asks it five times in 120.
- * A lesson is a trajectory like any other, in the words of the lab's chains; what the model is asked (`read the mayor`)
+ * Reading examples: a page, and one question after the other about it. Reading a value off a page is the hardest thing that
+ * a chain asks of a small model, and a chain asks it two or three times in 500 tokens; a reading example five times in 120.
+ * It is a trajectory like any other, in the words of the lab's chains; what the model is asked (`read the mayor`)
  * can't be foreseen and should have no weight in training.
  */
 
@@ -13,8 +13,8 @@ import { labProfile } from "./profile.ts";
 import { relations, relationsOf, statedKind } from "./relations.ts";
 import { pageSentences } from "./world-pages.ts";
 
-/** One lesson for every page of a world: all that it says, and something that it does not. */
-export function readingLessons(world: World): Trajectory[] {
+/** One example for every page of a world: all that it says, and something that it does not. */
+export function readingExamples(world: World): Trajectory[] {
   const { seed, split, variant } = world.options;
   return world.entities.map((entity) => {
     const random = seededRandom("lesson", seed, split, variant, entity.page);
@@ -36,7 +36,7 @@ export function readingLessons(world: World): Trajectory[] {
       id: `lesson-${seed}-${variant}-${entity.page}`,
       taskId: `lesson-${seed}-${variant}-${entity.page}`,
       profile: labProfile.name,
-      model: "reading-lessons",
+      model: "reading-examples",
       prompt: [{ role: "user", content: entity.name }],
       segments: [{ tag: "observation", text: page, by: "tool" }, ...turns],
       answer: null,
@@ -47,7 +47,7 @@ export function readingLessons(world: World): Trajectory[] {
   });
 }
 
-/** Whether a segment is a lesson's question, which nobody could foresee. */
-export function isLessonQuestion(segment: Segment): boolean {
+/** Whether a segment is the question of a reading example, which no model could foresee. */
+export function isReadingQuestion(segment: Segment): boolean {
   return segment.tag === "think" && segment.text.startsWith(" read the ");
 }

@@ -1,7 +1,7 @@
 /**
- * Copy drills: the first lesson of a model trained from scratch. Chains are mostly copying (a name from the question into
+ * The copy task: the first thing for a model trained from scratch. Chains are mostly copying (a name from the question into
  * a query, a number from a page into a program), and a small model learns that far faster from pure copying than from
- * chains. A drill is random tokens in which passages that stood earlier come again, introduced by the token that stood
+ * chains. An example is random tokens in which passages that stood earlier come again, introduced by the token that stood
  * before them; only the repeated tokens count. Offsets and lengths vary: with a fixed offset a model could count positions
  * instead of matching content, and would have learned nothing.
  */
@@ -9,32 +9,32 @@ import type { Example } from "../core/example.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { ExampleSource } from "../train/example-source.ts";
 
-export interface DrillOptions {
-  /** Ids that drills are made of: ordinary text tokens, no special ones. */
+export interface CopyTaskOptions {
+  /** Ids that examples are made of: ordinary text tokens, no special ones. */
   tokens: readonly number[];
   /** Ids that count as digits; half of the passages are made of these alone, because long numbers are hardest. */
   digits?: readonly number[];
-  /** Tokens per step and per drill. */
+  /** Tokens per step and per example. */
   tokensPerBatch: number;
   length?: number;
   seed: number;
 }
 
-/** An endless source of drills, the same for the same seed and step. */
-export function copyDrills(options: DrillOptions): ExampleSource {
+/** An endless source of examples, the same for the same seed and step. */
+export function copyTask(options: CopyTaskOptions): ExampleSource {
   const length = options.length ?? 128;
   const count = Math.max(1, Math.round(options.tokensPerBatch / length));
   return {
     fingerprint: `drills-${options.seed}-${options.tokens.length}-${length}-${options.tokensPerBatch}`,
     batch(step) {
       return Array.from({ length: count }, (_, at) =>
-        drill(options, length, seededRandom(options.seed, "drill", step, at)),
+        copyExample(options, length, seededRandom(options.seed, "drill", step, at)),
       );
     },
   };
 }
 
-function drill(options: DrillOptions, length: number, random: SeededRandom): Example {
+function copyExample(options: CopyTaskOptions, length: number, random: SeededRandom): Example {
   const { pick } = random;
   const sequence: number[] = [];
   const weights: number[] = [];

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createWorld } from "./create-world.ts";
-import { isLessonQuestion, readingLessons } from "./reading-lessons.ts";
+import { isReadingQuestion, readingExamples } from "./reading-examples.ts";
 import { relationNamed, statedValue } from "./relations.ts";
 
-describe("readingLessons", () => {
+describe("readingExamples", () => {
   it("asks for all that a page says and for something it does not, and every reply is what the page says", () => {
     const world = createWorld({ seed: 3, pages: 60 });
-    const lessons = readingLessons(world);
-    assert.equal(lessons.length, 60);
-    for (const { segments } of lessons) {
+    const examples = readingExamples(world);
+    assert.equal(examples.length, 60);
+    for (const { segments } of examples) {
       const [page, ...turns] = segments;
       let missing = 0;
       for (let at = 0; at < turns.length; at += 2) {
         const [question, reply] = [turns[at]!, turns[at + 1]!];
-        assert.deepEqual([isLessonQuestion(question), isLessonQuestion(reply)], [true, false]);
+        assert.deepEqual([isReadingQuestion(question), isReadingQuestion(reply)], [true, false]);
         const name = question.text.replace(" read the ", "");
         const value = statedValue(page!.text, relationNamed(name)!);
         if (value === null) missing++;
