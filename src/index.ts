@@ -237,6 +237,14 @@ export { webProvider, webProviderFromEnvironment } from "./tools/search/web-prov
 export { webSearch } from "./tools/search/web-search.ts";
 export { indexRetriever, type Retrieve, retrievalClient, wikiSearch } from "./tools/search/wiki-search.ts";
 export { visualInspector } from "./tools/visual-inspector.ts";
+export {
+  type Fault,
+  type FaultKind,
+  type FaultPlan,
+  faultKinds,
+  parseFaultPlan,
+  withFaults,
+} from "./tools/with-faults.ts";
 export { type ExampleSource, fixedExamples } from "./train/example-source.ts";
 export { dapoLoss, type RlOptions, type RlResult, trainRl } from "./train/train-rl.ts";
 export { type SftOptions, type SftResult, trainSft } from "./train/train-sft.ts";

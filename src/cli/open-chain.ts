@@ -12,7 +12,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Profile } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
-import { openTools, toolFlags } from "./open-tools.ts";
+import { disturbed, openTools, toolFlags } from "./open-tools.ts";
 
 /** Flags that say with what the question is answered. */
 export const chainFlags = {
@@ -156,7 +156,7 @@ async function labWork(flags: ChainFlags, question: string | undefined, note: (t
     note(`A question about lab world ${seed}: ${example.question} (right: ${example.answers.join(" or ")})`);
   }
   const task = question === undefined ? example! : defineTask({ id: "ask", question });
-  return { task, tools: memoryLabTools(world), closeTools: async () => {} };
+  return { task, tools: await disturbed(memoryLabTools(world), flags["tool-faults"]), closeTools: async () => {} };
 }
 
 async function realWork(

@@ -26,6 +26,7 @@ export const toolFlags = {
   mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
   "vision-model": { type: "string", valueName: "name", describe: "Vision model for visual_inspector, at OPENAI_BASE_URL" },
   files: { type: "string", default: ".", valueName: "folder", describe: "Folder visual_inspector may read images from" },
+  "tool-faults": { type: "string", valueName: "plan", describe: "Let a share of the calls fail, to train or test for it: web_search:empty=0.4,timeout=0.1,seed=7" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 export type ToolFlags = Values<typeof toolFlags>;
@@ -84,11 +85,19 @@ export async function openTools(flags: ToolFlags, options: { signal?: AbortSigna
         `there is no tool "${unknown}". There are: ${[...Object.keys(makers), ...known].join(", ")}`,
       );
     if (named) result.tools = result.tools.filter((tool) => named.includes(tool.name));
+    result.tools = await disturbed(result.tools, flags["tool-faults"]);
     return result;
   } catch (error) {
     await result.close();
     throw error;
   }
+}
+
+/** The tools with the faults of `--tool-faults`, or as they are. */
+export async function disturbed(tools: readonly Tool[], plan: string | undefined): Promise<Tool[]> {
+  if (!plan) return [...tools];
+  const { parseFaultPlan, withFaults } = await import("../tools/with-faults.ts");
+  return withFaults(tools, parseFaultPlan(plan));
 }
 
 async function openMcpServers(

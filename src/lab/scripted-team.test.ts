@@ -9,6 +9,7 @@ import { validateSegments } from "../language/validate.ts";
 import { runTeam } from "../team/run-team.ts";
 import { runTeams } from "../team/run-teams.ts";
 import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
+import { type FaultPlan, withFaults } from "../tools/with-faults.ts";
 import { createWorld } from "./create-world.ts";
 import { memoryLabTools } from "./memory-lab-tools.ts";
 import { labProfile } from "./profile.ts";
@@ -152,5 +153,30 @@ describe("the scripted team", () => {
       otherTry.map((run) => run.answer),
       runs.slice(0, 50).map((run) => run.answer),
     );
+  });
+
+  it("gets through searches that find nothing, calls that fail, pages that moved and old copies", async () => {
+    const plan: FaultPlan = {
+      seed: 1,
+      faults: [
+        { kind: "empty", rate: 0.3, tools: ["web_search"] },
+        { kind: "timeout", rate: 0.15 },
+        { kind: "moved", rate: 0.3 },
+        { kind: "stale", rate: 0.2, tools: ["crawl_page"] },
+      ],
+    };
+    const asked = tasks.slice(0, 100);
+    const runs: TeamRun[] = [];
+    const tools = withFaults(memoryLabTools(world), plan);
+    for (const task of asked) runs.push(...(await play([task], { tools, id: task.id })));
+    assert.ok(solved(asked, runs) >= 0.97, String(solved(asked, runs)));
+    const failed = (run: TeamRun) => run.steps.some((step) => step.toolCalls.some((call) => call.error !== undefined));
+    assert.ok(share(runs, failed) > 0.5, String(share(runs, failed)));
+  });
+
+  it("walks four and five facts deep where such questions are asked", async () => {
+    const asked = worldTasks(world, { count: 40, families: ["hop4", "hop5"] });
+    assert.ok(asked.every((task) => (task.question.match(/ of /g) ?? []).length >= 4));
+    assert.equal(solved(asked, await play(asked)), 1);
   });
 });

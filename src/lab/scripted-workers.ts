@@ -12,13 +12,26 @@ export const wording = {
   compute: (expression: string) => `Compute ${expression}.`,
 };
 
-/** Searches once for the subject it was given and reports all that was found. */
+/** Calls of one sub-task before a worker gives up. */
+const maxTries = 8;
+
+/** The thought of a worker whose last call brought nothing. */
+function again(results: readonly string[]): Pick<Played, "reasoning"> {
+  return results.length === 0 ? {} : { reasoning: "nothing came, try again" };
+}
+
+/** A result that is worth asking for again: a failed call, nothing at all, or an old copy. */
+const useless = /^\s*(?:error:|no results$|\(old copy\))/;
+const newAddress = /moved to (https?:\S+)/;
+
+/** Searches for the subject it was given, again where nothing came, and reports all that was found. */
 export function scriptedSearchAgent({ messages }: ChatRequest): Played {
-  const result = ownResults(messages, "web_search").at(-1);
-  if (result === undefined) {
+  const results = ownResults(messages, "web_search");
+  const result = results.at(-1) ?? "";
+  if (linksIn(result).length === 0 && results.length < maxTries) {
     const subject = /^Find pages about (.+)\.$/.exec(ownTask(messages, "search_agent"))?.[1];
     if (!subject) return { text: "I can only find pages about a subject." };
-    return { toolCalls: [{ name: "web_search", input: { query: subject } }] };
+    return { ...again(results), toolCalls: [{ name: "web_search", input: { query: subject } }] };
   }
   const links = linksIn(result).map(({ title, url }) => `- ${title}: ${url}`);
   return { text: links.length > 0 ? `Pages found:\n${links.join("\n")}` : "No pages found." };
@@ -35,8 +48,14 @@ export function scriptedReader({ messages }: ChatRequest): Played {
   const task = /^Read (\S+) and report the (.+) of (.+)\.$/.exec(ownTask(messages, "reader_agent"));
   const relation = relationNamed(task?.[2] ?? "");
   if (!task || !relation) return { text: "I can only read a page for one fact." };
-  const page = ownResults(messages, "crawl_page").at(-1);
-  if (page === undefined) return { toolCalls: [{ name: "crawl_page", input: { urls: [task[1]!] } }] };
+  const pages = ownResults(messages, "crawl_page");
+  const page = pages.at(-1) ?? "error:";
+  if (useless.test(page) && pages.length < maxTries) {
+    // A page that has moved is told by its new address, and stays there.
+    const moved = pages.findLast((one) => newAddress.test(one));
+    const url = newAddress.exec(moved ?? "")?.[1] ?? task[1]!;
+    return { ...again(pages), toolCalls: [{ name: "crawl_page", input: { urls: [url] } }] };
+  }
   const value = statedValue(page, relation);
   if (value !== null) return { text: `The ${relation.name} of ${task[3]} is ${value}.` };
   const about = statedKind(page);
@@ -48,8 +67,10 @@ export function scriptedReader({ messages }: ChatRequest): Played {
 export function scriptedCodeAgent({ messages }: ChatRequest): Played {
   const expression = /^Compute (.+)\.$/.exec(ownTask(messages, "code_agent"))?.[1];
   if (!expression) return { text: "I can only compute an expression." };
-  const output = ownResults(messages, "code").at(-1);
-  if (output === undefined) return { toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
+  const outputs = ownResults(messages, "code");
+  const output = outputs.at(-1) ?? "error:";
+  if (useless.test(output) && outputs.length < maxTries)
+    return { ...again(outputs), toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
   const printed = printedNumber(output);
   return { text: printed === null ? `The program failed: ${output}` : `The result is ${printed}.` };
 }

@@ -1,6 +1,6 @@
 /**
  * Questions about a world whose answers can be checked: one, two or three facts deep (`hop1`, `hop2`, `hop3`), sums of
- * given numbers (`arith`), and sums of two facts (`mixed`). The entities and numbers are the world's own, so tasks of a
+ * given numbers (`arith`), and sums of two facts (`mixed`). Where asked for, also four and five facts deep (`hop4`, `hop5`). The entities and numbers are the world's own, so tasks of a
  * test world hold none that training has seen.
  */
 import { UsageError } from "../core/errors.ts";
@@ -10,8 +10,12 @@ import type { World } from "./create-world.ts";
 import { splitNumber } from "./names.ts";
 import { relationNamed } from "./relations.ts";
 
+/** The families that are asked unless others are named. */
 export const families = ["hop1", "hop2", "hop3", "arith", "mixed"] as const;
-export type Family = (typeof families)[number];
+/** Longer walks: chains of 500 tokens and more, for long contexts. */
+export const longFamilies = ["hop4", "hop5"] as const;
+export type Family = (typeof families)[number] | (typeof longFamilies)[number];
+const allFamilies: readonly Family[] = [...families, ...longFamilies];
 
 export interface WorldTaskOptions {
   count: number;
@@ -27,9 +31,9 @@ export const askings = ["What is {}?", "Tell me {}.", "Find {}."] as const;
 /** Makes tasks about a world, no question twice. */
 export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
   const asked = options.families ?? families;
-  const unknown = asked.find((family) => !families.includes(family));
+  const unknown = asked.find((family) => !allFamilies.includes(family));
   if (unknown || asked.length === 0) {
-    throw new UsageError(`no task family "${unknown ?? ""}"; the families are ${families.join(", ")}`);
+    throw new UsageError(`no task family "${unknown ?? ""}"; the families are ${allFamilies.join(", ")}`);
   }
   const seed = options.seed ?? 0;
   const { options: origin } = world;
@@ -70,6 +74,8 @@ const makers: Readonly<Record<Family, (world: World, random: SeededRandom) => Ma
   hop1: (world, random) => lookUp(world, random, 1),
   hop2: (world, random) => lookUp(world, random, 2),
   hop3: (world, random) => lookUp(world, random, 3),
+  hop4: (world, random) => lookUp(world, random, 4),
+  hop5: (world, random) => lookUp(world, random, 5),
   arith: (world, random) => arithmetic(world, random),
   mixed: (world, random) => lookUpAndCompute(world, random),
 };

@@ -6,12 +6,14 @@ import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { disturbed } from "../open-tools.ts";
 
 /** Plays every task in the world it says it is about; returns in words with which tools. */
 export async function runInLab(
   tasks: readonly Task[],
   options: Omit<TeamsOptions, "tools">,
   fast: boolean,
+  faults?: string,
 ): Promise<string> {
   const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
   if (worlds.has("null")) {
@@ -33,7 +35,8 @@ export async function runInLab(
         ? await realLabTools(world, sandbox)
         : { tools: memoryLabTools(world), close: async () => {} };
       try {
-        for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools: lab.tools })) {
+        const tools = await disturbed(lab.tools, faults);
+        for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools })) {
           left.runs--;
           left.tokens -= run.usage.billedTokens;
         }

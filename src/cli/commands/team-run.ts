@@ -97,13 +97,13 @@ export default defineCommand({
         for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
         how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
       } else if (players) {
-        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast)}`;
+        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, values["tool-faults"])}`;
       } else {
         const roles = scriptedSpecialists({
           imperfect: numberOf(values.imperfect, "imperfect", { min: 0, max: 1 }),
           seed,
         });
-        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast)}`;
+        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, values["tool-faults"])}`;
       }
     } finally {
       await journal.close();

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { z } from "zod";
+import { defineTool, type Tool } from "../core/tool.ts";
+import { type FaultPlan, parseFaultPlan, withFaults } from "./with-faults.ts";
+
+const page = "Old. Luzezu is a city. Founded: 1658. See http://lab/374 and section 2.";
+const search = defineTool({
+  name: "web_search",
+  description: "",
+  input: z.object({ query: z.string() }),
+  run: () => "1. Luzezu http://lab/374",
+});
+const crawl = defineTool({
+  name: "crawl_page",
+  description: "",
+  input: z.object({ urls: z.array(z.string()) }),
+  run: ({ urls }) => `${urls.join(" ")}: ${page}`,
+});
+
+async function call(tools: readonly Tool[], name: string, input: unknown, trajectoryId = "chain"): Promise<string> {
+  const tool = tools.find((one) => one.name === name)!;
+  try {
+    return String(await tool.execute(input, { signal: new AbortController().signal, trajectoryId }));
+  } catch (error) {
+    return `error: ${(error as Error).message}`;
+  }
+}
+
+const queries = (tools: readonly Tool[], count: number, trajectoryId?: string) =>
+  Array.fromAsync({ length: count }, () => call(tools, "web_search", { query: "Luzezu" }, trajectoryId));
+
+describe("withFaults", () => {
+  const plan: FaultPlan = {
+    seed: 3,
+    faults: [
+      { kind: "empty", rate: 0.3, tools: ["web_search"] },
+      { kind: "error", rate: 0.2 },
+    ],
+  };
+
+  it("strikes the stated shares of the calls, and lets an equal call work the next time", async () => {
+    const [results] = [await queries(withFaults([search], plan), 2000)];
+    const shareOf = (pattern: RegExp) => results.filter((result) => pattern.test(result)).length / 2000;
+    assert.ok(Math.abs(shareOf(/^no results$/) - 0.3) < 0.04);
+    assert.ok(Math.abs(shareOf(/^error: web_search: HTTP 503/) - 0.2) < 0.04);
+    assert.ok(Math.abs(shareOf(/^1\. Luzezu/) - 0.5) < 0.04);
+    assert.equal(withFaults([search], plan)[0]!.stateful, true);
+  });
+
+  it("decides by seed, chain and number of the call", async () => {
+    const once = await queries(withFaults([search], plan), 40, "a");
+    assert.deepEqual(await queries(withFaults([search], plan), 40, "a"), once);
+    assert.notDeepEqual(await queries(withFaults([search], plan), 40, "b"), once);
+    assert.notDeepEqual(await queries(withFaults([search], { ...plan, seed: 4 }), 40, "a"), once);
+  });
+
+  it("leaves other tools and spared chains alone", async () => {
+    const only: FaultPlan = { seed: 1, faults: [{ kind: "error", rate: 1, tools: ["web_search"] }], share: 0.5 };
+    const tools = withFaults([search, crawl], only);
+    assert.equal(tools[1], crawl);
+    const struck = await Promise.all(
+      Array.from({ length: 400 }, (_, at) => call(tools, "web_search", { query: "x" }, `chain ${at}`)),
+    );
+    const share = struck.filter((result) => result.startsWith("error")).length / 400;
+    assert.ok(Math.abs(share - 0.5) < 0.08, String(share));
+  });
+
+  it("moves pages for the whole chain and answers under the address that the error names", async () => {
+    const tools = withFaults([crawl], { seed: 1, faults: [{ kind: "moved", rate: 1 }] });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const refused = await call(tools, "crawl_page", { urls: ["http://lab/374"] });
+      assert.equal(refused, "error: crawl_page: HTTP 410: the page has moved to http://lab/374/new");
+    }
+    assert.match(await call(tools, "crawl_page", { urls: ["http://lab/374/new"] }), /^http:\/\/lab\/374: Old\./);
+  });
+
+  it("marks old copies and changes their numbers, not their addresses", async () => {
+    const tools = withFaults([crawl], { seed: 1, faults: [{ kind: "stale", rate: 1 }] });
+    const text = await call(tools, "crawl_page", { urls: ["http://lab/374"] });
+    assert.match(
+      text,
+      /^\(old copy\) http:\/\/lab\/374: Old\. Luzezu is a city\. Founded: 165[^8]\. See http:\/\/lab\/374/,
+    );
+  });
+
+  it("waits on slow calls until they are aborted", async () => {
+    const [tool] = withFaults([search], { seed: 1, faults: [{ kind: "slow", rate: 1, delayMs: 3_600_000 }] });
+    const stop = new AbortController();
+    const waiting = Promise.resolve(tool!.execute({ query: "x" }, { signal: stop.signal }));
+    stop.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/);
+    const [quick] = withFaults([search], { seed: 1, faults: [{ kind: "slow", rate: 1, delayMs: 1 }] });
+    assert.match(String(await quick!.execute({ query: "x" }, { signal: new AbortController().signal })), /Luzezu/);
+  });
+
+  it("refuses calls beyond a budget", async () => {
+    const tools = withFaults([search], { seed: 1, faults: [], budget: 2 });
+    const results = await queries(tools, 3);
+    assert.match(results[1]!, /Luzezu/);
+    assert.equal(results[2], "error: web_search: the budget of 2 calls is spent");
+    assert.match((await queries(tools, 1, "another chain"))[0]!, /Luzezu/);
+  });
+});
+
+describe("parseFaultPlan", () => {
+  it("reads faults, tools and the plan's own numbers", () => {
+    assert.deepEqual(parseFaultPlan("web_search:empty=0.4, timeout=0.1,seed=7,share=0.5"), {
+      seed: 7,
+      share: 0.5,
+      faults: [
+        { kind: "empty", rate: 0.4, tools: ["web_search"] },
+        { kind: "timeout", rate: 0.1 },
+      ],
+    });
+  });
+
+  it("refuses what is not a fault or not a share", () => {
+    for (const text of ["often", "empty", "web_search:lost=0.2", "empty=40", "share=2", "budget=1.5"])
+      assert.throws(() => parseFaultPlan(text), { name: "UsageError" }, text);
+  });
+});
