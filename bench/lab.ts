@@ -17,7 +17,7 @@ async function runsPerSecond(tools: readonly Tool[], seed: number): Promise<numb
   const tasks = worldTasks(world, { count, seed });
   const startedAt = performance.now();
   for await (const run of runTeams(tasks, { roles: scriptedSpecialists(), tools, concurrency: 8 })) {
-    if (run.answer === null) throw new Error(`no answer for ${run.question}: ${run.error}`);
+    if (run.answer === null) throw new Error(`no answer for ${run.question}: ${run.ending.detail}`);
   }
   return count / ((performance.now() - startedAt) / 1000);
 }

@@ -35,13 +35,22 @@ export { type Journal, memoryJournal } from "./core/journal.ts";
 export { type Limiter, type LimiterOptions, limiter } from "./core/limiter.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
+export type { ChainLanguage, ObservationStyle, Profile, ToolDescription } from "./core/profile.ts";
+export type { Reward } from "./core/reward.ts";
 export type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "./core/sandbox.ts";
 export { defineSystem, type System, type SystemResult } from "./core/system.ts";
-export { defineTask, type Task, taskSchema } from "./core/task.ts";
-export { type TeamRun, teamRunSchema } from "./core/team-run.ts";
+export { defineTask, readTask, type Task, taskSchema } from "./core/task.ts";
+export { readTeamRun, type TeamRun, teamRunSchema } from "./core/team-run.ts";
 export type { Tokenizer } from "./core/tokenizer.ts";
 export { defineTool, type Tool, type ToolContext } from "./core/tool.ts";
-export { type Segment, type Trajectory, trajectorySchema, trajectoryText } from "./core/trajectory.ts";
+export {
+  contextVersions,
+  readTrajectory,
+  type Segment,
+  type Trajectory,
+  trajectorySchema,
+  trajectoryText,
+} from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
 // Datasets: tokenizers, examples, exports.
 export {
@@ -119,7 +128,7 @@ export { gradeQa } from "./graders/grade-qa.ts";
 export { type GradeTaskOptions, gradeTask, taskGrader } from "./graders/grade-task.ts";
 export { type JudgeOptions, judgeGrader } from "./graders/judge-grader.ts";
 export { gradeMath } from "./graders/math/grade-math.ts";
-export { outcomeReward, type Reward } from "./graders/reward.ts";
+export { outcomeReward } from "./graders/reward.ts";
 // The lab: a made-up world to teach in.
 export { arithmeticTool } from "./lab/arithmetic-tool.ts";
 export { compactTools } from "./lab/compact-tools.ts";
@@ -146,7 +155,6 @@ export {
   type BodyFormat,
   defineProfile,
   type Gate,
-  type Profile,
   startState,
   stopStrings,
   type TagSpec,

@@ -91,7 +91,16 @@ async function compact(run: ChainRun, chosen: readonly number[]): Promise<void> 
     ] as const;
   });
   context.replace(new Map(shown));
-  run.compactions.push({ beforeCall: call, replaced: made.replaced });
+  run.compactions.push({
+    beforeCall: call,
+    fromSegment: context.segments.length,
+    replaced: shown.map(([segment, { text, raw, tokens }]) => ({
+      segment,
+      text,
+      ...(raw === undefined ? {} : { raw }),
+      ...(tokens ? { tokens } : {}),
+    })),
+  });
   run.emit?.({
     type: "compaction",
     segments: made.replaced.map((entry) => entry.segment),

@@ -2,7 +2,7 @@
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
-import type { Segment, Violation } from "../core/trajectory.ts";
+import type { Compaction, Segment, Violation } from "../core/trajectory.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
 import { observationSegment } from "../language/observation.ts";
 import { advance, type ChainState, startState } from "../language/profile.ts";
@@ -21,7 +21,7 @@ export interface ChainRun {
   readonly violations: Violation[];
   /** Results so far, by what `callKey` says of a call. */
   readonly earlier: Map<ReturnType<typeof callKey>, { output: string; ok: boolean; step: number }>;
-  readonly compactions: { beforeCall: number; replaced: { segment: number; text: string }[] }[];
+  readonly compactions: Compaction[];
   readonly emit: ((event: ChainEvent) => void) | undefined;
   state: ChainState;
   signal: AbortSignal | undefined;

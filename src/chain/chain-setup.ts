@@ -49,6 +49,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     clock: options.clock ?? (() => performance.now()),
     prompt: (task) => [
       ...(system === false ? [] : [{ role: "system" as const, content: system }]),
+      ...(task.history ?? []),
       { role: "user" as const, content: task.question },
     ],
   };

@@ -49,7 +49,7 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
     try {
       await record(run, { type: "end", trajectory });
     } catch (error) {
-      trajectory.meta = { ...trajectory.meta, notRecorded: messageOf(error) };
+      trajectory.notRecorded = messageOf(error);
     }
   }
   run.emit?.({ type: "chain-end", trajectory });
@@ -114,9 +114,8 @@ function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
   const { context, usage } = run;
   usage.wallMs = run.elapsedMs();
   const found = validateSegments(options.profile, context.segments);
-  const meta = { ...options.meta, ...(run.compactions.length > 0 ? { compactions: run.compactions } : {}) };
   return {
-    version: 1,
+    version: 2,
     id: run.id,
     taskId: run.task.id,
     profile: options.profile.name,
@@ -124,12 +123,13 @@ function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
     prompt: [...context.prompt],
     ...(context.promptTokens ? { promptTokens: [...context.promptTokens] } : {}),
     segments: [...context.segments],
+    ...(run.compactions.length > 0 ? { compactions: run.compactions } : {}),
     answer,
     ending,
     usage,
     violations: [...run.violations, ...found],
     source: { kind: "chain" },
     ...(options.policyVersion === undefined ? {} : { policyVersion: options.policyVersion }),
-    ...(Object.keys(meta).length > 0 ? { meta } : {}),
+    ...(options.meta ? { meta: options.meta } : {}),
   };
 }

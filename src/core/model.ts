@@ -46,7 +46,7 @@ export interface CallUsage {
 }
 
 export type ContinueEvent =
-  | { type: "delta"; text: string; tokens?: number[]; logprobs?: number[] }
+  | { type: "delta"; text: string; tokens?: number[]; logprobs?: number[]; entropies?: number[] }
   | {
       type: "end";
       /** `stop`: a stop string (included in the text); `length`: maxTokens; `end`: the model ended its turn. */
@@ -54,6 +54,8 @@ export type ContinueEvent =
       usage: CallUsage;
       /** Set when the request was rendered to tokens: prompt ids of the whole call. */
       promptTokens?: number[];
+      /** Which policy wrote it, where the engine counts versions. */
+      policyVersion?: number;
     };
 
 export interface ModelCapabilities {
@@ -122,4 +124,6 @@ export interface Price {
   input: number;
   output: number;
   cachedInput?: number;
+  /** Of hidden reasoning; the price of output where absent. */
+  reasoning?: number;
 }

@@ -77,11 +77,10 @@ export function teamRunResult(run: TeamRun): SystemResult {
     // Delegation is the team talking to itself, not a tool.
     for (const call of step.toolCalls) if (!call.delegatesTo) toolCalls[call.name] = (toolCalls[call.name] ?? 0) + 1;
   }
-  const reason = run.error !== undefined ? "error" : run.answer === null ? "no-answer" : "answered";
-  const ending: Ending = run.error === undefined ? { reason } : { reason, detail: run.error };
+  const { reason, detail } = run.ending;
   return {
     answer: run.answer,
-    ending,
+    ending: { reason, ...(detail !== undefined && { detail }) },
     usage: run.usage,
     toolCalls,
     tokensByRole,

@@ -3,6 +3,8 @@
  * file serves the team, the chain, RL rewards and evaluation. Tests of a code task are data too.
  */
 import { z } from "zod";
+import { messageSchema } from "./message.ts";
+import { recordReader } from "./record-version.ts";
 
 /** Which grader decides: exact QA match, model judge, math equivalence, GAIA rules, program tests. */
 export const taskKinds = ["qa", "judge", "math", "gaia", "code"] as const;
@@ -21,10 +23,14 @@ export const codeTests = z.object({
 });
 export type CodeTests = z.infer<typeof codeTests>;
 
-export const taskSchema = z.object({
-  version: z.literal(1),
+const taskShape = z.object({
+  version: z.literal(2),
   id: z.string().min(1),
   question: z.string().min(1),
+  /** The conversation before the question, oldest first; the question itself is not in it. */
+  history: z.array(messageSchema).optional(),
+  /** Turns of one conversation share it, so that a split of the data never separates them. */
+  session: z.string().optional(),
   kind: z.enum(taskKinds),
   /** Every accepted answer; empty when unknown (a task can be run without being graded). */
   answers: z.array(z.string()).default([]),
@@ -40,9 +46,22 @@ export const taskSchema = z.object({
 });
 
 /** A question, and what a right answer is. */
-export type Task = z.infer<typeof taskSchema>;
+export type Task = z.infer<typeof taskShape>;
+
+/** Reads a task of any version. */
+export const taskSchema = recordReader(taskShape, upgradeTask);
+
+/** A task from parsed JSON of any version; throws where it is not one. */
+export function readTask(value: unknown): Task {
+  return taskSchema.parse(value);
+}
+
+/** Version 1 had no history; everything else is as it was. */
+function upgradeTask(old: Record<string, unknown>): Record<string, unknown> {
+  return { ...old, version: 2 };
+}
 
 /** Makes a task from the few fields that matter; the rest gets its defaults. */
 export function defineTask(task: Partial<Task> & Pick<Task, "id" | "question">): Task {
-  return { version: 1, kind: "qa", answers: [], ...task };
+  return { version: 2, kind: "qa", answers: [], ...task };
 }

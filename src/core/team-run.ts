@@ -5,7 +5,9 @@
  * `completeness` says what the recording lost, so that a truncated run is never trained on by accident.
  */
 import { z } from "zod";
+import { endingSchema } from "./ending.ts";
 import { messageSchema, toolCallSchema } from "./message.ts";
+import { recordReader } from "./record-version.ts";
 import { usageSchema } from "./usage.ts";
 
 /** How agents share context: each sub-agent alone with its sub-task, or one history handed on. */
@@ -58,6 +60,14 @@ export const teamStepSchema = z.object({
   promptTokens: z.number(),
   completionTokens: z.number(),
   cachedTokens: z.number().optional(),
+  reasoningTokens: z.number().optional(),
+  costUsd: z.number().optional(),
+  /** Why the model stopped; `length` means that the text is cut. */
+  finish: z.enum(["stop", "length", "tool_calls", "refusal", "other"]).optional(),
+  /** What the model said instead of an answer when it refused. */
+  refusal: z.string().optional(),
+  /** Sampling and output settings of the call as sent: temperature, response format. */
+  settings: z.record(z.string(), z.unknown()).optional(),
   startedAt: z.number().optional(),
   endedAt: z.number().optional(),
   /** The server's id of the response, to join wire records with spans. */
@@ -66,11 +76,20 @@ export const teamStepSchema = z.object({
 });
 export type TeamStep = z.infer<typeof teamStepSchema>;
 
-export const teamRunSchema = z.object({
-  version: z.literal(1),
+/** How a team ended: the common vocabulary, and whether a verifier accepted the answer (absent where none was asked). */
+export const teamEndingSchema = endingSchema.extend({ verified: z.boolean().optional() });
+export type TeamEnding = z.infer<typeof teamEndingSchema>;
+
+const teamRunShape = z.object({
+  version: z.literal(2),
   id: z.string(),
   taskId: z.string().optional(),
   question: z.string(),
+  /** The conversation before the question, oldest first. */
+  history: z.array(messageSchema).optional(),
+  /** Turns of one conversation share it. */
+  session: z.string().optional(),
+  family: z.string().optional(),
   topology: z.enum(topologies),
   agents: z.array(teamAgentSchema),
   /** Model calls in the order they started. */
@@ -78,8 +97,16 @@ export const teamRunSchema = z.object({
   /** Every distinct message once, by hash of its content. */
   messages: z.record(z.string(), messageSchema),
   answer: z.string().nullable(),
+  ending: teamEndingSchema,
+  /** How often the team planned anew, and the verifier's scores in order (null where it gave none). */
+  replans: z.number().optional(),
+  scores: z.array(z.number().nullable()).optional(),
+  /** Set where this is the best of several runs: which one, what all answered, what the judge said. */
+  bestOf: z
+    .object({ index: z.number(), answers: z.array(z.string().nullable()), judgements: z.array(z.unknown()) })
+    .optional(),
   usage: usageSchema,
-  /** Which door it came through: `team`, `proxy`, `preload`, `otlp`, `langsmith`, `import:smolagents`… */
+  /** Which recorder it came from: `team`, `proxy`, `preload`, `otlp`, `langsmith`, `import:smolagents`… */
   source: z.string(),
   completeness: z.object({
     toolSchemas: z.boolean(),
@@ -87,11 +114,46 @@ export const teamRunSchema = z.object({
     content: z.boolean(),
     truncated: z.boolean(),
     notes: z.array(z.string()),
+    /** Why it must not be trained on; empty or absent where nothing speaks against it. */
+    untrainable: z
+      .array(z.object({ reason: z.string(), step: z.string().optional(), detail: z.string().optional() }))
+      .optional(),
   }),
-  error: z.string().optional(),
   meta: z.record(z.string(), z.unknown()).optional(),
 });
-export type TeamRun = z.infer<typeof teamRunSchema>;
+export type TeamRun = z.infer<typeof teamRunShape>;
+
+/** Reads a team run of any version. */
+export const teamRunSchema = recordReader(teamRunShape, upgradeTeamRun);
+
+/** A team run from parsed JSON of any version; throws where it is not one. */
+export function readTeamRun(value: unknown): TeamRun {
+  return teamRunSchema.parse(value);
+}
+
+/** Version 1 kept its error apart and its ending, replans and scores under `meta`. */
+function upgradeTeamRun(old: Record<string, unknown>): Record<string, unknown> {
+  const { error, meta, ...rest } = old as { error?: string; meta?: Record<string, unknown>; answer?: string | null };
+  const { ending, replans, scores, bestOf, family, ...others } = meta ?? {};
+  return {
+    ...rest,
+    version: 2,
+    ending: endingOf(ending, old["answer"], error),
+    ...(replans !== undefined && { replans }),
+    ...(scores !== undefined && { scores }),
+    ...(bestOf !== undefined && { bestOf }),
+    ...(typeof family === "string" && { family }),
+    ...(Object.keys(others).length > 0 && { meta: others }),
+  };
+}
+
+function endingOf(named: unknown, answer: unknown, error: string | undefined): TeamEnding {
+  const detail = error === undefined ? {} : { detail: error };
+  if (named === "verified" || named === "unverified") return { reason: "answered", verified: named === "verified" };
+  if (named === "limit") return { reason: typeof answer === "string" ? "suggested" : "limit", ...detail };
+  if (error !== undefined) return { reason: "error", ...detail };
+  return { reason: typeof answer === "string" ? "answered" : "no-answer" };
+}
 
 /** Nothing was lost: the record of a system that recorded itself. */
 export function fullyComplete(): TeamRun["completeness"] {

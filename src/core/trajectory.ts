@@ -5,8 +5,15 @@
  * log-probabilities are kept as sampled, because tokenizing the text again can split it differently.
  */
 import { z } from "zod";
+import { filterDecisionSchema } from "./decision.ts";
+import { type Ending, endingSchema } from "./ending.ts";
 import { messageSchema } from "./message.ts";
+import type { ChainLanguage } from "./profile.ts";
+import { recordReader } from "./record-version.ts";
+import { rolloutFiguresSchema } from "./rollout.ts";
 import { usageSchema } from "./usage.ts";
+
+export { type Ending, endingSchema };
 
 /** The tag of text that stands outside any tag (a violation, but it was written, so it is kept). */
 export const looseText = "text";
@@ -23,9 +30,22 @@ export const segmentSchema = z.object({
   tokens: z.array(z.number()).optional(),
   /** One log-probability per token of a segment by the model, of exactly the distribution it was sampled from. */
   logprobs: z.array(z.number()).optional(),
+  /** Entropy of the distribution of each sampled token, in nats, where the engine gives it. */
+  entropies: z.array(z.number()).optional(),
+  /** When it was written, in milliseconds since the chain (or the team's first step) began. */
+  startedAt: z.number().optional(),
+  endedAt: z.number().optional(),
+  /** Which version of the policy wrote it, in RL. */
+  policyVersion: z.number().optional(),
+  /** Where a distilled segment came from: the agent and the step of the team run. */
+  from: z.object({ agent: z.string(), step: z.string() }).optional(),
+  /** Written by the distiller to satisfy the profile, not found in the recording. Never trained on. */
+  filled: z.boolean().optional(),
   /** On an observation: which call it answers, how it went, how long it took. */
   call: z
     .object({
+      /** The id under which a client answers it. */
+      id: z.string().optional(),
       tool: z.string(),
       input: z.unknown(),
       ok: z.boolean(),
@@ -34,22 +54,12 @@ export const segmentSchema = z.object({
       repeated: z.boolean().optional(),
       /** Characters cut out of the middle of the tool's output. */
       cutCharacters: z.number().optional(),
+      /** Where the result came from when no tool of ours ran: a client, a recording, or a recording that lacks the call. */
+      answeredBy: z.enum(["client", "recording", "not-recorded"]).optional(),
     })
     .optional(),
 });
 export type Segment = z.infer<typeof segmentSchema>;
-
-export const endingSchema = z.object({
-  /**
-   * `answered`: an answer tag. `suggested`: limits were reached, the last suggested answer was used. `no-answer`: it
-   * stopped without one. `limit`: a limit was reached and nothing could be used. `error`: model or engine failed.
-   * `aborted`: the caller stopped it.
-   */
-  reason: z.enum(["answered", "suggested", "no-answer", "limit", "error", "aborted"]),
-  /** Which limit, or the error's message. */
-  detail: z.string().optional(),
-});
-export type Ending = z.infer<typeof endingSchema>;
 
 export const violationSchema = z.object({
   /** Name of the rule that was broken, e.g. `successor`, `think-missing`, `gate-double_check`. */
@@ -60,28 +70,172 @@ export const violationSchema = z.object({
 });
 export type Violation = z.infer<typeof violationSchema>;
 
-export const trajectorySchema = z.object({
-  version: z.literal(1),
+export const compactionSchema = z.object({
+  /** Number of the model call before which it happened, from 0. */
+  beforeCall: z.number(),
+  /** Index of the first segment that was written in the shortened context. */
+  fromSegment: z.number(),
+  /** What the model was shown in the place of these segments from then on. */
+  replaced: z.array(
+    z.object({
+      segment: z.number(),
+      text: z.string(),
+      raw: z.string().optional(),
+      tokens: z.array(z.number()).optional(),
+    }),
+  ),
+});
+export type Compaction = z.infer<typeof compactionSchema>;
+
+/** A call that waits for its result from outside, in a suspended chain. */
+export const pendingCallSchema = z.object({
+  id: z.string(),
+  tool: z.string(),
+  input: z.unknown(),
+  /** Index of the segment that made the call. */
+  segment: z.number(),
+});
+export type PendingCall = z.infer<typeof pendingCallSchema>;
+
+/** What distillation knows of the run a chain was made from. */
+export const distilledSchema = z.object({
+  topology: z.string(),
+  /** Which recorder the run came from. */
+  source: z.string(),
+  filledThoughts: z.number(),
+  filledChecks: z.number(),
+  /** Calls that the team made twice and the chain shows once. */
+  repeatedCalls: z.number().default(0),
+  team: z.object({
+    billedTokens: z.number(),
+    computedTokens: z.number(),
+    modelCalls: z.number(),
+    toolCalls: z.number(),
+    agents: z.number(),
+  }),
+});
+export type Distilled = z.infer<typeof distilledSchema>;
+
+const trajectoryShape = z.object({
+  version: z.literal(2),
   id: z.string(),
   taskId: z.string(),
+  /** Turns of one conversation share it. */
+  session: z.string().optional(),
+  family: z.string().optional(),
+  /** The profile's name; `language` has it whole. */
   profile: z.string(),
+  /** Profile, tools and observation style by value. Checked by `chainLanguageSchema` where it is used, not at every read. */
+  language: z.custom<ChainLanguage>((value) => value === undefined || typeof value === "object").optional(),
   model: z.string(),
-  /** What the model was given before it began: system and user messages. */
+  /** What the model was given before it began: system message, history, question. */
   prompt: z.array(messageSchema),
   promptTokens: z.array(z.number()).optional(),
   segments: z.array(segmentSchema),
+  /** What was shown shortened, in order: with it every token can be put back into the context it was sampled in. */
+  compactions: z.array(compactionSchema).optional(),
   answer: z.string().nullable(),
   ending: endingSchema,
+  /** Calls that a suspended chain waits for. */
+  pending: z.array(pendingCallSchema).optional(),
   usage: usageSchema,
   violations: z.array(violationSchema).default([]),
   reward: z.number().optional(),
   /** Where it came from: `chain`, `distilled` from a team run, `imported`. */
   source: z.object({ kind: z.string(), id: z.string().optional() }).optional(),
-  /** Which policy version sampled it, in RL. */
+  distilled: distilledSchema.optional(),
+  /** Every step of the team that the chain does not show, and why. */
+  leftOut: z.array(z.object({ agent: z.string(), step: z.string(), reason: z.string() })).optional(),
+  /** What each filter measured and decided. */
+  decisions: z.array(filterDecisionSchema).optional(),
+  rollout: rolloutFiguresSchema.optional(),
+  /** Which policy version sampled it, in RL; segments say so where it changed on the way. */
   policyVersion: z.number().optional(),
+  /** When it began, in milliseconds since 1970. */
+  startedAt: z.number().optional(),
+  /** Why the end could not be written to the journal. */
+  notRecorded: z.string().optional(),
   meta: z.record(z.string(), z.unknown()).optional(),
 });
-export type Trajectory = z.infer<typeof trajectorySchema>;
+export type Trajectory = z.infer<typeof trajectoryShape>;
+
+/** Reads a trajectory of any version. */
+export const trajectorySchema = recordReader(trajectoryShape, upgradeTrajectory);
+
+/** A trajectory from parsed JSON of any version; throws where it is not one. */
+export function readTrajectory(value: unknown): Trajectory {
+  return trajectorySchema.parse(value);
+}
+
+/** Version 1 kept compactions, family and the figures of distillation under `meta`. */
+function upgradeTrajectory(old: Record<string, unknown>): Record<string, unknown> {
+  const { meta, ...rest } = old as { meta?: Record<string, unknown> };
+  const {
+    family,
+    compactions,
+    notRecorded,
+    filledThoughts,
+    filledChecks,
+    repeatedCalls,
+    topology,
+    team,
+    source,
+    ...others
+  } = meta ?? {};
+  const knownSteps = compactions as { beforeCall: number; replaced: Compaction["replaced"] }[] | undefined;
+  return {
+    ...rest,
+    version: 2,
+    ...(typeof family === "string" && { family }),
+    ...(typeof notRecorded === "string" && { notRecorded }),
+    // Version 1 did not say where the shortened context began to be used: the last replaced segment is the best bound.
+    ...(knownSteps && {
+      compactions: knownSteps.map((one) => ({
+        ...one,
+        fromSegment: Math.max(0, ...one.replaced.map(({ segment }) => segment + 1)),
+      })),
+    }),
+    ...(typeof team === "object" && {
+      distilled: {
+        topology: topology ?? "unknown",
+        source: source ?? "unknown",
+        filledThoughts: filledThoughts ?? 0,
+        filledChecks: filledChecks ?? 0,
+        repeatedCalls: repeatedCalls ?? 0,
+        team,
+      },
+    }),
+    ...(Object.keys(others).length > 0 && { meta: others }),
+  };
+}
+
+/** The segments as the model saw them while it wrote segments `from` (inclusive) to `to` (exclusive). */
+export interface ContextVersion {
+  from: number;
+  to: number;
+  segments: Segment[];
+}
+
+/**
+ * A chain cut into the stretches that were written in one and the same context: one without compaction, and one more for
+ * each compaction. Training on segments `from` to `to` after exactly these segments gives the probabilities of sampling.
+ */
+export function contextVersions(trajectory: Pick<Trajectory, "segments" | "compactions">): ContextVersion[] {
+  const { segments, compactions = [] } = trajectory;
+  const shown = [...segments];
+  const versions: ContextVersion[] = [];
+  let from = 0;
+  for (const { fromSegment, replaced } of compactions) {
+    if (fromSegment > from) versions.push({ from, to: fromSegment, segments: shown.slice(0, fromSegment) });
+    from = fromSegment;
+    for (const { segment, ...short } of replaced) {
+      const { raw: _raw, tokens: _tokens, ...original } = shown[segment]!;
+      shown[segment] = { ...original, ...short };
+    }
+  }
+  if (from < segments.length || versions.length === 0) versions.push({ from, to: segments.length, segments: shown });
+  return versions;
+}
 
 /** A segment exactly as it stands in the decoded sequence. */
 export function writtenForm(segment: Segment): string {

@@ -19,7 +19,7 @@ const tokenizer = trainTokenizer(["look for the answer in the page"], {
 
 function chain(id: number): Trajectory {
   return {
-    version: 1,
+    version: 2,
     id: `t${id}`,
     taskId: `q${id % 40}`,
     profile: "web",

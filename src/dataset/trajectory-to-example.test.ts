@@ -68,7 +68,7 @@ function randomTrajectory(random: () => number, id: string): Trajectory {
 
 function trajectory(segments: Segment[], more: Partial<Trajectory> = {}): Trajectory {
   return {
-    version: 1,
+    version: 2,
     id: "t",
     taskId: "task",
     profile: "web",

@@ -18,7 +18,7 @@ const options = (profile: Profile) => ({
 function handmade(steps: (Partial<TeamStep> & { agent: string })[], more: Partial<TeamRun> = {}): TeamRun {
   const agents = [...new Set(steps.map((step) => step.agent))];
   return {
-    version: 1,
+    version: 2,
     id: "r",
     question: "Who?",
     topology: "agents-as-tools",
@@ -35,6 +35,7 @@ function handmade(steps: (Partial<TeamStep> & { agent: string })[], more: Partia
     })),
     messages: {},
     answer: "Ada",
+    ending: { reason: "answered" },
     usage: emptyUsage(),
     source: "proxy",
     completeness: fullyComplete(),
@@ -76,7 +77,7 @@ describe("distillRun over foreign runs", () => {
         "<think> It is Ada Lovelace, says the first result.</think><suggested_answer> Ada</suggested_answer>" +
         "<think> the observations support this answer</think><double_check> The score this time is:4</double_check><answer> Ada</answer>",
     );
-    const { filledThoughts, filledChecks } = trajectory!.meta as Record<string, number>;
+    const { filledThoughts, filledChecks } = trajectory!.distilled!;
     assert.deepEqual([filledThoughts, filledChecks], [2, 1]);
   });
 

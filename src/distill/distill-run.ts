@@ -5,7 +5,7 @@
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamRun } from "../core/team-run.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Distilled, Trajectory } from "../core/trajectory.ts";
 import type { Profile } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { validateSegments } from "../language/validate.ts";
@@ -41,7 +41,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
   const last = run.steps.at(-1)?.id ?? "";
   const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });
   if (run.answer === null || run.answer.trim() === "")
-    return fail("answer-missing", last, run.error ?? "the run gave no answer");
+    return fail("answer-missing", last, run.ending.detail ?? "the run gave no answer");
   const marked = run.steps.some((step) => step.move !== undefined);
   try {
     const laidOut = layOutChain(readMoves(run), run.answer, profile, { fillVerification: !marked, ...options });
@@ -49,11 +49,11 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
     if (violation) {
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);
     }
-    const prompt = chainPrompt(run.question, options);
+    const prompt = chainPrompt(run, options);
     const { segments, ...counts } = laidOut;
     return {
       trajectory: {
-        version: 1,
+        version: 2,
         id: `distilled-${run.id}`,
         taskId: run.taskId ?? run.id,
         profile: profile.name,
@@ -65,7 +65,9 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
         usage: chainUsage(prompt, segments, options.countTokens),
         violations: [],
         source: { kind: "distilled", id: run.id },
-        meta: { ...counts, topology: run.topology, team: teamUsage(run), source: run.source },
+        distilled: { ...counts, topology: run.topology, source: run.source, team: teamUsage(run) },
+        ...(run.family !== undefined && { family: run.family }),
+        ...(run.session !== undefined && { session: run.session }),
       },
     };
   } catch (error) {
@@ -75,10 +77,10 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
 }
 
 /** What the model is given before it begins. */
-function chainPrompt(question: string, options: DistillRunOptions): Message[] {
-  const user: Message = { role: "user", content: question };
-  if (options.systemPrompt === false) return [user];
-  return [{ role: "system", content: options.systemPrompt ?? systemPrompt(options.profile, options.tools) }, user];
+function chainPrompt({ question, history = [] }: TeamRun, options: DistillRunOptions): Message[] {
+  const asked: Message[] = [...history, { role: "user", content: question }];
+  if (options.systemPrompt === false) return asked;
+  return [{ role: "system", content: options.systemPrompt ?? systemPrompt(options.profile, options.tools) }, ...asked];
 }
 
 function teacherOf(run: TeamRun): string {
@@ -87,7 +89,7 @@ function teacherOf(run: TeamRun): string {
 }
 
 /** What the run cost, beside the topology it was measured in. */
-function teamUsage(run: TeamRun): Record<string, number> {
+function teamUsage(run: TeamRun): Distilled["team"] {
   const { billedTokens, computedTokens, modelCalls, toolCalls } = run.usage;
   return { billedTokens, computedTokens, modelCalls, toolCalls, agents: run.agents.length };
 }

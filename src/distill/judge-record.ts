@@ -75,7 +75,7 @@ export function recordJudge(
     const base = {
       id: run?.id ?? read.trajectory!.id,
       taskId,
-      family: task?.family ?? familyOf(run ?? read.trajectory!),
+      family: task?.family ?? (run ?? read.trajectory!).family ?? "",
     };
     let trajectory = read.trajectory;
     if (run) {
@@ -162,11 +162,6 @@ function readRecord(
   return object.segments === undefined ? { run: parsed.data as TeamRun } : { trajectory: parsed.data as Trajectory };
 }
 
-function familyOf(record: { meta?: Record<string, unknown> }): string {
-  const family = record.meta?.["family"];
-  return typeof family === "string" ? family : "";
-}
-
 /** A chain whose usage says how long it is; sampled ones know, imported ones may not. */
 function withLength(trajectory: Trajectory, countTokens?: (text: string) => number): Trajectory {
   if (trajectory.usage.computedTokens > 0) return trajectory;
@@ -190,6 +185,6 @@ function chainFacts(chain: Trajectory, run: TeamRun | undefined, think: string, 
     computed: chain.usage.computedTokens,
     reflects: chain.segments.some((segment) => segment.tag === "reflection" && segment.by === "model"),
     corrects: correctsItself(chain),
-    filledThoughts: Number(chain.meta?.["filledThoughts"] ?? 0),
+    filledThoughts: chain.distilled?.filledThoughts ?? 0,
   };
 }

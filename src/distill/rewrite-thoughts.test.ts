@@ -10,7 +10,7 @@ import { rewriteThoughts, sameButThoughts } from "./rewrite-thoughts.ts";
 
 const model = (tag: string, text: string): Segment => ({ tag, text: ` ${text}`, by: "model" });
 const chain: Trajectory = {
-  version: 1,
+  version: 2,
   id: "t",
   taskId: "q",
   profile: "web",

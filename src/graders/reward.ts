@@ -4,19 +4,9 @@
  * it is asked again, and if it still can't the rollout leaves its group.
  */
 import type { Grader } from "../core/grader.ts";
-import type { Task } from "../core/task.ts";
-import type { Trajectory } from "../core/trajectory.ts";
-import type { Profile } from "../language/profile.ts";
+import type { Profile } from "../core/profile.ts";
+import type { Reward } from "../core/reward.ts";
 import { validateSegments } from "../language/validate.ts";
-
-export interface RewardResult {
-  /** null: could not be judged; the rollout is excluded from its group. */
-  reward: number | null;
-  correct: boolean | null;
-  reason: string;
-}
-
-export type Reward = (trajectory: Trajectory, task: Task, signal?: AbortSignal) => Promise<RewardResult>;
 
 export interface RewardOptions {
   /** Multiply by 0 where the chain breaks its profile's rules. */

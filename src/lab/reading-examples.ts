@@ -32,7 +32,7 @@ export function readingExamples(world: World): Trajectory[] {
       ];
     });
     return {
-      version: 1,
+      version: 2,
       id: `lesson-${seed}-${variant}-${entity.page}`,
       taskId: `lesson-${seed}-${variant}-${entity.page}`,
       profile: labProfile.name,

@@ -19,7 +19,6 @@ import { worldTasks } from "./world-tasks.ts";
 
 const world = createWorld({ seed: 2, pages: 600, split: "test" });
 const tasks = worldTasks(world, { count: 500 });
-const meta = (run: TeamRun) => run.meta as { replans: number; scores: number[]; ending: string };
 const share = (runs: readonly TeamRun[], test: (run: TeamRun) => boolean) => runs.filter(test).length / runs.length;
 
 async function play(asked: readonly Task[], options: Partial<Parameters<typeof runTeam>[1]> = {}): Promise<TeamRun[]> {
@@ -67,12 +66,12 @@ describe("the scripted team", () => {
 
   it("goes wrong at first in a share of the runs, and recovers by reflection, verification and new plans", async () => {
     const runs = await play(tasks);
-    const replanned = share(runs, (run) => meta(run).replans > 0);
+    const replanned = share(runs, (run) => run.replans! > 0);
     assert.ok(replanned > 0.12 && replanned < 0.25, `replanned ${replanned}`);
-    assert.ok(share(runs, (run) => meta(run).scores.some((score) => score < 3)) > 0.01);
+    assert.ok(share(runs, (run) => run.scores!.some((score) => score! < 3)) > 0.01);
     assert.ok(share(runs, (run) => run.steps.some((step) => step.move === "review" && /Poor/.test(step.text))) > 0.08);
-    assert.ok(share(runs, (run) => meta(run).replans > 1) > 0.01);
-    assert.ok(runs.every((run) => meta(run).ending === "verified"));
+    assert.ok(share(runs, (run) => run.replans! > 1) > 0.01);
+    assert.ok(runs.every((run) => run.ending.verified));
   });
 
   it("plays the same in both topologies", async () => {
@@ -135,7 +134,7 @@ describe("the scripted team", () => {
     const runs = await play(tasks, { roles: scriptedSpecialists({ imperfect: 0.4, seed: 1 }) });
     const wrong = 1 - solved(tasks, runs);
     assert.ok(wrong > 0.33 && wrong < 0.47, String(wrong));
-    assert.ok(runs.every((run) => meta(run).ending === "verified"));
+    assert.ok(runs.every((run) => run.ending.verified));
     for (const run of runs.slice(0, 100)) {
       const laid = layOutChain(readMoves(run), run.answer!, labProfile, {});
       assert.deepEqual(validateSegments(labProfile, laid.segments), []);

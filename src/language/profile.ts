@@ -1,64 +1,11 @@
 /**
- * A profile says which tags a chain may use, which may follow which, which call tools, and what must hold before a move.
- * It is data, and the single source of truth: the system prompt, the runtime's check, the decoding grammar, the
- * distillation filter and the format reward are all derived from it. The language it describes is regular: a small state
- * machine (`startState`, `allowedNext`, `advance`) walks it, and everything else asks that machine.
+ * The language that a profile describes is regular: a small state machine (`startState`, `allowedNext`, `advance`) walks
+ * it, and the system prompt, the runtime's check, the grammar, the validator and the format reward all ask that machine.
  */
 import { CoaError } from "../core/errors.ts";
+import type { BodyFormat, Gate, Profile, TagSpec } from "../core/profile.ts";
 
-/** How the body of a tag is written. */
-export type BodyFormat =
-  | { kind: "text" }
-  /** URLs joined with `|`. */
-  | { kind: "urls" }
-  /** A fenced program (```` ```py ````), optionally a second ```` ```sh ```` fence with its stdin; `fence: null` = bare code. */
-  | { kind: "code"; fence: string | null; stdin: boolean }
-  /** A JSON object in a ```` ```json ```` fence. */
-  | { kind: "json"; example: string }
-  /** One line per criterion: `information_conflict : Good`. */
-  | { kind: "ratings"; criteria: readonly string[]; values: readonly string[] }
-  /** A phrase and a number: `The score this time is:4`. */
-  | { kind: "score"; phrase: string; min: number; max: number };
-
-export interface TagSpec {
-  name: string;
-  /** What this role does, as the model is told and as a reader sees it. */
-  job: string;
-  body: BodyFormat;
-  /** Name of the tool that a closed tag of this name calls; absent for roles that only write. */
-  tool?: string;
-  /** Whether a think must, may or must not stand right before it. */
-  think: "required" | "optional" | "forbidden";
-  /** Tags that may follow it (for a tool tag: after its observation). Empty for the answer. */
-  next: readonly string[];
-  maxTimes?: number;
-}
-
-/** A condition on a body that narrows what may come next. */
-export type Gate =
-  /** Any criterion rated `worst` leaves only these tags. */
-  | { tag: string; when: "any-rating"; worst: string; leaves: readonly string[] }
-  /** A score below `min` forbids `forbids`. */
-  | { tag: string; when: "score-below"; min: number; forbids: readonly string[] };
-
-export interface Profile {
-  name: string;
-  /** One sentence: what kind of work this chain does. */
-  purpose: string;
-  /** Tags that a chain may open with (a think may come first where the tag asks for one). */
-  start: readonly string[];
-  tags: readonly TagSpec[];
-  gates: readonly Gate[];
-  think: string;
-  observation: string;
-  answer: string;
-  /** The tag whose last body is used as the answer when limits end a chain early. */
-  suggestedAnswer?: string;
-  /** Tool tags that may stand side by side in one step, before their observations. */
-  maxParallelCalls: number;
-  /** Extra sentences for the system prompt. */
-  advice: readonly string[];
-}
+export type { BodyFormat, Gate, Profile, TagSpec };
 
 /** Where a chain is: all that the rules need to know of what was written. */
 export interface ChainState {

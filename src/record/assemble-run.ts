@@ -50,8 +50,9 @@ export function assembleRun(parts: RunParts): TeamRun {
   const agents = describeAgents(parts.agents, calls);
   linkDelegations(agents, steps);
   const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
+  const answer = parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root);
   return {
-    version: 1,
+    version: 2,
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
     question: parts.question ?? firstQuestion(calls, root?.id),
@@ -59,11 +60,14 @@ export function assembleRun(parts: RunParts): TeamRun {
     agents,
     steps,
     messages,
-    answer: parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root),
+    answer,
+    ending:
+      parts.error !== undefined
+        ? { reason: "error", detail: parts.error }
+        : { reason: answer === null ? "no-answer" : "answered" },
     usage: runUsage(calls),
     source: parts.source,
     completeness: completenessOf(parts, agents, calls),
-    ...(parts.error !== undefined && { error: parts.error }),
     ...(parts.meta && { meta: parts.meta }),
   };
 }

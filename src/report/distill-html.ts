@@ -2,7 +2,7 @@
  * The report as one HTML file without any script: a picture of the flow from stage to stage (a band that narrows, with
  * what was dropped branching off), the reasons, samples of what was dropped, tokens and histograms.
  */
-import { type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { readTrajectory, writtenForm } from "../core/trajectory.ts";
 import type { DistillReport, DroppedSample } from "../distill/distill-report.ts";
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}
@@ -110,7 +110,7 @@ function sample({ stage, id, reason, detail, text }: DroppedSample): string {
 
 function chainText(line: string): string {
   try {
-    return (JSON.parse(line) as Trajectory).segments.map(writtenForm).join("\n");
+    return readTrajectory(JSON.parse(line)).segments.map(writtenForm).join("\n");
   } catch {
     return line;
   }

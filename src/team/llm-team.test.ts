@@ -183,7 +183,7 @@ describe("a team of LLM roles over HTTP", () => {
               onEvent: (event) => void (event.type === "text-delta" && deltas++),
             });
             teamRunSchema.parse(run);
-            assert.equal(run.answer, task.answers[0], `${task.question} ${run.error ?? ""}`);
+            assert.equal(run.answer, task.answers[0], `${task.question} ${run.ending.detail ?? ""}`);
             usage.prompt += run.usage.promptTokens;
             usage.completion += run.usage.completionTokens;
             usage.billed += run.usage.billedTokens;

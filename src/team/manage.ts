@@ -4,7 +4,7 @@
  */
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
-import type { TeamAgent, TeamStep } from "../core/team-run.ts";
+import type { TeamAgent, TeamEnding, TeamStep } from "../core/team-run.ts";
 import { delegationTools, memberWithRole } from "./agents.ts";
 import { BudgetSpent } from "./budget.ts";
 import { compactHistory } from "./compact-history.ts";
@@ -21,14 +21,12 @@ import { describeWork } from "./working-memory.ts";
 export interface Outcome {
   answer: string | null;
   /**
-   * `verified`: the verifier accepted it. `unverified`: no verifier, or re-planning was used up. `limit`: a limit or the
-   * budget ended it (the last proposal is the answer, where there was one). `error`: the manager's model failed.
+   * `answered`: the verifier accepted it, or there was none, or re-planning was used up. `suggested`: a limit or the budget
+   * ended it, and the last proposal is the answer. `limit`: the same without a proposal. `error`: the manager's model failed.
    */
-  ending: "verified" | "unverified" | "limit" | "error";
+  ending: TeamEnding;
   replans: number;
-  /** The verifier's scores, in order; null where it gave none. */
   scores: (number | null)[];
-  error?: string;
 }
 
 /** What the loop knows. */
@@ -60,7 +58,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     delegations: 0,
     delegationsAtPlan: 0,
     notes: "",
-    outcome: { answer: null, ending: "limit", replans: 0, scores: [] },
+    outcome: { answer: null, ending: { reason: "limit" }, replans: 0, scores: [] },
   };
   const question = requests.questionRequest(session.task.question, past);
   try {
@@ -75,15 +73,19 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     for (let turn = 0; turn < session.limits.managerSteps; turn++) {
       if (await managerTurn(desk, tools)) return desk.outcome;
     }
-    desk.outcome.error = `the manager gave no accepted answer within ${session.limits.managerSteps} steps`;
+    endEarly(desk.outcome, `the manager gave no accepted answer within ${session.limits.managerSteps} steps`);
   } catch (error) {
     if (!(error instanceof CoaError)) throw error;
-    if (!(error instanceof BudgetSpent)) desk.outcome.ending = "error";
-    desk.outcome.error = messageOf(error);
+    if (error instanceof BudgetSpent) endEarly(desk.outcome, messageOf(error));
+    else desk.outcome.ending = { reason: "error", detail: messageOf(error) };
   } finally {
-    for (const step of session.remembered) step.accepted = desk.outcome.ending === "verified";
+    for (const step of session.remembered) step.accepted = desk.outcome.ending.verified === true;
   }
   return desk.outcome;
+}
+
+function endEarly(outcome: Outcome, detail: string): void {
+  outcome.ending = { reason: outcome.answer === null ? "limit" : "suggested", detail };
 }
 
 const toolLists = new WeakMap<object, ReturnType<typeof delegationTools>>();
@@ -220,7 +222,7 @@ async function propose(desk: Desk, proposal: string): Promise<boolean> {
   const { session, conversation, outcome } = desk;
   outcome.answer = proposal;
   if (desk.options.verify === false) {
-    outcome.ending = "unverified";
+    outcome.ending = { reason: "answered" };
     return true;
   }
   const shared = session.topology === "handoff" ? conversation : null;
@@ -235,11 +237,11 @@ async function propose(desk: Desk, proposal: string): Promise<boolean> {
   const score = readVerdict(text);
   outcome.scores.push(score);
   if (score !== null && score >= 3) {
-    outcome.ending = "verified";
+    outcome.ending = { reason: "answered", verified: true };
     return true;
   }
   if (outcome.replans >= session.limits.replans) {
-    outcome.ending = "unverified";
+    outcome.ending = { reason: "answered", verified: false };
     return true;
   }
   replan(

@@ -29,11 +29,13 @@ export interface RunRecord {
     startedAt: number;
     endedAt: number;
   }): void;
-  finish(ending: { answer: string | null; error?: string; wallMs: number; meta: Record<string, unknown> }): TeamRun;
+  finish(outcome: Pick<TeamRun, "answer" | "ending" | "replans" | "scores"> & { wallMs: number }): TeamRun;
 }
 
 /** Starts the record of a run. */
-export function recordRun(run: Pick<TeamRun, "id" | "taskId" | "question" | "topology">): RunRecord {
+export function recordRun(
+  run: Pick<TeamRun, "id" | "taskId" | "question" | "topology" | "history" | "session" | "family">,
+): RunRecord {
   const agents: TeamAgent[] = [];
   const steps: TeamStep[] = [];
   const messages: Record<string, Message> = {};
@@ -97,20 +99,18 @@ export function recordRun(run: Pick<TeamRun, "id" | "taskId" | "question" | "top
       const nothing = { promptTokens: 0, completionTokens: 0, text: "", toolCalls: [] };
       calls.push({ ...nothing, messages: seen, tools: [], startedAt });
     },
-    finish({ answer, error, wallMs, meta }) {
+    finish({ wallMs, ...outcome }) {
       const usage = { ...runUsage(calls), wallMs };
       return {
-        version: 1,
+        version: 2,
         ...run,
         agents,
         steps: steps.toSorted((a, b) => a.startedAt! - b.startedAt!),
         messages,
-        answer,
+        ...outcome,
         usage,
         source: "team",
         completeness: fullyComplete(),
-        error,
-        meta,
       };
     },
   };

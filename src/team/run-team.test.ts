@@ -62,7 +62,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       teamRunSchema.parse(run);
       assert.equal(run.answer, "812");
       assert.deepEqual(moves(run), ["plan", "act", "act", "report", "answer", "verify"]);
-      assert.equal((run.meta as { ending: string }).ending, "verified");
+      assert.equal(run.ending.verified, true);
       const [manager, worker] = run.agents;
       const delegation = run.steps[1]!.toolCalls[0]!;
       assert.equal(delegation.delegatesTo, worker!.id);
@@ -121,7 +121,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       const roles = { manager, reflector: () => poor, verifier: inOrder("Wrong.\nThe score this time is:2", content) };
       const run = await play(manager, { topology, roles });
       assert.deepEqual(moves(run), ["plan", "act", "review", "plan", "answer", "verify", "plan", "answer", "verify"]);
-      assert.deepEqual(run.meta, { ending: "verified", replans: 2, scores: [2, 4] });
+      assert.deepEqual([run.ending, run.replans, run.scores], [{ reason: "answered", verified: true }, 2, [2, 4]]);
       const failing: RoleFunction = () => {
         throw new Error("model is down");
       };
@@ -132,7 +132,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       assert.equal(failed.answer, "812");
       assert.match(failed.steps[2]!.error!, /model is down/);
       assert.match(failed.steps[1]!.toolCalls[0]!.error!, /model is down/);
-      assert.equal((failed.meta as { replans: number }).replans, 1);
+      assert.equal(failed.replans, 1);
     });
 
     it("answers broken calls and empty replies instead of giving up", async () => {
@@ -168,17 +168,17 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
         roles: { verifier: inOrder("looks fine", "really fine", "The score this time is:3") },
       });
       assert.deepEqual(moves(run), ["plan", "answer", "verify", "verify", "plan", "answer", "verify"]);
-      assert.deepEqual((run.meta as { scores: unknown }).scores, [null, 3]);
+      assert.deepEqual(run.scores, [null, 3]);
     });
 
     it("ends at its limits with the last proposal and the reason", async () => {
       const never: RoleFunction = () => "The score this time is:1";
       const worn = await play(inOrder("1. x", "811"), { topology, roles: { verifier: never }, limits: { replans: 1 } });
       assert.equal(worn.answer, "811");
-      assert.equal((worn.meta as { ending: string }).ending, "unverified");
+      assert.equal(worn.ending.verified, false);
       const circling = await play(inOrder("1. x", delegateTo(call)), { topology, limits: { managerSteps: 5 } });
       assert.equal(circling.answer, null);
-      assert.match(circling.error!, /within 5 steps/);
+      assert.match(circling.ending.detail!, /within 5 steps/);
       const silent = await play(inOrder("1. x", delegateTo(call), "1. y", "812"), {
         topology,
         roles: { search: inOrder({ toolCalls: [{ name: "web_search", input: { query: "a" } }] }) },
@@ -266,7 +266,7 @@ describe("runTeam", () => {
       const run = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { modelCalls } });
       assert.equal(run.usage.modelCalls, modelCalls);
       assert.equal(run.answer, modelCalls < 5 ? null : "812");
-      if (modelCalls < 6) assert.match(run.error!, /the budget is spent: modelCalls may not exceed/);
+      if (modelCalls < 6) assert.match(run.ending.detail!, /the budget is spent: modelCalls may not exceed/);
     }
     const noTools = await play(inOrder("1. search", delegateTo("search_agent"), "812"), { budget: { toolCalls: 0 } });
     assert.equal(noTools.usage.toolCalls, 0);
@@ -280,7 +280,7 @@ describe("runTeam", () => {
       budget: { wallMs: 30 },
       now: () => (clock += 10),
     });
-    assert.match(late.error!, /wallMs/);
+    assert.match(late.ending.detail!, /wallMs/);
   });
 
   it("keeps its history within bounds on a long run, and never parts a call from its result", async () => {
@@ -330,7 +330,7 @@ describe("runTeam", () => {
         limits: { maxTokens: 500 },
       });
       const steps = run.steps.length;
-      assert.match(run.error!, /the budget is spent/);
+      assert.match(run.ending.detail!, /the budget is spent/);
       assert.ok(calls <= most, `${calls} calls with ${JSON.stringify(budget)}`);
       assert.ok(run.usage.modelCalls <= ((budget as { modelCalls?: number }).modelCalls ?? 99));
       assert.ok(run.usage.billedTokens <= ((budget as { tokens?: number }).tokens ?? 1e9));

@@ -67,10 +67,9 @@ export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun
     outcome = await manage(session, options);
   } catch (error) {
     if (session.signal.aborted && isAbort(error)) throw error;
-    outcome = { answer: null, ending: "error", replans: 0, scores: [], error: messageOf(error) };
+    outcome = { answer: null, ending: { reason: "error", detail: messageOf(error) }, replans: 0, scores: [] };
   }
-  const { answer, error, ...meta } = outcome;
-  return session.record.finish({ answer, error, wallMs: now() - startedAt, meta });
+  return session.record.finish({ ...outcome, wallMs: now() - startedAt });
 }
 
 function openSession(task: Task, options: TeamOptions, now: () => number, startedAt: number): WorkSession {
@@ -85,13 +84,15 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
       throw new UsageError(`nobody plays the role "${role}": name a player for it, or a "default" one`);
     }
   }
+  const { question, history, session, family } = task;
+  const given = { question, ...(history && { history }), ...(session && { session }), ...(family && { family }) };
   return {
     task,
     runId,
     topology,
     team,
     playerOf: (role) => players.get(role) ?? players.get("default")!,
-    record: recordRun({ id: runId, taskId: task.id, question: task.question, topology }),
+    record: recordRun({ id: runId, taskId: task.id, topology, ...given }),
     meter: createMeter(options.budget ?? {}, now, startedAt),
     countTokens,
     work: [],

@@ -56,7 +56,7 @@ describe("runTeams", () => {
       return manager(request);
     };
     await ids(runTeams(tasks, { roles: { ...roles, manager: broken }, tools: [], journal }));
-    assert.match(journal.records.find((run) => run.taskId === "t3")!.error!, /down/);
+    assert.match(journal.records.find((run) => run.taskId === "t3")!.ending.detail!, /down/);
     assert.deepEqual(await ids(runTeams(tasks, { roles, tools: [], journal })), []);
     assert.deepEqual(await ids(runTeams(tasks, { roles, tools: [], journal, retryErrors: true })), ["t3"]);
   });
@@ -80,7 +80,7 @@ describe("runTeams", () => {
       runs.map((run) => run.answer),
       ["try 1", "try 1"],
     );
-    assert.deepEqual((runs[0]!.meta as { bestOf: { answers: string[] } }).bestOf.answers, ["try 0", "try 1", "try 2"]);
+    assert.deepEqual(runs[0]!.bestOf?.answers, ["try 0", "try 1", "try 2"]);
     assert.equal(runs[0]!.usage.modelCalls, 3 * 3 + 1);
   });
 

@@ -75,13 +75,13 @@ async function runOne(task: Task, options: TeamsOptions): Promise<TeamRun> {
   if (!options.bestOf || options.bestOf.n < 2) return runTeam(task, options);
   const { run, index, runs, usage, judgements } = await bestOfTeam(task, { ...options, ...options.bestOf });
   const bestOf = { index, answers: runs.map((one) => one.answer), judgements };
-  return { ...run, usage, meta: { ...run.meta, bestOf } };
+  return { ...run, usage, bestOf };
 }
 
 async function finishedTasks(journal: Journal<TeamRun> | undefined, retryErrors: boolean): Promise<Set<string>> {
   const done = new Set<string>();
   for await (const run of journal?.read() ?? []) {
-    const failed = (run.meta as { ending?: string } | undefined)?.ending === "error";
+    const failed = run.ending.reason === "error";
     if (run.taskId !== undefined && !(failed && retryErrors)) done.add(run.taskId);
   }
   return done;

@@ -7,9 +7,9 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
 import { derivedSeed } from "../core/random.ts";
+import type { Reward } from "../core/reward.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { Reward } from "../graders/reward.ts";
 import { hasVariance } from "./advantages.ts";
 
 /** One finished rollout, as journalled. */

@@ -17,9 +17,11 @@ import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
+import type { Reward } from "../core/reward.ts";
+import { readTask } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
+import { readTrajectory } from "../core/trajectory.ts";
 import { rolloutToExample } from "../dataset/trajectory-to-example.ts";
-import type { Reward } from "../graders/reward.ts";
 import { type Baseline, gradientWeight, groupAdvantages } from "./advantages.ts";
 import {
   type Collected,
@@ -112,8 +114,11 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
   try {
     if (folder.checkpoint) await engine.loadState(join(folder.checkpoint, "engine"));
     const finished = new Map<string, Rollout>();
-    for await (const rollout of journal.read())
-      if (rollout.step >= folder.resumeStep) finished.set(rolloutKey(rollout), rollout);
+    for await (const rollout of journal.read()) {
+      if (rollout.step < folder.resumeStep) continue;
+      const { task, trajectory } = rollout;
+      finished.set(rolloutKey(rollout), { ...rollout, task: readTask(task), trajectory: readTrajectory(trajectory) });
+    }
     return await loop(options, folder, (step) =>
       collectGroups({
         step,

@@ -236,7 +236,7 @@ function game(engine: Engine, path: string, extra: Partial<Parameters<typeof tra
       const sample = await engine.sample({ tokens: promptTokens, maxTokens: 1, seed, allowedTokens: () => digits });
       const answer = String.fromCharCode(...sample.tokens);
       return {
-        version: 1,
+        version: 2,
         id: `${task.id}-${seed}`,
         taskId: task.id,
         profile: "none",

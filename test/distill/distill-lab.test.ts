@@ -35,7 +35,7 @@ describe("distillRun over lab runs", () => {
         if (!trajectory) {
           // The only honest reason: the verifier never accepted what the run gave as its answer.
           assert.match(failure.rule, /^(?:gate-double_check|answer-missing)$/, `${run.id}: ${failure.message}`);
-          assert.notEqual((run.meta as { ending?: string } | undefined)?.ending, "verified");
+          assert.notEqual(run.ending.verified, true);
           continue;
         }
         converted++;
@@ -72,7 +72,7 @@ describe("distillRun over lab runs", () => {
         const distinct = [...new Map(calls.map((call) => [call.name + call.arguments, call.result])).values()];
         assert.deepEqual(observed, distinct);
         assert.equal(trajectory.segments.at(-1)?.text, ` ${run.answer}`);
-        assert.equal((trajectory.meta as { filledThoughts: number }).filledThoughts, 0);
+        assert.equal(trajectory.distilled?.filledThoughts, 0);
         assert.ok(
           !trajectoryText(trajectory.segments).includes("Pages found:"),
           "a report that repeats an observation",

@@ -29,7 +29,7 @@ const wireCall = z.object({
 export async function frameworkRun(name: (typeof frameworks)[number]): Promise<TeamRun> {
   const file = join(import.meta.dirname, `../fixtures/framework-calls/${name}.jsonl`);
   const run: TeamRun = {
-    version: 1,
+    version: 2,
     id: name,
     taskId: "telescope",
     question: "",
@@ -38,6 +38,7 @@ export async function frameworkRun(name: (typeof frameworks)[number]): Promise<T
     steps: [],
     messages: {},
     answer: null,
+    ending: { reason: "answered" },
     usage: emptyUsage(),
     source: "proxy",
     completeness: fullyComplete(),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Trajectory, writtenForm } from "../../core/trajectory.ts";
+import { readTrajectory, type Trajectory, writtenForm } from "../../core/trajectory.ts";
 import type { DroppedSample, OutcomeRecord } from "../../distill/distill-report.ts";
 import { defineCommand } from "../command.ts";
 
@@ -47,11 +47,11 @@ export default defineCommand({
 async function chainOf(folder: string, outcome: OutcomeRecord): Promise<Trajectory | undefined> {
   if (outcome.stage === null) {
     for await (const kept of readJsonl<{ index: number; trajectory: Trajectory }>(join(folder, "kept.jsonl"))) {
-      if (kept.index === outcome.index) return kept.trajectory;
+      if (kept.index === outcome.index) return readTrajectory(kept.trajectory);
     }
   }
   for await (const sample of readJsonl<DroppedSample>(join(folder, "dropped.jsonl"))) {
-    if (sample.id === outcome.id && sample.text !== undefined) return JSON.parse(sample.text) as Trajectory;
+    if (sample.id === outcome.id && sample.text !== undefined) return readTrajectory(JSON.parse(sample.text));
   }
   return undefined;
 }

@@ -30,8 +30,12 @@ export async function summariseTeamRuns(
     const task = byTask.get(run.taskId ?? "");
     if (!task) continue;
     const solved = task.answers.length === 0 ? null : (await grade(task, run.answer)).correct;
-    const replans = (run.meta as { replans?: number } | undefined)?.replans ?? 0;
-    counted.set(task.id, { solved, replanned: replans > 0, error: run.error !== undefined, usage: run.usage });
+    counted.set(task.id, {
+      solved,
+      replanned: (run.replans ?? 0) > 0,
+      error: run.ending.reason === "error",
+      usage: run.usage,
+    });
   }
   const all = [...counted.values()];
   const gradable = tasks.filter((task) => task.answers.length > 0).length;

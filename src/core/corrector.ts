@@ -1,0 +1,26 @@
+/**
+ * A corrector takes over a chain that went wrong: given what was written so far, it finds the first wrong step and says
+ * how a better system (the team, a stronger model) continues from there. On-policy distillation trains on its answer.
+ */
+import type { Task } from "./task.ts";
+import type { Segment, Trajectory } from "./trajectory.ts";
+import type { Usage } from "./usage.ts";
+
+export interface Correction {
+  /** Index of the first segment that is replaced; everything before it stays as the student wrote it. */
+  from: number;
+  /** What should stand there instead. */
+  segments: Segment[];
+  /** What finding it cost. */
+  usage: Usage;
+}
+
+export interface Corrector {
+  readonly name: string;
+  /** null: nothing to correct, or a state that it can't continue (`reason` says which). */
+  correct(
+    task: Task,
+    trajectory: Trajectory,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ correction: Correction } | { correction: null; reason: string }>;
+}
