@@ -170,7 +170,7 @@ export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-t
 export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
 export { limitedChatModel, limitedModel } from "./models/rate-limit.ts";
-// Recording: any multi-agent system, four doors.
+// Recording: any multi-agent system, by proxy, preload, collector or file.
 export { refusedForTraining } from "./record/assemble-run.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./record/collector/start-collector.ts";
 export { type ImportFormat, importFiles, importFormats } from "./record/import-file.ts";

@@ -1,34 +1,11 @@
 /** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
-
 import { HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import type { Message } from "../core/message.ts";
+import { asObject, parseJson } from "../base/wire/json-value.ts";
+import { openaiChat } from "../base/wire/openai-chat.ts";
+import type { WireReply } from "../base/wire/wire-api.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
 import type { Connection } from "./openai-compatible.ts";
-
-interface WireToolCall {
-  index?: number;
-  id?: string;
-  function?: { name?: string; arguments?: string };
-}
-
-interface WireMessage {
-  content?: string | null;
-  reasoning_content?: string | null;
-  reasoning?: string | null;
-  tool_calls?: WireToolCall[] | null;
-}
-
-interface WireReply {
-  id?: string;
-  choices?: { message?: WireMessage; delta?: WireMessage; finish_reason?: string | null }[];
-  usage?: {
-    prompt_tokens?: number;
-    completion_tokens?: number;
-    prompt_tokens_details?: { cached_tokens?: number } | null;
-  } | null;
-  error?: { message?: string };
-}
 
 /** Sends the messages and returns the reply; the whole call is repeated where that may help. */
 export function chatOnce(connection: Connection, request: ChatRequest): Promise<ChatReply> {
@@ -40,134 +17,79 @@ export function chatOnce(connection: Connection, request: ChatRequest): Promise<
       headers: connection.headers(undefined),
       signal: request.signal,
     });
-    return stream ? readStream(baseURL, answer.chunks, request.onDelta!) : readReply(baseURL, await answer.text());
+    // Some servers ignore `stream` and answer whole.
+    if (stream && !isJson(answer.header("content-type"))) {
+      return toReply(await readStream(baseURL, answer.chunks, request.onDelta!));
+    }
+    const reply = readWhole(baseURL, await answer.text());
+    if (stream && reply.text !== "") request.onDelta!(reply.text);
+    return toReply(reply);
   }, request.signal);
 }
 
-function bodyFor(
-  { model, facts, options }: Connection,
-  request: ChatRequest,
-  stream: boolean,
-): Record<string, unknown> {
-  return {
+/** Whether an answer is one JSON value and not a stream of events. */
+export function isJson(contentType: string | undefined): boolean {
+  return /^application\/(?:\w+\+)?json\b/i.test(contentType ?? "");
+}
+
+function bodyFor({ model, facts, options }: Connection, request: ChatRequest, stream: boolean): object {
+  const { messages, tools = [], maxTokens, temperature, seed, json } = request;
+  const { max_tokens, ...body } = openaiChat.writeRequest({
     model,
-    messages: request.messages.map(wireMessage),
-    ...(request.tools?.length
-      ? {
-          tools: request.tools.map((tool) => ({
-            type: "function",
-            function: { name: tool.name, description: tool.description, parameters: tool.parameters },
-          })),
-        }
-      : {}),
-    ...(request.maxTokens === undefined
-      ? {}
-      : { [facts.kind === "openai" ? "max_completion_tokens" : "max_tokens"]: request.maxTokens }),
-    ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
-    ...(request.seed === undefined ? {} : { seed: request.seed }),
-    ...(request.json ? { response_format: { type: "json_object" } } : {}),
-    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-    ...options.extraBody,
-  };
+    messages: [...messages],
+    tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    stream,
+    ...{ maxTokens, temperature, seed },
+    ...(json && { responseFormat: { type: "json_object" } }),
+  }).body;
+  const limit = facts.kind === "openai" ? { max_completion_tokens: max_tokens } : { max_tokens };
+  return { ...body, ...(max_tokens !== undefined && limit), ...options.extraBody };
 }
 
-function wireMessage(message: Message): Record<string, unknown> {
-  const { role, content, toolCalls, toolCallId, name } = message;
-  return {
-    role,
-    content: toolCalls?.length && content === "" ? null : content,
-    ...(name ? { name } : {}),
-    ...(toolCallId ? { tool_call_id: toolCallId } : {}),
-    ...(toolCalls?.length
-      ? {
-          tool_calls: toolCalls.map((call) => ({
-            id: call.id,
-            type: "function",
-            function: { name: call.name, arguments: call.arguments },
-          })),
-        }
-      : {}),
-  };
-}
-
-function readReply(baseURL: string, body: string): ChatReply {
-  let reply: WireReply;
-  try {
-    reply = JSON.parse(body) as WireReply;
-  } catch (error) {
-    throw new HttpError(`${baseURL}: the answer is not JSON: ${body.slice(0, 80)}`, { retryable: true, cause: error });
-  }
-  const choice = reply.choices?.[0];
-  if (!choice?.message)
-    throw new HttpError(`${baseURL}: the answer has no message: ${reply.error?.message ?? body.slice(0, 80)}`, {
-      retryable: true,
-    });
-  return toReply(reply, choice.message, choice.finish_reason);
+function readWhole(baseURL: string, body: string): WireReply {
+  const json = asObject(parseJson(body));
+  if (!json) throw new HttpError(`${baseURL}: the answer is not JSON: ${body.slice(0, 80)}`, { retryable: true });
+  const reply = openaiChat.readReply(json);
+  if (reply.finished) return reply;
+  throw new HttpError(`${baseURL}: the answer has no message: ${reply.error ?? body.slice(0, 80)}`, {
+    retryable: true,
+  });
 }
 
 async function readStream(
   baseURL: string,
   chunks: AsyncIterable<Uint8Array>,
   onDelta: (text: string) => void,
-): Promise<ChatReply> {
-  const whole: WireReply = {};
-  const message: WireMessage & { tool_calls: WireToolCall[] } = { content: "", reasoning_content: "", tool_calls: [] };
-  let finish: string | null | undefined;
+): Promise<WireReply> {
+  const reader = openaiChat.replyReader();
   for await (const data of serverEvents(chunks)) {
     if (data === "[DONE]") break;
-    let chunk: WireReply;
-    try {
-      chunk = JSON.parse(data) as WireReply;
-    } catch (error) {
-      throw new HttpError(`${baseURL}: malformed JSON in the stream: ${data.slice(0, 80)}`, {
-        retryable: true,
-        cause: error,
-      });
+    const chunk = parseJson(data);
+    if (chunk === undefined) {
+      throw new HttpError(`${baseURL}: malformed JSON in the stream: ${data.slice(0, 80)}`, { retryable: true });
     }
-    whole.id ??= chunk.id;
-    whole.usage = chunk.usage ?? whole.usage;
-    const choice = chunk.choices?.[0];
-    finish = choice?.finish_reason ?? finish;
-    const delta = choice?.delta;
-    if (!delta) continue;
-    if (delta.content) {
-      message.content += delta.content;
-      onDelta(delta.content);
+    const text = reader.add(chunk);
+    if (reader.reply.error) {
+      throw new HttpError(`${baseURL}: the stream reports an error: ${reader.reply.error}`, { retryable: true });
     }
-    message.reasoning_content += delta.reasoning_content ?? delta.reasoning ?? "";
-    for (const part of delta.tool_calls ?? []) {
-      const place = part.index ?? message.tool_calls.length;
-      message.tool_calls[place] ??= { id: part.id, function: { name: "", arguments: "" } };
-      const call = message.tool_calls[place]!;
-      call.id ??= part.id;
-      call.function!.name += part.function?.name ?? "";
-      call.function!.arguments += part.function?.arguments ?? "";
-    }
+    if (text !== "") onDelta(text);
   }
-  if (finish === undefined)
+  if (!reader.reply.finished)
     throw new HttpError(`${baseURL}: the stream ended before the answer did`, { retryable: true });
-  return toReply(whole, message, finish);
+  return reader.reply;
 }
 
-function toReply(reply: WireReply, message: WireMessage, finish: string | null | undefined): ChatReply {
-  const toolCalls = (message.tool_calls ?? []).filter(Boolean).map((call, index) => ({
-    id: call.id ?? `call_${index}`,
-    name: call.function?.name ?? "",
-    arguments: call.function?.arguments ?? "",
-  }));
-  const text = message.content ?? "";
-  const reasoning = message.reasoning_content ?? message.reasoning;
-  const cached = reply.usage?.prompt_tokens_details?.cached_tokens;
+function toReply({ text, reasoning, toolCalls, finish, usage, responseId }: WireReply): ChatReply {
   return {
     text,
     ...(reasoning ? { reasoning } : {}),
-    toolCalls,
+    toolCalls: toolCalls.map((call, index) => ({ ...call, id: call.id || `call_${index}` })),
     finish: finish === "stop" || finish === "length" || finish === "tool_calls" ? finish : "other",
     usage: {
-      promptTokens: reply.usage?.prompt_tokens ?? 0,
-      completionTokens: reply.usage?.completion_tokens ?? Math.ceil(text.length / 4),
-      ...(cached ? { cachedTokens: cached } : {}),
+      ...usage,
+      promptTokens: usage?.promptTokens ?? 0,
+      completionTokens: usage?.completionTokens ?? Math.ceil(text.length / 4),
     },
-    ...(reply.id ? { responseId: reply.id } : {}),
+    ...(responseId ? { responseId } : {}),
   };
 }

@@ -204,6 +204,28 @@ describe("openaiCompatible", () => {
     );
   });
 
+  it("takes a whole answer from a server that ignores the wish for a stream", async () => {
+    await withServer({ answer: () => "<answer>Lyon</answer>", models: vllm, ignoreStream: true }, async (server) => {
+      const model = openaiCompatible({ baseURL: server.url, retries: 0 });
+      const heard: string[] = [];
+      const reply = await model.chat({
+        messages: [{ role: "user", content: "hi" }],
+        onDelta: (text) => heard.push(text),
+      });
+      assert.equal(reply.text, "<answer>Lyon</answer>");
+      assert.equal(heard.join(""), reply.text);
+      const trajectory = await runChain(task, {
+        model,
+        tools: [search()],
+        profile: mhqaProfile,
+        limits: { maxSteps: 1 },
+      });
+      assert.match(trajectory.segments.map(({ text }) => text).join(""), /Lyon/);
+      assert.equal(server.requests.length, 2, "nothing is asked twice");
+      await model.close();
+    });
+  });
+
   it("chats: tools, JSON, streaming", async () => {
     await withServer({ answer: () => '{"a": 1}', models: vllm }, async (server) => {
       const model = openaiCompatible({ baseURL: server.url });

@@ -4,10 +4,14 @@
  * hold what the model wrote.
  */
 
-import { HttpError } from "../base/http/http-client.ts";
+import { type HttpAnswer, HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
+import { asObject, objectsOf, parseJson } from "../base/wire/json-value.ts";
+import { readChunkChoice, readUsage } from "../base/wire/openai-chat.ts";
+import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
+import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";
 import { continueFields, grammarFields, keepStopFields, stopsFor } from "./server-kind.ts";
 import { turnsOf } from "./turns.ts";
@@ -33,8 +37,8 @@ export async function* continueText(connection: Connection, request: ContinueReq
     const before = progress.text.length;
     const tokensBefore = progress.tokens.length;
     try {
-      const stream = await open(connection, request, progress, heardBefore);
-      yield* listen(connection, stream, progress);
+      const answer = await open(connection, request, progress, heardBefore);
+      yield* listen(connection, answer, progress);
       break;
     } catch (error) {
       if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
@@ -55,15 +59,14 @@ async function open(
   request: ContinueRequest,
   progress: Progress,
   heardBefore: number,
-): Promise<AsyncIterable<Uint8Array>> {
+): Promise<HttpAnswer> {
   const { http, baseURL } = connection;
   const path = connection.mode === "completions" ? "completions" : "chat/completions";
   const body = bodyFor(connection, request, progress, request.maxTokens - heardBefore);
-  const answer = await http.send("POST", `${baseURL}/${path}`, body, {
+  return http.send("POST", `${baseURL}/${path}`, body, {
     headers: { ...connection.headers(request.sessionKey), accept: "text/event-stream" },
     signal: request.signal,
   });
-  return answer.chunks;
 }
 
 function bodyFor(
@@ -116,81 +119,47 @@ function contentFor(
   return { prompt: options.chatTemplate!(request.prompt) + text };
 }
 
-interface StreamChunk {
-  choices?: {
-    text?: string;
-    delta?: { content?: string | null };
-    finish_reason?: string | null;
-    stop_reason?: unknown;
-    token_ids?: number[] | null;
-    logprobs?: { token_logprobs?: number[] } | null;
-  }[];
-  usage?: {
-    prompt_tokens?: number;
-    completion_tokens?: number;
-    prompt_tokens_details?: { cached_tokens?: number } | null;
-  } | null;
-  error?: { message?: string; code?: unknown } | string;
-}
-
-async function* listen(
-  connection: Connection,
-  chunks: AsyncIterable<Uint8Array>,
-  progress: Progress,
-): AsyncGenerator<ContinueEvent> {
-  const { tokenizer } = connection.options;
-  for await (const data of serverEvents(chunks)) {
-    if (data === "[DONE]") {
-      if (progress.finish !== undefined) return;
-      break;
+/** Reads the stream; a server that ignores `stream` and answers whole is read as one event. */
+async function* listen(connection: Connection, answer: HttpAnswer, progress: Progress): AsyncGenerator<ContinueEvent> {
+  if (isJson(answer.header("content-type"))) yield* hear(connection, await answer.text(), progress);
+  else
+    for await (const data of serverEvents(answer.chunks)) {
+      if (data === "[DONE]") break;
+      yield* hear(connection, data, progress);
     }
-    const chunk = parse(data);
-    if (chunk.error) {
-      const message = typeof chunk.error === "string" ? chunk.error : (chunk.error.message ?? "unknown");
-      throw new HttpError(`${connection.baseURL}: the stream reports an error: ${message}`, { retryable: true });
-    }
-    if (chunk.usage) {
-      const cached = chunk.usage.prompt_tokens_details?.cached_tokens;
-      progress.usage = {
-        promptTokens: chunk.usage.prompt_tokens ?? 0,
-        completionTokens: chunk.usage.completion_tokens ?? 0,
-        ...(cached ? { cachedTokens: cached } : {}),
-      };
-    }
-    const choice = chunk.choices?.[0];
-    if (!choice) continue;
-    const text = choice.text ?? choice.delta?.content ?? "";
-    const logprobs = choice.logprobs?.token_logprobs ?? [];
-    const tokens = (choice.token_ids ?? []).filter((token) => !tokenizer?.endOfTurn.includes(token));
-    if (tokenizer && text !== "" && tokens.length === 0) {
-      throw new CoaError(
-        "model",
-        `${connection.baseURL} returns no token ids (return_token_ids); without them a tokenizer is of no use`,
-      );
-    }
-    progress.text += text;
-    progress.tokens.push(...tokens);
-    if (text !== "" || tokens.length > 0) {
-      yield tokenizer
-        ? { type: "delta", text, tokens, logprobs: logprobs.slice(0, tokens.length) }
-        : { type: "delta", text };
-    }
-    if (choice.finish_reason) {
-      progress.finish = choice.finish_reason;
-      progress.stopReason = choice.stop_reason;
-    }
-  }
   if (progress.finish === undefined) {
     throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
   }
 }
 
-function parse(data: string): StreamChunk {
-  try {
-    return JSON.parse(data) as StreamChunk;
-  } catch (error) {
-    throw new HttpError(`the stream contains malformed JSON: ${data.slice(0, 80)}`, { retryable: true, cause: error });
+function* hear(connection: Connection, data: string, progress: Progress): Generator<ContinueEvent> {
+  const { tokenizer } = connection.options;
+  const chunk = asObject(parseJson(data));
+  if (!chunk) throw new HttpError(`the stream contains malformed JSON: ${data.slice(0, 80)}`, { retryable: true });
+  if (chunk["error"]) {
+    const said = errorText(chunk["error"]);
+    throw new HttpError(`${connection.baseURL}: the stream reports an error: ${said}`, { retryable: true });
   }
+  const usage = readUsage(chunk["usage"]);
+  if (usage) progress.usage = { promptTokens: 0, completionTokens: 0, ...usage };
+  const choice = objectsOf(chunk["choices"])[0];
+  if (!choice) return;
+  const { text, finish, stopReason, tokens: ids, logprobs } = readChunkChoice(choice);
+  const tokens = ids.filter((token) => !tokenizer?.endOfTurn.includes(token));
+  if (tokenizer && text !== "" && tokens.length === 0) {
+    throw new CoaError(
+      "model",
+      `${connection.baseURL} returns no token ids (return_token_ids); without them a tokenizer is of no use`,
+    );
+  }
+  progress.text += text;
+  progress.tokens.push(...tokens);
+  if (text !== "" || tokens.length > 0) {
+    yield tokenizer
+      ? { type: "delta", text, tokens, logprobs: logprobs.slice(0, tokens.length) }
+      : { type: "delta", text };
+  }
+  if (finish) Object.assign(progress, { finish, stopReason });
 }
 
 function* conclude(

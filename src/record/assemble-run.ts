@@ -1,12 +1,12 @@
 /**
- * Makes a team run out of agents and calls, whichever door they came through: every message stored once by hash, usage
+ * Makes a team run out of agents and calls, whichever recorder saw them: every message stored once by hash, usage
  * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
  */
+import type { ToolDefinition } from "../base/wire/wire-api.ts";
 import type { Message } from "../core/message.ts";
 import { messageHash } from "../core/message-hash.ts";
 import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
-import type { ToolDefinition } from "./recorded-call.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
 export interface CallParts extends Omit<TeamStep, "id" | "input"> {
@@ -16,7 +16,7 @@ export interface CallParts extends Omit<TeamStep, "id" | "input"> {
   costUsd?: number;
 }
 
-/** What a door knows of a run before it is put together. */
+/** What a recorder knows of a run before it is put together. */
 export interface RunParts {
   id: string;
   source: string;

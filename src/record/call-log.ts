@@ -8,7 +8,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
-import { asArray, asObject, canonicalJson } from "./recorded-call.ts";
+import { asArray, asObject, canonicalJson } from "../base/wire/json-value.ts";
 import { type WireExchange, wireExchangeSchema } from "./wire-exchange.ts";
 
 const shared = ["messages", "input", "tools"] as const;

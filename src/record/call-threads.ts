@@ -4,8 +4,9 @@
  * instructions and other tools is a hand-over to another agent.
  */
 import { hash } from "node:crypto";
+import { canonicalJson, parseJson } from "../base/wire/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
-import { addTo, canonicalJson, parseJson, type RecordedCall } from "./recorded-call.ts";
+import { addTo, type RecordedCall } from "./recorded-call.ts";
 
 /** The calls of one activation of an agent, in order. */
 export interface Thread {

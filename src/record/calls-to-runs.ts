@@ -66,11 +66,25 @@ function buildRun(
   });
   const calls = threads.flatMap((thread) => thread.calls.map((call) => toParts(call, thread, ids.get(thread)!)));
   const notes = threads.flatMap((thread) => thread.calls.flatMap((call) => call.notes ?? []));
-  return assembleRun({ id, source: threads[0]?.calls[0]?.door ?? source, agents, calls, notes: [...new Set(notes)] });
+  return assembleRun({
+    id,
+    source: threads[0]?.calls[0]?.recorder ?? source,
+    agents,
+    calls,
+    notes: [...new Set(notes)],
+  });
 }
 
 function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts {
-  const { id: _id, door: _door, runId: _runId, agent: _agent, outcome: _outcome, notes: _notes, ...rest } = call;
+  const {
+    id: _id,
+    recorder: _recorder,
+    runId: _runId,
+    agent: _agent,
+    outcome: _outcome,
+    notes: _notes,
+    ...rest
+  } = call;
   const { previousResponseId: _previous, toolCalls, ...parts } = rest;
   return {
     ...parts,

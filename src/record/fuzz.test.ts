@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { readReply } from "../base/wire/wire-reply.ts";
+import { wireApis } from "../base/wire/apis.ts";
+import { asObject } from "../base/wire/json-value.ts";
 import { CoaError } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
@@ -13,7 +14,8 @@ import { langfuseToSpans } from "./formats/langfuse.ts";
 import { messagesToRun } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
-import { asObject, type RecordedCall } from "./recorded-call.ts";
+import { readAnswer } from "./read-answer.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 import { readRecordings } from "./recordings.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
@@ -146,7 +148,7 @@ describe("hostile recordings", () => {
       'data: {"choices":[{"delta":{"tool_calls":[{"index":-1}]}}]}\n\n',
       "\u0000",
     ]) {
-      assert.equal(typeof readReply(text).text, "string");
+      for (const api of wireApis) assert.equal(typeof readAnswer(api, text).text, "string");
     }
   });
 

@@ -1,6 +1,7 @@
 /** Reads files of other systems into team runs; the format is recognised by what the file holds, or named. */
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../base/wire/json-value.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLog } from "./call-log.ts";
@@ -14,7 +15,7 @@ import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
 import { readOtlp } from "./formats/otlp-spans.ts";
 import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
-import { asArray, asNumber, asObject, asString, asText, parseJson, type RecordedCall } from "./recorded-call.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogFile, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";

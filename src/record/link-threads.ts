@@ -3,9 +3,10 @@
  * arguments, the report stands in its result, and the thread lived while the call was open. Where more than one call
  * fits, the link is marked as ambiguous, not guessed in silence.
  */
+
+import { asArray, asObject, parseJson } from "../base/wire/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
-import { asArray, asObject, parseJson } from "./recorded-call.ts";
 
 export interface ThreadLink {
   parent: Thread;

@@ -118,7 +118,7 @@ function fromThreads(traceId: string, source: string, placed: readonly Placed[],
 function partsOf(span: TraceSpan, agentId: string): CallParts {
   const {
     lossyHistory: _lossy,
-    door: _door,
+    recorder: _recorder,
     outcome: _outcome,
     notes: _notes,
     previousResponseId: _previous,

@@ -2,7 +2,8 @@
  * A span of any tracing system, reduced to what a team run needs: an agent, a model call, a tool call, a hand-over, or
  * something in between that only carries the tree. Each trace format maps its spans to this.
  */
-import type { RecordedCall, ToolDefinition } from "./recorded-call.ts";
+import type { ToolDefinition } from "../base/wire/wire-api.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 
 export interface TraceSpan {
   id: string;

@@ -4,6 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { apiOf } from "../base/wire/apis.ts";
+import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 /** How one request is mistreated. */
@@ -23,6 +25,8 @@ export interface ModelServerOptions {
   models?: unknown;
   /** Keep the stop string in the text, as vLLM can. */
   keepStop?: boolean;
+  /** Answer whole although a stream was asked for, as some servers do. */
+  ignoreStream?: boolean;
   chunkSize?: number;
   /** Return token ids and log-probabilities where a request asks for them, one token to a chunk. */
   tokenizer?: Tokenizer;
@@ -82,47 +86,47 @@ async function reply(
     return;
   }
   const { text, finish } = cut(options.answer(served, index), served.body, options.keepStop === true);
-  const chat = served.path.endsWith("/chat/completions");
-  const usage = { prompt_tokens: tokensOf(served.body), completion_tokens: Math.ceil(text.length / 4) };
-  if (served.body["stream"] !== true) {
-    const body =
-      fault === "malformed"
-        ? "{ nothing"
-        : JSON.stringify({ id: `r${index}`, choices: [choice(chat, text, finish, false)], usage });
+  const api = apiOf(served.path) ?? openaiCompletions;
+  const usage = { promptTokens: tokensOf(served.body), completionTokens: Math.ceil(text.length / 4) };
+  const whole = { text, toolCalls: [], finish, finished: true, usage, responseId: `r${index}`, model: "served" };
+  if (served.body["stream"] !== true || options.ignoreStream) {
     response.writeHead(200, { "content-type": "application/json" });
-    response.end(body);
+    response.end(fault === "malformed" ? "{ nothing" : JSON.stringify(api.writeReply(whole)));
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
-  const send = (event: unknown) =>
+  const withIds = options.tokenizer && served.body["return_token_ids"] === true ? options.tokenizer : undefined;
+  const parts = pieces(text, options.chunkSize ?? 16);
+  const breaks = fault !== "none" && parts.length > 1; // what goes out in one piece arrives whole
+  const broken = { ...whole, finished: false, usage: undefined };
+  const events = withIds
+    ? [...tokenChunks(withIds, text), ...api.writeEvents(whole, [])]
+    : breaks
+      ? api.writeEvents(broken, parts.slice(0, Math.ceil(parts.length / 2)))
+      : api.writeEvents(whole, parts);
+  for (const [place, event] of events.entries()) {
     response.write(`data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
-  const size = options.chunkSize ?? 16;
-  if (options.tokenizer && served.body["return_token_ids"] === true) {
-    const decoder = new TextDecoder();
-    for (const token of options.tokenizer.encodeWithSpecials(text)) {
-      const piece = decoder.decode(options.tokenizer.tokenBytes(token), { stream: true });
-      send({
-        choices: [{ text: piece, token_ids: [token], logprobs: { token_logprobs: [-0.1] }, finish_reason: null }],
-      });
-    }
-  } else
-    for (let from = 0; from < text.length; from += size) {
-      if (fault !== "none" && from >= text.length / 2) {
-        if (fault === "malformed") return void response.end('data: {"choices": [nonsense\n\n');
-        return void response.destroy();
-      }
-      send({ choices: [choice(chat, text.slice(from, from + size), null, true)] });
-      // A real server writes over time: let the client read before a cut.
-      if (from % (size * 4) === 0) await new Promise((resolve) => setImmediate(resolve));
-    }
-  send({ choices: [choice(chat, "", finish, true)] });
-  send({ choices: [], usage });
-  response.end("data: [DONE]\n\n");
+    // A real server writes over time: let the client read before a cut.
+    if (place % 4 === 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (breaks && fault === "malformed") return void response.end('data: {"choices": [nonsense\n\n');
+  if (breaks && fault === "cut") return void response.destroy();
+  response.end();
 }
 
-function choice(chat: boolean, text: string, finish: string | null, delta: boolean): Record<string, unknown> {
-  if (!chat) return { text, finish_reason: finish };
-  return { [delta ? "delta" : "message"]: { role: "assistant", content: text }, finish_reason: finish };
+/** One token to a chunk, with its id, as vLLM sends them. */
+function* tokenChunks(tokenizer: Tokenizer, text: string): Generator<object> {
+  const decoder = new TextDecoder();
+  for (const token of tokenizer.encodeWithSpecials(text)) {
+    const piece = decoder.decode(tokenizer.tokenBytes(token), { stream: true });
+    yield { choices: [{ text: piece, token_ids: [token], logprobs: { token_logprobs: [-0.1] }, finish_reason: null }] };
+  }
+}
+
+function pieces(text: string, size: number): string[] {
+  return Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+    text.slice(index * size, (index + 1) * size),
+  );
 }
 
 function cut(

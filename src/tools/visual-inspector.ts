@@ -2,6 +2,8 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { z } from "zod";
+import { asObject } from "../base/wire/json-value.ts";
+import { openaiChat } from "../base/wire/openai-chat.ts";
 import { messageOf, ToolError } from "../core/errors.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { keyPool } from "./search/key-pool.ts";
@@ -22,8 +24,6 @@ export interface VisualInspectorOptions {
   retries?: number;
   backOffMs?: number;
 }
-
-const replySchema = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1) });
 
 /** Describes images with a vision model. */
 export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<typeof input>> {
@@ -62,10 +62,10 @@ export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<t
         backOffMs,
         signal,
       });
-      const reply = replySchema.safeParse(answer);
-      if (!reply.success)
+      const { text } = openaiChat.readReply(asObject(answer) ?? {});
+      if (text === "")
         throw new ToolError(name, `${model} answered without a text: ${JSON.stringify(answer).slice(0, 200)}`);
-      return reply.data.choices[0]!.message.content.trim();
+      return text.trim();
     },
   });
 }

@@ -184,20 +184,20 @@ describe("live apps, unchanged", { skip, concurrency: 1 }, () => {
     }
   });
 
-  for (const door of ["proxy", "preload", "collector"] as const) {
-    it(`finds every hand-off of an OpenAI Agents app through the ${door}`, async () => {
+  for (const recorder of ["proxy", "preload", "collector"] as const) {
+    it(`finds every hand-off of an OpenAI Agents app through the ${recorder}`, async () => {
       const server = await startScriptedServer();
       const folder = join(root, `f${folders++}`);
-      const proxy = await startProxy({ to: server.url, folder: door === "proxy" ? folder : join(root, "unused") });
-      const collector = await startCollector({ folder: door === "collector" ? folder : join(root, "unused") });
-      const tasks = door === "proxy" ? "1" : "3";
+      const proxy = await startProxy({ to: server.url, folder: recorder === "proxy" ? folder : join(root, "unused") });
+      const collector = await startCollector({ folder: recorder === "collector" ? folder : join(root, "unused") });
+      const tasks = recorder === "proxy" ? "1" : "3";
       try {
         const env = {
           OPENAI_BASE_URL: proxy.url,
           TRACES_URL: `${collector.url}/v1/traces/ingest`,
           COA_RECORD_DIR: folder,
         };
-        await runApp("handoff-app.mjs", [tasks], env, door === "preload" ? ["--import", register] : []);
+        await runApp("handoff-app.mjs", [tasks], env, recorder === "preload" ? ["--import", register] : []);
       } finally {
         await collector.close();
         await proxy.close();

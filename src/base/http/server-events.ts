@@ -1,21 +1,36 @@
 /** Server-sent events: the data of each event, whatever way the bytes were cut. */
 
+/** Takes text piece by piece and gives back the data of every event that is whole. */
+function eventSplitter(): { push(text: string): string[]; end(): string[] } {
+  let rest = "";
+  let data: string[] = [];
+  const take = (line: string): string[] => {
+    if (line.startsWith("data:")) data.push(line.slice(line.startsWith("data: ") ? 6 : 5));
+    if (line !== "" || data.length === 0) return [];
+    const event = data.join("\n");
+    data = [];
+    return [event];
+  };
+  return {
+    push(text) {
+      const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop()!;
+      return lines.flatMap(take);
+    },
+    end: () => [rest.replace(/\r$/, ""), ""].flatMap(take),
+  };
+}
+
 /** Yields the data of each event of a stream. */
 export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  let rest = "";
-  let data: string[] = [];
-  for await (const chunk of chunks) {
-    rest += decoder.decode(chunk, { stream: true });
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop()!;
-    for (const line of lines) {
-      if (line === "") {
-        if (data.length > 0) yield data.join("\n");
-        data = [];
-      } else if (line.startsWith("data:")) data.push(line.slice(line.startsWith("data: ") ? 6 : 5));
-    }
-  }
-  if (rest.startsWith("data:")) data.push(rest.slice(rest.startsWith("data: ") ? 6 : 5));
-  if (data.length > 0) yield data.join("\n");
+  const splitter = eventSplitter();
+  for await (const chunk of chunks) yield* splitter.push(decoder.decode(chunk, { stream: true }));
+  yield* splitter.end();
+}
+
+/** The data of each event of a text that is there as a whole. */
+export function eventsOf(text: string): string[] {
+  const splitter = eventSplitter();
+  return [...splitter.push(text), ...splitter.end()];
 }

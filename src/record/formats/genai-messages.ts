@@ -1,8 +1,9 @@
 /** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
 
-import { contentText, readChatMessage, readTools } from "../../base/wire/wire-messages.ts";
+import { asArray, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
+import { contentText, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
-import { asArray, asObject, asString, asText, parseJson, type ToolDefinition } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 

@@ -1,8 +1,8 @@
 /** Messages as LangChain serialises them: `{lc, id: [..., "AIMessage"], kwargs}`, or plain `{type, content}`. */
 
-import { contentText, readChatMessage, readToolCall } from "../../base/wire/wire-messages.ts";
+import { asArray, asNumber, asObject, asString, parseJson } from "../../base/wire/json-value.ts";
+import { contentText, readChatMessage, readToolCall } from "../../base/wire/openai-chat.ts";
 import type { Message } from "../../core/message.ts";
-import { asArray, asNumber, asObject, asString, parseJson } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { toolCall } from "./genai-messages.ts";
 

@@ -3,8 +3,9 @@
  * so a step is the model call, its output and raw response body are the reply, and the history is rebuilt from the steps.
  */
 
-import { readWhole } from "../../base/wire/wire-reply.ts";
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
+import { readCompletion } from "../../base/wire/openai-chat.ts";
+import { readResponse } from "../../base/wire/openai-responses.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
@@ -55,7 +56,7 @@ function stepCall({ attributes }: OtlpSpan, children: readonly OtlpSpan[]): NonN
   const inference =
     children.find((child) => child.attributes["mastra.span.type"] === "model_inference")?.attributes ?? {};
   const body = asObject(parseJson(attributes["mastra.metadata.body"]));
-  const whole = body && readWhole(body);
+  const whole = body && (Array.isArray(body["output"]) ? readResponse(body) : readCompletion(body));
   const output = asObject(parseJson(attributes["mastra.model_step.output"])) ?? {};
   const calls = asArray(output["toolCalls"]).map((item) => {
     const raw = asObject(item) ?? {};
@@ -72,8 +73,8 @@ function stepCall({ attributes }: OtlpSpan, children: readonly OtlpSpan[]): NonN
     toolCalls: calls.length > 0 ? calls : (whole?.toolCalls ?? []),
     tools: [],
     model: asString(inference["gen_ai.response.model"]) ?? whole?.model,
-    promptTokens: asNumber(inference["gen_ai.usage.input_tokens"]) ?? whole?.promptTokens ?? 0,
-    completionTokens: asNumber(inference["gen_ai.usage.output_tokens"]) ?? whole?.completionTokens ?? 0,
+    promptTokens: asNumber(inference["gen_ai.usage.input_tokens"]) ?? whole?.usage?.promptTokens ?? 0,
+    completionTokens: asNumber(inference["gen_ai.usage.output_tokens"]) ?? whole?.usage?.completionTokens ?? 0,
     cachedTokens: asNumber(inference["gen_ai.usage.cache_read.input_tokens"]) ?? 0,
     ...(responseId && { responseId }),
     lossyHistory: messages.some((message) => /^\[tool-result: /.test(message.content)),

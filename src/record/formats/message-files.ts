@@ -1,10 +1,11 @@
 /** Conversations in the OpenAI training shape, `{messages: [...], tools?}`: each assistant message was one model call. */
 
-import { hasMedia, readChatMessage, readTools } from "../../base/wire/wire-messages.ts";
+import { asArray, asNumber, asObject, asString } from "../../base/wire/json-value.ts";
+import { hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
-import { asArray, asNumber, asObject, asString, type ToolDefinition } from "../recorded-call.ts";
 
 /** One conversation, one agent. */
 export function messagesToRun(record: Record<string, unknown>, fallbackId: string): TeamRun {

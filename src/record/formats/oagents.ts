@@ -3,9 +3,10 @@
  * agent did for each sub-task. Sub-agents are keyed by the text of their sub-task alone, so each is linked to the call
  * whose code holds that text; where several do, the link is marked.
  */
+
+import { asArray, asObject, asString, asText } from "../../base/wire/json-value.ts";
 import type { TeamAgent, TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
-import { asArray, asObject, asString, asText } from "../recorded-call.ts";
 import { smolagentsToRun } from "./smolagents.ts";
 
 type Json = Record<string, unknown>;

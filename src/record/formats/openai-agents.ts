@@ -3,10 +3,11 @@
  * tasks state the sum of everything below them; tool calls have no id here and are matched by name and arguments.
  */
 
-import { readChatMessage, readResponsesInput, readTools } from "../../base/wire/wire-messages.ts";
-import { readWhole } from "../../base/wire/wire-reply.ts";
+import { asArray, asNumber, asObject, asString, asText } from "../../base/wire/json-value.ts";
+import { readChatMessage, readCompletion, readTools } from "../../base/wire/openai-chat.ts";
+import { readResponse, readResponsesInput } from "../../base/wire/openai-responses.ts";
+import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { CoaError } from "../../core/errors.ts";
-import { asArray, asNumber, asObject, asString, asText, type ToolDefinition } from "../recorded-call.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { timeOf } from "./langsmith.ts";
 
@@ -79,7 +80,7 @@ function kindOf(data: Json): Partial<TraceSpan> {
 function generation(data: Json): NonNullable<TraceSpan["call"]> {
   const messages = asArray(data["input"]).flatMap((item) => readChatMessage(item) ?? []);
   const output = asObject(asArray(data["output"])[0]) ?? {};
-  const reply = "choices" in output ? readWhole(output) : readWhole({ choices: [{ message: output }] });
+  const reply = "choices" in output ? readCompletion(output) : readCompletion({ choices: [{ message: output }] });
   const usage = asObject(data["usage"]);
   return {
     messages,
@@ -88,9 +89,9 @@ function generation(data: Json): NonNullable<TraceSpan["call"]> {
     toolCalls: reply.toolCalls,
     tools: [],
     model: asString(data["model"]),
-    promptTokens: reply.promptTokens ?? asNumber(usage?.["input_tokens"]) ?? 0,
-    completionTokens: reply.completionTokens ?? asNumber(usage?.["output_tokens"]) ?? 0,
-    ...(reply.cachedTokens !== undefined && { cachedTokens: reply.cachedTokens }),
+    promptTokens: reply.usage?.promptTokens ?? asNumber(usage?.["input_tokens"]) ?? 0,
+    completionTokens: reply.usage?.completionTokens ?? asNumber(usage?.["output_tokens"]) ?? 0,
+    ...(reply.usage?.cachedTokens !== undefined && { cachedTokens: reply.usage?.cachedTokens }),
     ...(reply.responseId && { responseId: reply.responseId }),
   };
 }
@@ -98,7 +99,7 @@ function generation(data: Json): NonNullable<TraceSpan["call"]> {
 /** The exporter sends only the id of a response; processors inside the process see the rest. */
 function response(data: Json): NonNullable<TraceSpan["call"]> {
   const whole = asObject(data["_response"]);
-  const reply = whole ? readWhole(whole) : undefined;
+  const reply = whole ? readResponse(whole) : undefined;
   const responseId = asString(data["response_id"]) ?? reply?.responseId;
   const instructions = asString(whole?.["instructions"]);
   return {
@@ -107,8 +108,8 @@ function response(data: Json): NonNullable<TraceSpan["call"]> {
     toolCalls: reply?.toolCalls ?? [],
     tools: readTools(whole?.["tools"]),
     model: reply?.model,
-    promptTokens: reply?.promptTokens ?? 0,
-    completionTokens: reply?.completionTokens ?? 0,
+    promptTokens: reply?.usage?.promptTokens ?? 0,
+    completionTokens: reply?.usage?.completionTokens ?? 0,
     ...(responseId && { responseId }),
   };
 }

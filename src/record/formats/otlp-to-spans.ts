@@ -1,5 +1,6 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, the AI SDK's two formats, Ax. */
-import { addTo, asArray, asNumber, asObject, asString, asText, parseJson } from "../recorded-call.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
+import { addTo } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import {
   plainText,

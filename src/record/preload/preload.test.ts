@@ -67,7 +67,7 @@ describe("a fetch that records", () => {
     assert.deepEqual(await clone.json(), { echo: body });
     await (await recording(new URL(url), post("json", { body: new TextEncoder().encode(body) }))).arrayBuffer();
     assert.equal(written.length, 3);
-    assert.ok(written.every(({ door, outcome }) => door === "preload" && outcome === "complete"));
+    assert.ok(written.every(({ recorder, outcome }) => recorder === "preload" && outcome === "complete"));
     assert.doesNotMatch(JSON.stringify(written), /topsecret/);
   });
 

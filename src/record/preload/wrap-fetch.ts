@@ -5,9 +5,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
-import { asObject, type CallOutcome, parseJson } from "../recorded-call.ts";
+import { apiOf } from "../../base/wire/apis.ts";
+import { asObject, parseJson } from "../../base/wire/json-value.ts";
+import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
-import { dialectOf, type WireExchange } from "../wire-exchange.ts";
+import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 
 export interface WrapOptions {
   fetch: typeof fetch;
@@ -48,7 +50,7 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
         options.write({
           version: 1,
           id: randomUUID(),
-          door: "preload",
+          recorder: "preload",
           ...context,
           path,
           startedAt,
@@ -58,7 +60,7 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
           ...(error !== undefined && { error }),
           request: redactSecrets(request, secrets, options.redact),
           contentType: answer.contentType,
-          response: redactResponse(answer.text, answer.contentType, secrets, options.redact),
+          response: redactResponse(apiOf(path), answer.text, answer.contentType, secrets, options.redact),
           ...(answer.truncated && { truncated: true }),
         });
       } catch (problem) {
@@ -145,7 +147,7 @@ function sameResponse(response: Response, body: string | ReadableStream<Uint8Arr
 function pathOf(url: string): string | undefined {
   try {
     const { pathname } = new URL(url);
-    return dialectOf(pathname) && pathname;
+    return isRecorded(pathname) ? pathname : undefined;
   } catch {
     return undefined;
   }

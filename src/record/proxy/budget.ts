@@ -3,8 +3,9 @@
  * is already spent and what other calls in flight have set aside: the prompt as estimated and the most the model may
  * write. A call without such a limit of its own is given what is left, so that no reply can pass the limit by itself.
  */
+
+import { asNumber, asObject } from "../../base/wire/json-value.ts";
 import type { Price } from "../../core/model.ts";
-import { asNumber, asObject } from "../recorded-call.ts";
 
 export interface BudgetLimits {
   calls?: number;

@@ -3,8 +3,9 @@
  * from the start again, so that a second pass of the same program works. A request that was never recorded fails loudly
  * and is shown beside the nearest one that was.
  */
+
+import { asArray, asObject, asText, canonicalJson } from "../../base/wire/json-value.ts";
 import { replayKey } from "../call-log.ts";
-import { asArray, asObject, asText, canonicalJson } from "../recorded-call.ts";
 import type { WireExchange } from "../wire-exchange.ts";
 
 export interface Replay {

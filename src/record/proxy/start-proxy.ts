@@ -9,12 +9,13 @@ import type { Agent as SecureAgent } from "node:https";
 import type { AddressInfo } from "node:net";
 import { RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
-import { readReply } from "../../base/wire/wire-reply.ts";
+import { apiOf } from "../../base/wire/apis.ts";
+import { asObject, parseJson } from "../../base/wire/json-value.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
-import { asObject, parseJson } from "../recorded-call.ts";
+import { readAnswer } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
-import { dialectOf, type WireExchange } from "../wire-exchange.ts";
+import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Budget, type BudgetOptions, createBudget } from "./budget.ts";
 import { type Forwarded, forward } from "./forward.ts";
 import { createReplay, type Replay } from "./replay.ts";
@@ -113,7 +114,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
   const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;
   const body = await readBytes(request, maxBytes);
-  const recorded = request.method === "POST" && dialectOf(path) !== undefined;
+  const recorded = request.method === "POST" && isRecorded(path);
   if (!recorded) return passThrough(setup, request, response, path, body);
   const unpacked = await unpack(body, request.headers["content-encoding"], maxBytes);
   const json = asObject(parseJson(unpacked.toString("utf8")));
@@ -129,7 +130,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       const exchange: WireExchange = {
         version: 1,
         id: randomUUID(),
-        door: "proxy",
+        recorder: "proxy",
         ...(runId !== undefined && { runId }),
         path,
         startedAt,
@@ -139,7 +140,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
         ...(end.error !== undefined && { error: end.error }),
         request: asked(),
         contentType: end.contentType,
-        response: redactResponse(end.response, end.contentType, secrets, setup.redact),
+        response: redactResponse(apiOf(path), end.response, end.contentType, secrets, setup.redact),
         ...(end.truncated && { truncated: true }),
       };
       await setup.log!.append(exchange);
@@ -182,17 +183,17 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     async onEnd({ body: bytes, contentEncoding, ...end }) {
       const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
       const answer = text.toString("utf8");
-      reservation?.settle(usageOf(answer, end));
+      reservation?.settle(usageOf(path, answer, end));
       await record({ ...end, response: answer });
     },
   });
 }
 
 /** What a call used; a call that never reached the model used nothing, one that broke off keeps its estimate. */
-function usageOf(answer: string, end: Omit<Forwarded, "body">) {
+function usageOf(path: string, answer: string, end: Omit<Forwarded, "body">) {
   if (end.outcome === "upstream-error") return { promptTokens: 0, completionTokens: 0 };
-  const reply = readReply(answer, end.contentType);
-  return reply.promptTokens === undefined && reply.completionTokens === undefined ? undefined : reply;
+  const api = apiOf(path);
+  return api && readAnswer(api, answer, end.contentType).usage;
 }
 
 function answerFrom(setup: Setup, replay: Replay, response: ServerResponse, path: string, request: unknown): void {

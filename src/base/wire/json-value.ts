@@ -1,0 +1,60 @@
+/** Reads JSON that somebody else wrote: every value may be missing or of another type, and none of that is an error. */
+
+/** A JSON object with unknown fields. */
+export type Json = Record<string, unknown>;
+
+/** Objects and arrays with sorted keys, as text: equal values give equal texts whatever the order they were written in. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    inner !== null && typeof inner === "object" && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : inner,
+  );
+}
+
+/** Parses JSON, or gives back undefined; hostile text is an ordinary input here. */
+export function parseJson(text: unknown): unknown {
+  if (typeof text !== "string") return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A plain object, or undefined for anything else. */
+export function asObject(value: unknown): Json | undefined {
+  return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Json) : undefined;
+}
+
+/** An array, or an empty one for anything else. */
+export function asArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The objects of an array; other items are left out. */
+export function objectsOf(value: unknown): Json[] {
+  return asArray(value).filter((item) => asObject(item) !== undefined) as Json[];
+}
+
+/** A string, or undefined for anything else. */
+export function asString(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A finite number (numbers written as text count), or undefined. */
+export function asNumber(value: unknown): number | undefined {
+  if (typeof value === "string" && value.trim() === "") return undefined;
+  const number = typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+/** Text as it is, anything else as JSON. */
+export function asText(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
+/** The fields that have a value, for objects whose absent fields must be absent. */
+export function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+}

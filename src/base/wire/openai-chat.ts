@@ -1,0 +1,392 @@
+/** OpenAI chat completions, and the messages in that form that most servers, frameworks and files use. */
+import type { Message, ToolCall } from "../../core/message.ts";
+import type { CallUsage } from "../../core/model.ts";
+import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "./json-value.ts";
+import {
+  errorText,
+  lose,
+  noReply,
+  type ReplyReader,
+  type ToolDefinition,
+  type WireApi,
+  type WireFinish,
+  type WireReply,
+  type WireRequest,
+} from "./wire-api.ts";
+
+const roles = new Map<unknown, Message["role"]>([
+  ["system", "system"],
+  ["developer", "system"],
+  ["user", "user"],
+  ["assistant", "assistant"],
+  ["tool", "tool"],
+  ["function", "tool"],
+  // smolagents
+  ["tool-call", "assistant"],
+  ["tool-response", "tool"],
+  // ShareGPT
+  ["human", "user"],
+  ["gpt", "assistant"],
+]);
+
+/** One chat message, whatever shape its content has; text parts are joined, other parts are named in brackets. */
+export function readChatMessage(value: unknown): Message | undefined {
+  const raw = asObject(value);
+  const role = raw && roles.get(raw["role"]);
+  if (!raw || !role) return undefined;
+  const spoken = asString(asObject(raw["audio"])?.["transcript"]);
+  const message: Message = {
+    role,
+    content: contentText(raw["content"]) || asString(raw["refusal"]) || spoken || "",
+  };
+  const reasoning = asString(raw["reasoning_content"]) ?? asString(raw["reasoning"]);
+  if (reasoning) message.reasoning = reasoning;
+  const calls = asArray(raw["tool_calls"]).flatMap((call) => readToolCall(call) ?? []);
+  const legacy = asObject(raw["function_call"]);
+  if (legacy) calls.push({ id: "", name: asText(legacy["name"]), arguments: asText(legacy["arguments"]) });
+  if (calls.length > 0) message.toolCalls = calls;
+  if (role === "tool") message.toolCallId = asString(raw["tool_call_id"]) ?? "";
+  const name = asString(raw["name"]);
+  if (name) message.name = name;
+  return message;
+}
+
+/** A message as the API takes it. */
+export function writeChatMessage(message: Message): Json {
+  const { role, content, toolCalls, toolCallId, name } = message;
+  return {
+    role,
+    content: toolCalls?.length && content === "" ? null : content,
+    ...(name ? { name } : {}),
+    ...(toolCallId ? { tool_call_id: toolCallId } : {}),
+    ...(toolCalls?.length ? { tool_calls: toolCalls.map(writeToolCall) } : {}),
+  };
+}
+
+/** One tool call of an assistant message; the arguments stay the text the model wrote. */
+export function readToolCall(value: unknown): ToolCall | undefined {
+  const raw = asObject(value);
+  const called = asObject(raw?.["function"]) ?? asObject(raw?.["custom"]);
+  if (!raw || !called) return undefined;
+  return {
+    id: asString(raw["id"]) ?? "",
+    name: asText(called["name"]),
+    arguments: asText(called["arguments"] ?? called["input"]),
+  };
+}
+
+/** A tool call as the API writes it. */
+export function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
+  return { id, type: "function", function: { name, arguments: text } };
+}
+
+/** The text of a content field: a string, or parts. */
+export function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return asArray(content)
+    .map((part) => {
+      if (typeof part === "string") return part;
+      const raw = asObject(part) ?? {};
+      const text = raw["text"] ?? raw["refusal"] ?? raw["content"];
+      if (typeof text === "string") return text;
+      return raw["type"] === undefined ? "" : `[${asText(raw["type"])}]`;
+    })
+    .join("");
+}
+
+/** Whether a content field holds something that text can't keep: an image, sound, a file. */
+export function hasMedia(content: unknown): boolean {
+  return asArray(content).some((part) => {
+    const type = asString(asObject(part)?.["type"]);
+    return type !== undefined && !/text|refusal|thinking|reasoning|tool|function/.test(type);
+  });
+}
+
+/** Tool definitions in either spelling: nested under `function`, or flat as in the Responses API. */
+export function readTools(value: unknown): ToolDefinition[] {
+  return objectsOf(value).flatMap((raw) => {
+    const body = asObject(raw["function"]) ?? asObject(raw["custom"]) ?? raw;
+    const name = asString(body["name"]) ?? asString(raw["type"]);
+    if (!name) return [];
+    const description = asString(body["description"]);
+    const parameters = body["parameters"] ?? body["inputSchema"] ?? body["input_schema"];
+    return [{ name, ...(description && { description }), ...(parameters !== undefined && { parameters }) }];
+  });
+}
+
+/** What a call used, in any of the spellings that OpenAI-compatible servers have for it. */
+export function readUsage(value: unknown): Partial<CallUsage> | undefined {
+  const usage = asObject(value);
+  if (!usage) return undefined;
+  const prompt = asObject(usage["prompt_tokens_details"]) ?? asObject(usage["input_tokens_details"]);
+  const reply = asObject(usage["completion_tokens_details"]) ?? asObject(usage["output_tokens_details"]);
+  const found = defined({
+    promptTokens: asNumber(usage["prompt_tokens"] ?? usage["input_tokens"]),
+    completionTokens: asNumber(usage["completion_tokens"] ?? usage["output_tokens"]),
+    // DeepSeek has a field of its own for what its cache held.
+    cachedTokens: asNumber(prompt?.["cached_tokens"] ?? usage["prompt_cache_hit_tokens"]),
+    reasoningTokens: asNumber(reply?.["reasoning_tokens"] ?? usage["reasoning_tokens"]),
+  });
+  return Object.keys(found).length > 0 ? found : undefined;
+}
+
+/** Usage as the API writes it; nothing for a reply that does not know. */
+export function writeUsage(usage: Partial<CallUsage> | undefined): Json {
+  if (!usage) return {};
+  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = usage;
+  return {
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: promptTokens + completionTokens,
+      ...(cachedTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedTokens } }),
+      ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
+    },
+  };
+}
+
+/** The finish reason in our words. */
+export function readFinish(value: unknown): WireFinish | undefined {
+  if (value === "stop" || value === "length" || value === "tool_calls") return value;
+  if (value === "function_call") return "tool_calls";
+  if (value === "content_filter") return "refusal";
+  return asString(value) === undefined ? undefined : "other";
+}
+
+/** Id, model and usage, which stand in whole replies and in chunks alike. */
+export function readReplyFacts(json: Json): Partial<WireReply> {
+  return defined({
+    responseId: asString(json["id"]),
+    model: asString(json["model"]),
+    usage: readUsage(json["usage"]),
+  });
+}
+
+function readChoice(choice: Json): Omit<WireReply, "finished"> {
+  const raw = asObject(choice["message"]) ?? {};
+  const message = readChatMessage({ ...raw, role: "assistant" });
+  const finish = readFinish(choice["finish_reason"]);
+  const refused = asString(raw["refusal"]) !== undefined;
+  const reply: Omit<WireReply, "finished"> = {
+    text: message?.content || asString(choice["text"]) || "",
+    ...(message?.reasoning && { reasoning: message.reasoning }),
+    toolCalls: message?.toolCalls ?? [],
+    ...(refused ? { finish: "refusal" } : finish && { finish }),
+  };
+  if (raw["audio"]) lose(reply, "media");
+  return reply;
+}
+
+/** A whole chat completion, or a plain one. */
+export function readCompletion(json: Json): WireReply {
+  if (json["error"]) return { ...noReply(), error: errorText(json["error"]) };
+  const [first, ...others] = objectsOf(json["choices"]).map(readChoice);
+  if (!first) return { ...noReply(), ...readReplyFacts(json) };
+  return { ...readReplyFacts(json), ...first, finished: true, ...(others.length > 0 && { others }) };
+}
+
+/** A chunk's first choice in our words; `tokens` and `logprobs` where a server was asked for them. */
+export interface ChunkChoice {
+  text: string;
+  reasoning: string;
+  finish?: WireFinish;
+  stopReason?: unknown;
+  tokens: number[];
+  logprobs: number[];
+}
+
+/** Reads what a choice of a chunk adds; a whole answer reads as one chunk. */
+export function readChunkChoice(choice: Json): ChunkChoice {
+  const delta = asObject(choice["delta"]) ?? asObject(choice["message"]) ?? {};
+  const finish = readFinish(choice["finish_reason"]);
+  const spoken = asString(asObject(delta["audio"])?.["transcript"]) ?? "";
+  return {
+    text: asString(choice["text"]) ?? (contentText(delta["content"]) || asString(delta["refusal"]) || spoken),
+    reasoning: asString(delta["reasoning_content"]) ?? asString(delta["reasoning"]) ?? "",
+    ...(finish && { finish }),
+    ...(choice["stop_reason"] !== undefined && { stopReason: choice["stop_reason"] }),
+    tokens: asArray(choice["token_ids"]) as number[],
+    logprobs: asArray(asObject(choice["logprobs"])?.["token_logprobs"]) as number[],
+  };
+}
+
+/** Puts streamed chunks together, of chat or plain completions. */
+export function chunkReader(): ReplyReader {
+  const reply = noReply();
+  const parts = new Map<number, { reply: Omit<WireReply, "finished">; calls: Map<number, ToolCall> }>();
+  const at = (index: number) => {
+    const part = parts.get(index) ?? { reply: index === 0 ? reply : { text: "", toolCalls: [] }, calls: new Map() };
+    parts.set(index, part);
+    return part;
+  };
+  return {
+    reply,
+    add(event) {
+      if (event === "[DONE]") {
+        reply.finished = true;
+        return "";
+      }
+      const json = asObject(event);
+      if (!json) return "";
+      if (json["error"]) reply.error = errorText(json["error"]);
+      Object.assign(reply, readReplyFacts(json));
+      let added = "";
+      for (const choice of objectsOf(json["choices"])) {
+        const index = asNumber(choice["index"]) ?? 0;
+        const part = at(index);
+        const text = addChoice(part.reply, part.calls, choice);
+        if (index === 0) {
+          added += text;
+          if (reply.finish) reply.finished = true;
+        }
+      }
+      const others = [...parts].filter(([index]) => index !== 0).sort(([a], [b]) => a - b);
+      if (others.length > 0) reply.others = others.map(([, part]) => part.reply);
+      return added;
+    },
+  };
+}
+
+function addChoice(reply: Omit<WireReply, "finished">, calls: Map<number, ToolCall>, choice: Json): string {
+  const { text, reasoning, finish } = readChunkChoice(choice);
+  const delta = asObject(choice["delta"]) ?? {};
+  reply.text += text;
+  if (reasoning) reply.reasoning = (reply.reasoning ?? "") + reasoning;
+  const legacy = asObject(delta["function_call"]);
+  const parts = [...objectsOf(delta["tool_calls"]), ...(legacy ? [{ index: 0, function: legacy }] : [])] as Json[];
+  for (const raw of parts) {
+    const index = asNumber(raw["index"]) ?? calls.size;
+    const call = calls.get(index) ?? { id: "", name: "", arguments: "" };
+    const called = asObject(raw["function"]) ?? asObject(raw["custom"]) ?? {};
+    call.id ||= asString(raw["id"]) ?? "";
+    call.name += asString(called["name"]) ?? "";
+    call.arguments += asString(called["arguments"] ?? called["input"]) ?? "";
+    calls.set(index, call);
+  }
+  if (calls.size > 0) reply.toolCalls = [...calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => call);
+  if (finish) reply.finish = finish;
+  if (asString(delta["refusal"]) || reply.finish === "refusal") reply.finish = "refusal";
+  if (delta["audio"]) lose(reply, "media");
+  return text;
+}
+
+/** OpenAI chat completions. */
+export const openaiChat: WireApi = {
+  name: "openai-chat",
+  framing: "sse",
+  lastEvent: /(?:^|\n)data: ?\[DONE\]/,
+  matches: (path) => path.endsWith("/chat/completions"),
+  readRequest(body) {
+    const raw = asArray(body["messages"]);
+    const request: WireRequest = {
+      ...readSettings(body),
+      messages: raw.flatMap((message) => readChatMessage(message) ?? []),
+      tools: [
+        ...readTools(body["tools"]),
+        ...readTools(objectsOf(body["functions"]).map((one) => ({ function: one }))),
+      ],
+    };
+    if (objectsOf(raw).some((message) => hasMedia(message["content"]) || message["audio"])) lose(request, "media");
+    return request;
+  },
+  writeRequest(request) {
+    const { messages, tools, samples } = request;
+    const body = {
+      ...writeSettings(request),
+      messages: messages.map(writeChatMessage),
+      ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: "function", function: { ...tool } })) }),
+      ...(samples !== undefined && { n: samples }),
+      ...(request.stream && { stream: true, stream_options: { include_usage: true } }),
+    };
+    return { path: "/v1/chat/completions", body };
+  },
+  readReply: readCompletion,
+  writeReply(reply) {
+    const choices = [reply, ...(reply.others ?? [])].map((one, index) => ({
+      index,
+      message: {
+        role: "assistant",
+        content: one.toolCalls.length > 0 && one.text === "" ? null : one.text,
+        ...(one.reasoning && { reasoning_content: one.reasoning }),
+        ...(one.toolCalls.length > 0 && { tool_calls: one.toolCalls.map(writeToolCall) }),
+      },
+      finish_reason: writeFinish(one),
+    }));
+    return { ...writeFacts(reply, "chat.completion"), choices, ...writeUsage(reply.usage) };
+  },
+  replyReader: chunkReader,
+  writeEvents(reply, pieces = [reply.text]) {
+    const facts = writeFacts(reply, "chat.completion.chunk");
+    const chunk = (delta: Json, finish: string | null = null) => ({
+      ...facts,
+      choices: [{ index: 0, delta, finish_reason: finish }],
+    });
+    const calls = reply.toolCalls.map((call, index) => ({ index, ...writeToolCall(call) }));
+    return [
+      chunk({ role: "assistant", content: "" }),
+      ...(reply.reasoning ? [chunk({ reasoning_content: reply.reasoning })] : []),
+      ...pieces.filter((piece) => piece !== "").map((content) => chunk({ content })),
+      ...(calls.length > 0 ? [chunk({ tool_calls: calls })] : []),
+      ...(reply.finished ? [chunk({}, writeFinish(reply))] : []),
+      ...(reply.usage ? [{ ...facts, choices: [], ...writeUsage(reply.usage) }] : []),
+      ...(reply.finished ? ["[DONE]"] : []),
+    ];
+  },
+  limitReply: (body, maxTokens) =>
+    body["max_tokens"] !== undefined
+      ? { ...body, max_tokens: maxTokens }
+      : { ...body, max_completion_tokens: maxTokens },
+  askUsage: (body) => ({ ...body, stream_options: { ...asObject(body["stream_options"]), include_usage: true } }),
+};
+
+/** The settings that chat and plain completions share. */
+export function readSettings(body: Json) {
+  return defined({
+    model: asString(body["model"]),
+    stream: body["stream"] === true ? true : undefined,
+    maxTokens: asNumber(body["max_completion_tokens"] ?? body["max_tokens"]),
+    temperature: asNumber(body["temperature"]),
+    topP: asNumber(body["top_p"]),
+    seed: asNumber(body["seed"]),
+    stop: readStop(body["stop"]),
+    responseFormat: body["response_format"] ?? undefined,
+    samples: asNumber(body["n"]),
+  });
+}
+
+/** Stop strings, which may also come as one string. */
+export function readStop(value: unknown): string[] | undefined {
+  const list = typeof value === "string" ? [value] : asArray(value).filter((one) => typeof one === "string");
+  return list.length > 0 ? (list as string[]) : undefined;
+}
+
+/** Settings as chat and plain completions write them. */
+export function writeSettings(request: {
+  model?: string;
+  maxTokens?: number;
+  temperature?: number;
+  topP?: number;
+  seed?: number;
+  stop?: readonly string[];
+  responseFormat?: unknown;
+}): Json {
+  return defined({
+    model: request.model,
+    max_tokens: request.maxTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    seed: request.seed,
+    stop: request.stop,
+    response_format: request.responseFormat,
+  }) as Json;
+}
+
+function writeFacts(reply: WireReply, object: string): Json {
+  return { id: reply.responseId ?? "", object, created: 0, model: reply.model ?? "" };
+}
+
+/** The finish reason as the API writes it. */
+export function writeFinish({ finish, toolCalls }: Pick<WireReply, "finish" | "toolCalls">): string {
+  if (finish === "refusal") return "content_filter";
+  return finish && finish !== "other" ? finish : toolCalls.length > 0 ? "tool_calls" : "stop";
+}

@@ -1,0 +1,277 @@
+/**
+ * OpenAI's Responses API: a conversation is a list of items, of which several make one of our messages. Tools that the
+ * server runs itself (web search, code interpreter, MCP) stand in it as items too.
+ */
+import type { Message } from "../../core/message.ts";
+import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "./json-value.ts";
+import { contentText, hasMedia, readChatMessage, readReplyFacts, readTools } from "./openai-chat.ts";
+import {
+  errorText,
+  type HostedCall,
+  lose,
+  noReply,
+  type ReplyReader,
+  type WireApi,
+  type WireReply,
+  type WireRequest,
+} from "./wire-api.ts";
+
+/** The conversation of a request: instructions, then items of several types. */
+export function readResponsesInput(body: Json): Message[] {
+  const messages: Message[] = [];
+  const instructions = asString(body["instructions"]);
+  if (instructions) messages.push({ role: "system", content: instructions });
+  if (typeof body["input"] === "string") messages.push({ role: "user", content: body["input"] });
+  for (const item of objectsOf(body["input"])) addResponsesItem(messages, item);
+  return messages;
+}
+
+/** Adds one item; calls and reasoning join the assistant message they belong to. */
+export function addResponsesItem(messages: Message[], item: Json): void {
+  const last = messages.at(-1);
+  const assistant = (): Message => {
+    if (last?.role === "assistant") return last;
+    const made: Message = { role: "assistant", content: "" };
+    messages.push(made);
+    return made;
+  };
+  const hosted = readHostedCall(item);
+  if (hosted) {
+    const { result, ...call } = hosted;
+    const into = last?.role === "assistant" && last.content === "" ? last : { role: "assistant" as const, content: "" };
+    if (into !== last) messages.push(into);
+    (into as Message).toolCalls = [...((into as Message).toolCalls ?? []), call];
+    if (result !== undefined) messages.push({ role: "tool", content: result, toolCallId: call.id });
+    return;
+  }
+  switch (item["type"]) {
+    case "function_call":
+    case "custom_tool_call": {
+      const into = assistant();
+      into.toolCalls = [...(into.toolCalls ?? []), readCallItem(item)];
+      return;
+    }
+    case "function_call_output":
+    case "custom_tool_call_output": {
+      const output = item["output"];
+      messages.push({
+        role: "tool",
+        content: Array.isArray(output) ? contentText(output) : asText(output),
+        toolCallId: asString(item["call_id"]) ?? "",
+      });
+      return;
+    }
+    case "reasoning": {
+      const text = reasoningText(item);
+      if (text) assistant().reasoning = text;
+      return;
+    }
+    default: {
+      const message = readChatMessage(item);
+      if (!message) return;
+      if (message.role === "assistant" && last?.role === "assistant" && last.content === "" && !last.toolCalls) {
+        last.content = message.content;
+      } else messages.push(message);
+    }
+  }
+}
+
+function readCallItem(item: Json) {
+  return {
+    id: asString(item["call_id"]) ?? asString(item["id"]) ?? "",
+    name: asText(item["name"]),
+    arguments: asText(item["arguments"] ?? item["input"]),
+  };
+}
+
+function reasoningText(item: Json): string {
+  return contentText(item["summary"]) || contentText(item["content"]);
+}
+
+/** A call that the server made itself; its name is the tool's, its arguments are what the item tells of them. */
+function readHostedCall(item: Json): HostedCall | undefined {
+  const type = asString(item["type"]) ?? "";
+  if (!/_call$/.test(type) || /^(?:function|custom_tool)_call$/.test(type)) return undefined;
+  const known = ["id", "type", "status", "output", "outputs", "results", "error", "name", "server_label", "arguments"];
+  const rest = Object.fromEntries(Object.entries(item).filter(([key]) => !known.includes(key)));
+  const output = item["output"] ?? item["outputs"] ?? item["results"] ?? asObject(item["action"])?.["sources"];
+  const error = item["error"];
+  const result = error ? `error: ${errorText(error)}` : outputText(output);
+  return {
+    id: asString(item["id"]) ?? "",
+    name: asString(item["name"]) ?? type.replace(/_call$/, ""),
+    arguments: asString(item["arguments"]) ?? JSON.stringify(asObject(item["action"]) ?? rest),
+    ...(result !== undefined && { result }),
+  };
+}
+
+function outputText(output: unknown): string | undefined {
+  if (output === undefined || output === null) return undefined;
+  if (!Array.isArray(output)) return asText(output);
+  return objectsOf(output)
+    .map((part) => asText(part["logs"] ?? part["text"] ?? part))
+    .join("\n");
+}
+
+/** The whole answer of the API. */
+export function readResponse(json: Json): WireReply {
+  if (json["error"] && json["status"] !== "failed") return { ...noReply(), error: errorText(json["error"]) };
+  const reply: WireReply = { ...noReply(), ...readReplyFacts(json) };
+  let refused = false;
+  for (const item of objectsOf(json["output"])) {
+    const hosted = readHostedCall(item);
+    if (hosted) {
+      reply.hosted = [...(reply.hosted ?? []), hosted];
+      if (hosted.result === undefined) lose(reply, "hosted-tool");
+      if (item["type"] === "image_generation_call") lose(reply, "media");
+    } else if (item["type"] === "reasoning") {
+      const text = reasoningText(item);
+      if (text) reply.reasoning = (reply.reasoning ?? "") + text;
+    } else if (/^(?:function|custom_tool)_call$/.test(asText(item["type"]))) reply.toolCalls.push(readCallItem(item));
+    else {
+      reply.text += readChatMessage({ role: "assistant", ...item })?.content ?? "";
+      refused ||= objectsOf(item["content"]).some((part) => part["type"] === "refusal");
+    }
+  }
+  const status = asString(json["status"]) ?? "completed";
+  reply.finished = status === "completed" || status === "incomplete";
+  if (status === "failed") reply.error = errorText(json["error"]);
+  const why = asString(asObject(json["incomplete_details"])?.["reason"]);
+  if (status === "incomplete") reply.finish = why === "content_filter" ? "refusal" : "length";
+  else if (reply.finished) reply.finish = refused ? "refusal" : reply.toolCalls.length > 0 ? "tool_calls" : "stop";
+  return reply;
+}
+
+function responseReader(): ReplyReader {
+  const reply = noReply();
+  return {
+    reply,
+    add(event) {
+      const json = asObject(event);
+      const type = asString(json?.["type"]) ?? "";
+      if (!json) return "";
+      const whole = asObject(json["response"]);
+      if (whole && /^response\.(?:completed|incomplete|failed)$/.test(type)) {
+        Object.assign(reply, { toolCalls: [] }, readResponse(whole));
+      } else if (type === "response.output_text.delta") {
+        const text = asText(json["delta"]);
+        reply.text += text;
+        return text;
+      } else if (json["error"] || type === "error") reply.error = errorText(json["error"] ?? json);
+      return "";
+    },
+  };
+}
+
+/** OpenAI's Responses API. */
+export const openaiResponses: WireApi = {
+  name: "openai-responses",
+  framing: "sse",
+  lastEvent: /"type": ?"response\.(?:completed|failed|incomplete)"/,
+  matches: (path) => path.endsWith("/responses"),
+  readRequest(body) {
+    const items = objectsOf(body["input"]);
+    const format = asObject(body["text"])?.["format"];
+    const request: WireRequest = {
+      ...defined({
+        model: asString(body["model"]),
+        stream: body["stream"] === true ? true : undefined,
+        maxTokens: asNumber(body["max_output_tokens"]),
+        temperature: asNumber(body["temperature"]),
+        topP: asNumber(body["top_p"]),
+        responseFormat: asObject(format)?.["type"] === "text" ? undefined : format,
+        previousResponseId: asString(body["previous_response_id"]),
+      }),
+      messages: readResponsesInput(body),
+      tools: readTools(body["tools"]),
+    };
+    if (items.some((item) => hasMedia(item["content"]) || hasMedia(item["output"]))) lose(request, "media");
+    if (body["conversation"] || items.some((item) => item["type"] === "item_reference"))
+      lose(request, "server-history");
+    return request;
+  },
+  writeRequest(request) {
+    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => content);
+    const body = {
+      ...defined({
+        model: request.model,
+        instructions: system.length > 0 ? system.join("\n") : undefined,
+        max_output_tokens: request.maxTokens,
+        temperature: request.temperature,
+        top_p: request.topP,
+        text: request.responseFormat === undefined ? undefined : { format: request.responseFormat },
+        previous_response_id: request.previousResponseId,
+        stream: request.stream,
+      }),
+      input: request.messages.filter(({ role }) => role !== "system").flatMap(writeItems),
+      ...(request.tools.length > 0 && { tools: request.tools.map((tool) => ({ type: "function", ...tool })) }),
+    };
+    return { path: "/v1/responses", body };
+  },
+  readReply: readResponse,
+  writeReply: writeResponse,
+  replyReader: responseReader,
+  writeEvents(reply, pieces = [reply.text]) {
+    const whole = writeResponse(reply);
+    const open = { ...whole, status: "in_progress", output: [] };
+    const events: Json[] = [{ type: "response.created", response: open }];
+    for (const delta of pieces.filter((piece) => piece !== "")) {
+      events.push({ type: "response.output_text.delta", item_id: "msg", output_index: 0, content_index: 0, delta });
+    }
+    if (reply.finished) events.push({ type: `response.${asText(whole["status"])}`, response: whole });
+    return events.map((event, index) => ({ ...event, sequence_number: index }));
+  },
+  limitReply: (body, maxTokens) => ({ ...body, max_output_tokens: maxTokens }),
+};
+
+function writeItems(message: Message): Json[] {
+  const { role, content, reasoning, toolCalls = [], toolCallId } = message;
+  if (role === "tool") return [{ type: "function_call_output", call_id: toolCallId ?? "", output: content }];
+  if (role !== "assistant") return [{ type: "message", role, content: [{ type: "input_text", text: content }] }];
+  return outputItems({ text: content, reasoning, toolCalls });
+}
+
+function outputItems({ text, reasoning, toolCalls, hosted = [] }: Partial<WireReply>): Json[] {
+  return [
+    ...(reasoning ? [{ type: "reasoning", summary: [{ type: "summary_text", text: reasoning }] }] : []),
+    ...hosted.map(({ id, name, arguments: args, result }) => ({
+      type: "mcp_call",
+      id,
+      name,
+      server_label: "server",
+      arguments: args,
+      status: "completed",
+      ...(result !== undefined && { output: result }),
+    })),
+    ...(text
+      ? [{ type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text }] }]
+      : []),
+    ...asArray(toolCalls).map((call) => {
+      const { id, name, arguments: args } = call as WireReply["toolCalls"][number];
+      return { type: "function_call", id: `fc_${id}`, call_id: id, name, arguments: args, status: "completed" };
+    }),
+  ];
+}
+
+function writeResponse(reply: WireReply): Json {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = reply.usage ?? {};
+  const cut = reply.finish === "length" || reply.finish === "refusal";
+  return {
+    id: reply.responseId ?? "",
+    object: "response",
+    created_at: 0,
+    model: reply.model ?? "",
+    status: cut ? "incomplete" : "completed",
+    ...(cut && { incomplete_details: { reason: reply.finish === "length" ? "max_output_tokens" : "content_filter" } }),
+    output: outputItems(reply),
+    ...(reply.usage && {
+      usage: {
+        input_tokens: promptTokens,
+        output_tokens: completionTokens,
+        total_tokens: promptTokens + completionTokens,
+        ...(cachedTokens !== undefined && { input_tokens_details: { cached_tokens: cachedTokens } }),
+        ...(reasoningTokens !== undefined && { output_tokens_details: { reasoning_tokens: reasoningTokens } }),
+      },
+    }),
+  };
+}

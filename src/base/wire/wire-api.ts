@@ -1,0 +1,110 @@
+/**
+ * What one model API says over HTTP, in both directions, in terms of our own messages. Whoever sends calls, serves them
+ * or records those of others uses the same reader and writer, so that no two parts of the program can disagree about what
+ * a body means. Each API is one `WireApi` value; `apis.ts` lists them and finds the one of a path.
+ */
+import type { Message, ToolCall } from "../../core/message.ts";
+import type { CallUsage } from "../../core/model.ts";
+import type { Json } from "./json-value.ts";
+
+/** A tool as it was offered to the model. */
+export interface ToolDefinition {
+  name: string;
+  description?: string;
+  parameters?: unknown;
+}
+
+/** Something that a body holds and our messages can't: images or sound, a tool run by the server, a history kept there. */
+export type Loss = "media" | "hosted-tool" | "server-history";
+
+export interface WireRequest {
+  model?: string;
+  messages: Message[];
+  tools: ToolDefinition[];
+  stream?: boolean;
+  maxTokens?: number;
+  temperature?: number;
+  topP?: number;
+  seed?: number;
+  stop?: readonly string[];
+  /** The form asked for: `{type: "json_object"}`, or a schema, as this API writes it. */
+  responseFormat?: unknown;
+  /** How many replies are asked for, where it is not one. */
+  samples?: number;
+  /** The server kept the history; it stands in the call with this response id. */
+  previousResponseId?: string;
+  lost?: Loss[];
+}
+
+/** A tool that the server itself ran while it answered, with what came out where the server says so. */
+export interface HostedCall extends ToolCall {
+  result?: string;
+}
+
+/** How a reply ended: by itself, at the token limit, to have tools called, or because the model refused. */
+export type WireFinish = "stop" | "length" | "tool_calls" | "refusal" | "other";
+
+export interface WireReply {
+  text: string;
+  reasoning?: string;
+  toolCalls: ToolCall[];
+  /** Calls that the server made before it wrote the text. */
+  hosted?: HostedCall[];
+  finish?: WireFinish;
+  /** The server said that it was done. */
+  finished: boolean;
+  usage?: Partial<CallUsage>;
+  responseId?: string;
+  model?: string;
+  /** The other replies to the same request, where several were asked for. */
+  others?: Pick<WireReply, "text" | "reasoning" | "toolCalls" | "finish">[];
+  lost?: Loss[];
+  error?: string;
+}
+
+/** Puts a streamed reply together, event by event. */
+export interface ReplyReader {
+  /** Takes the next event and gives back the text that it adds. */
+  add(event: unknown): string;
+  readonly reply: WireReply;
+}
+
+export interface WireApi {
+  readonly name: string;
+  /** Whether a path (without its query) is a model call of this API. */
+  matches(path: string): boolean;
+  readRequest(body: Json, path: string): WireRequest;
+  /** The request as this API writes it. */
+  writeRequest(request: WireRequest): { path: string; body: Json };
+  readReply(body: Json): WireReply;
+  writeReply(reply: WireReply): Json;
+  /** A reader of one streamed reply; its events are parsed JSON, or the word that ends the stream. */
+  replyReader(): ReplyReader;
+  /** The events of a streamed reply, the text in pieces. */
+  writeEvents(reply: WireReply, pieces?: readonly string[]): unknown[];
+  /** How a stream travels: server-sent events, or a JSON value to a line. */
+  readonly framing: "sse" | "ndjson";
+  /** Found in the text of the event with which a stream ends. */
+  readonly lastEvent: RegExp;
+  /** The request with a limit on the tokens of the reply. */
+  limitReply(body: Json, maxTokens: number): Json;
+  /** The request changed so that a streamed reply tells its usage, where the API leaves that to the client. */
+  askUsage?(body: Json): Json;
+}
+
+/** A reply of which nothing has come yet. */
+export function noReply(): WireReply {
+  return { text: "", toolCalls: [], finished: false };
+}
+
+/** Adds a loss once. */
+export function lose(target: { lost?: Loss[] }, loss: Loss): void {
+  if (!target.lost?.includes(loss)) target.lost = [...(target.lost ?? []), loss];
+}
+
+/** What an error body says, in one line. */
+export function errorText(error: unknown): string {
+  const message = (error as { message?: unknown } | null)?.message;
+  const text = typeof message === "string" ? message : typeof error === "string" ? error : JSON.stringify(error);
+  return (text ?? "").slice(0, 2000);
+}
