@@ -1,6 +1,6 @@
 /** Three chains for one question, and a judge that sees them side by side. */
 import assert from "node:assert/strict";
-import { bestOfChains, type ChatModel, defineTask, listWiseJudge, mhqaProfile } from "../src/index.ts";
+import { bestOf, byJudge, type ChatModel, chainSystem, defineTask, mhqaProfile } from "../src/index.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 
 const task = defineTask({ id: "capital", question: "What was the capital of Bolivia's highest court in 1900?" });
@@ -29,11 +29,12 @@ const judge: ChatModel = {
   },
 };
 
-const byJudge = await bestOfChains(task, { model, tools, profile: mhqaProfile, n: 3, choose: listWiseJudge(judge) });
-console.log(`judge: ${byJudge.chosen?.answer} (${byJudge.reason}), ${byJudge.usage.billedTokens} tokens in all`);
-assert.equal(byJudge.chosen?.answer, "Sucre");
+const chain = chainSystem({ model, tools, profile: mhqaProfile });
+const judged = await bestOf(chain, 3, byJudge(judge)).run(task, { sample: 0, seed: 0 });
+console.log(`judge: ${judged.answer} (${judged.chosen?.reason}), ${judged.usage.billedTokens} tokens in all`);
+assert.equal(judged.answer, "Sucre");
 
 started = 0;
-const byMajority = await bestOfChains(task, { model, tools, profile: mhqaProfile, n: 3 });
-console.log(`majority: ${byMajority.chosen?.answer} (${byMajority.reason})`);
-assert.equal(byMajority.chosen?.answer, "La Paz");
+const voted = await bestOf(chain, 3).run(task, { sample: 0, seed: 0 });
+console.log(`majority: ${voted.answer} (${voted.chosen?.reason})`);
+assert.equal(voted.answer, "La Paz");

@@ -7,15 +7,6 @@ export { openWorkspace, type Workspace } from "./base/files/workspace.ts";
 export { writeFolder } from "./base/files/write-folder.ts";
 export { type Redact, redactSecrets } from "./base/redact/redact.ts";
 // The chain: one model, many roles, real tools.
-export {
-  type BestOfChains,
-  type BestOfChainsOptions,
-  bestOfChains,
-  type Choice,
-  type Chooser,
-  listWiseJudge,
-  majority,
-} from "./chain/best-of-chains.ts";
 export type { ChainOptions, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
@@ -108,9 +99,12 @@ export {
 export { type ModelConfig, type ModelSize, modelConfig } from "./engines/embedded/model/config.ts";
 // Evaluation: graders, benchmarks, figures, comparison.
 export { type BareSystemOptions, bareSystem } from "./evaluate/bare-system.ts";
+export { bestOf, chosenSuccess, majoritySuccess } from "./evaluate/best-of.ts";
 export { type ChainSystemOptions, chainSystem } from "./evaluate/chain-system.ts";
+export { byCheck, byMajority, type Candidate, type Choice, type Choose } from "./evaluate/choose.ts";
 export { type Comparison, compareEvaluations } from "./evaluate/compare-evaluations.ts";
 export type { EvaluationRecord } from "./evaluate/evaluation-record.ts";
+export { byJudge, type JudgeChoiceOptions } from "./evaluate/judge-choice.ts";
 export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
 export {
@@ -121,7 +115,6 @@ export {
   passAtK,
 } from "./evaluate/statistics.ts";
 export type { Costs, Summary } from "./evaluate/summarise.ts";
-export { type Choose, chosenSuccess, majoritySuccess, modelChooser } from "./evaluate/vote.ts";
 export { type CodeGradeOptions, gradeCode } from "./graders/grade-code.ts";
 export { gradeGaia } from "./graders/grade-gaia.ts";
 export { gradeQa } from "./graders/grade-qa.ts";
@@ -191,7 +184,6 @@ export { type GenerateOptions, generateTasks, type Rejection, type SourceDocumen
 export { selectTasks } from "./tasks/select-tasks.ts";
 // The team: a multi-agent system, recorded.
 export { standardTeam, type TeamMember } from "./team/agents.ts";
-export { type BestOf, type BestOfOptions, bestOfTeam } from "./team/best-of-team.ts";
 export type { TeamBudget } from "./team/budget.ts";
 export type { RoleFunction, RolePlayer, RoleReply } from "./team/role.ts";
 export { runTeam, type TeamOptions } from "./team/run-team.ts";

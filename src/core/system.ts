@@ -24,6 +24,10 @@ export interface SystemResult {
   toolCalls: Record<string, number>;
   /** Billed tokens of each agent role, or of each tag of a chain. */
   tokensByRole: Record<string, number>;
+  /** The score that the system's own check gave the answer, where it checks; higher is surer. */
+  check?: number;
+  /** Where the answer was chosen among several: which one, why, and all of them. */
+  chosen?: { index: number | null; reason: string; candidates: readonly SystemResult[] };
   /** Everything it did, kept beside the results. */
   run?: { kind: "trajectory"; value: Trajectory } | { kind: "team-run"; value: TeamRun };
 }

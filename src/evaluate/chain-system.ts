@@ -3,7 +3,7 @@ import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { defineSystem, type System } from "../core/system.ts";
 
-export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "journal" | "signal"> {
+export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal"> {
   name?: string;
 }
 

@@ -17,6 +17,8 @@ export const evaluationRecordSchema = z.object({
   usage: usageSchema,
   toolCalls: z.record(z.string(), z.number()),
   tokensByRole: z.record(z.string(), z.number()),
+  /** The score that the system's own check gave the answer. */
+  check: z.number().optional(),
   /** Id of the trajectory or team run in `runs.jsonl`. */
   run: z.object({ kind: z.enum(["trajectory", "team-run"]), id: z.string() }).optional(),
 });

@@ -5,9 +5,9 @@ import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Grader } from "../core/grader.ts";
 import { type Task, taskSchema } from "../core/task.ts";
+import { majoritySuccess } from "./best-of.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
 import { type Summary, summarise } from "./summarise.ts";
-import { majoritySuccess } from "./vote.ts";
 
 /** Everything a comparison needs of one evaluation. */
 export interface StoredEvaluation {

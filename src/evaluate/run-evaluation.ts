@@ -18,9 +18,9 @@ import { sampleSeed } from "../core/random.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { majoritySuccess } from "./best-of.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
 import { type Summary, summarise } from "./summarise.ts";
-import { majoritySuccess } from "./vote.ts";
 
 export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */
@@ -129,9 +129,9 @@ async function runJob(
     return { record };
   }
   const grade = await gradeOf(task, result.answer, options);
-  const { answer, ending, usage, toolCalls, tokensByRole, run } = result;
-  const link = run ? { run: { kind: run.kind, id: run.value.id } } : {};
-  return { record: { ...common, answer, grade, ending, usage, toolCalls, tokensByRole, ...link }, result };
+  const { answer, ending, usage, toolCalls, tokensByRole, check, run } = result;
+  const more = { ...(check !== undefined && { check }), ...(run && { run: { kind: run.kind, id: run.value.id } }) };
+  return { record: { ...common, answer, grade, ending, usage, toolCalls, tokensByRole, ...more }, result };
 }
 
 /** A grader that breaks has not said that the answer is wrong. */

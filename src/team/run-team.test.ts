@@ -7,7 +7,6 @@ import { defineTask } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { requestTokens } from "../core/token-estimate.ts";
 import { defineTool } from "../core/tool.ts";
-import { bestOfTeam } from "./best-of-team.ts";
 import type { RoleFunction, RoleReply } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
 import { createLongTermMemory } from "./working-memory.ts";
@@ -380,56 +379,5 @@ describe("runTeam", () => {
     );
     const aborted = AbortSignal.abort();
     await assert.rejects(play(inOrder("1. x"), { signal: aborted }), { name: "AbortError" });
-  });
-});
-
-describe("bestOfTeam", () => {
-  const options = (judge: RoleFunction) => ({
-    roles: {
-      manager: (({ messages, seed }) =>
-        messages.length === 2 ? "1. x" : seed === 1 ? "812" : `${800 + (seed ?? 0)}`) as RoleFunction,
-      default: content,
-    },
-    tools: [search],
-    n: 3,
-    judge,
-  });
-
-  it("follows a list-wise judge, and a scoring one", async () => {
-    const listed = await bestOfTeam(
-      task,
-      options(({ messages }) => {
-        assert.match(messages[1]!.content, /# Attempt 1[\s\S]*Answer: 800[\s\S]*# Attempt 3/);
-        return "The second is best supported.\nBest: 2";
-      }),
-    );
-    assert.equal(listed.run.answer, "812");
-    assert.equal(listed.index, 1);
-    const scored = await bestOfTeam(task, {
-      ...options(({ messages }) => `Score: ${messages[1]!.content.includes("Answer: 802") ? 9 : 3.5}`),
-      choose: "scored",
-    });
-    assert.equal(scored.run.answer, "802");
-    assert.equal(scored.judgements.length, 3);
-    const own = scored.runs.reduce((sum, run) => sum + run.usage.billedTokens, 0);
-    assert.ok(scored.usage.billedTokens > own);
-    assert.equal(scored.usage.modelCalls, scored.runs.reduce((sum, run) => sum + run.usage.modelCalls, 0) + 3);
-  });
-
-  it("asks nobody where all agree, and takes the first where the judge names none", async () => {
-    const agreed = await bestOfTeam(task, {
-      ...options(() => assert.fail()),
-      roles: { manager: ({ messages }) => (messages.length === 2 ? "1. x" : "812"), default: content },
-    });
-    assert.equal(agreed.run.answer, "812");
-    assert.equal(
-      (
-        await bestOfTeam(
-          task,
-          options(() => "hard to say"),
-        )
-      ).index,
-      0,
-    );
   });
 });

@@ -8,8 +8,6 @@ import { asTheyEnd } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
-import { type BestOfOptions, bestOfTeam } from "./best-of-team.ts";
-import type { RolePlayer } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
 
 export interface TeamsOptions extends Omit<TeamOptions, "id"> {
@@ -21,8 +19,8 @@ export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   retryErrors?: boolean;
   /** For all runs together: no new run starts once one of these is reached. */
   totalBudget?: { tokens?: number; costUsd?: number; runs?: number };
-  /** Run each task n times and keep the best, as a judge chooses; the cost of all is in the run's usage. */
-  bestOf?: { n: number; choose?: BestOfOptions["choose"]; judge: RolePlayer };
+  /** How one task is run; once by default. */
+  run?: (task: Task, options: TeamOptions) => Promise<TeamRun>;
   onProgress?: OnProgress;
 }
 
@@ -51,7 +49,7 @@ export async function* runTeams(
     }
   }
   for await (const run of asTheyEnd(affordable(), { concurrency }, async (task) => {
-    const run = await runOne(task, options);
+    const run = await (options.run ?? runTeam)(task, options);
     await journal?.append(run);
     return run;
   })) {
@@ -69,13 +67,6 @@ export async function* runTeams(
     });
     yield run;
   }
-}
-
-async function runOne(task: Task, options: TeamsOptions): Promise<TeamRun> {
-  if (!options.bestOf || options.bestOf.n < 2) return runTeam(task, options);
-  const { run, index, runs, usage, judgements } = await bestOfTeam(task, { ...options, ...options.bestOf });
-  const bestOf = { index, answers: runs.map((one) => one.answer), judgements };
-  return { ...run, usage, bestOf };
 }
 
 async function finishedTasks(journal: Journal<TeamRun> | undefined, retryErrors: boolean): Promise<Set<string>> {

@@ -1,10 +1,13 @@
 import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
-import { bestOfChains, listWiseJudge } from "../../chain/best-of-chains.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import { bestOf } from "../../evaluate/best-of.ts";
+import { chainSystem } from "../../evaluate/chain-system.ts";
+import { byMajority } from "../../evaluate/choose.ts";
+import { byJudge } from "../../evaluate/judge-choice.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
@@ -90,11 +93,13 @@ async function best(
   note: (text: string) => void,
 ): Promise<Trajectory> {
   const { chat } = model;
-  const choose = chat ? listWiseJudge({ name: model.name, chat: (request) => chat(request) }) : undefined;
-  const { chosen, trajectories, reason } = await bestOfChains(task, { ...options, n, choose });
-  for (const { answer, ending } of trajectories) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
-  note(`chosen: ${reason}`);
-  return chosen ?? trajectories[0]!;
+  const choose = chat ? byJudge({ name: model.name, chat: (request) => chat(request) }) : byMajority();
+  const { id: _, replay: _replay, signal, ...chain } = options;
+  const system = bestOf(chainSystem(chain), n, choose);
+  const { run, chosen } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
+  for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
+  note(`chosen: ${chosen!.reason}`);
+  return run!.value as Trajectory;
 }
 
 function limitsOf(values: {

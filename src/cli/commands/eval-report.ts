@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
+import { chosenSuccess } from "../../evaluate/best-of.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
-import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
-import { chosenSuccess, modelChooser } from "../../evaluate/vote.ts";
+import { byJudge } from "../../evaluate/judge-choice.ts";
+import { readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonReport } from "../../report/comparison-report.ts";
 import { textTable } from "../../report/comparison-table.ts";
 import { count, percent, percentWithInterval } from "../../report/format-figures.ts";
@@ -89,7 +90,7 @@ export default defineCommand({
 
 /** Success when a model picks one of each task's answers; undefined where no model was named. */
 async function bestOf(
-  { tasks, records }: StoredEvaluation,
+  { folder, tasks, records }: StoredEvaluation,
   values: { "choose-model"?: string; "choose-url"?: string },
   signal: AbortSignal,
 ): Promise<number | undefined> {
@@ -97,7 +98,8 @@ async function bestOf(
   const { openaiCompatible } = await import("../../models/openai-compatible.ts");
   const model = openaiCompatible({ baseURL: values["choose-url"], model: values["choose-model"] });
   try {
-    return await chosenSuccess(tasks, records, modelChooser(model, { signal }));
+    const runs = await readRuns(folder, new Set(records.flatMap(({ run }) => run?.id ?? [])));
+    return await chosenSuccess(tasks, records, byJudge(model), { runs, signal });
   } finally {
     await model.close();
   }

@@ -8,6 +8,7 @@ import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
+import { bestTeamRun } from "./best-team-run.ts";
 import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
@@ -82,10 +83,7 @@ export default defineCommand({
       totalBudget: { tokens: whole(values["budget-tokens"], "budget-tokens"), runs: whole(values.limit, "limit") },
       planning: { survey: values.survey, interval: whole(values["plan-interval"], "plan-interval") },
       reviewInterval: whole(values["review-interval"], "review-interval"),
-      ...(n > 1 &&
-        players && {
-          bestOf: { n, choose: values.choose, judge: players.roles["judge"] ?? players.roles["default"]! },
-        }),
+      ...(n > 1 && players && { run: bestTeamRun(n, players.roles, values.choose) }),
       memory: memory?.memory,
       seed,
       signal,

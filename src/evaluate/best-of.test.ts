@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ChatModel } from "../core/model.ts";
+import { defineSystem } from "../core/system.ts";
+import { defineTask } from "../core/task.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { taskGrader } from "../graders/grade-task.ts";
+import { mhqaProfile } from "../language/profiles.ts";
+import { runTeam } from "../team/run-team.ts";
+import { scriptedModel } from "../testing/index.ts";
+import { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";
+import { chainSystem } from "./chain-system.ts";
+import { byCheck, byMajority, type Candidate, sameAnswer } from "./choose.ts";
+import type { EvaluationRecord } from "./evaluation-record.ts";
+import { byJudge } from "./judge-choice.ts";
+
+const task = defineTask({ id: "t", question: "How high is it?" });
+const math = defineTask({ id: "m", question: "q", kind: "math", answers: ["1/2"] });
+const grader = taskGrader();
+const once = { sample: 0, seed: 0 };
+
+/** Chains that answer in the order they begin; null is a model that breaks. */
+function chains(answers: readonly (string | null)[]) {
+  let next = 0;
+  const model = scriptedModel(() => {
+    const answer = answers[next++ % answers.length];
+    return answer === null
+      ? new Error("broken")
+      : `<think>t</think><plan>p</plan><think>t</think><answer>${answer}</answer>`;
+  });
+  return chainSystem({ model, tools: [], profile: mhqaProfile });
+}
+
+/** A team whose answer depends on its seed. */
+const team = defineSystem({
+  name: "team",
+  run: (one, { seed }) =>
+    runTeam(one, {
+      roles: {
+        manager: ({ messages }) => (messages.length === 2 ? "1. x" : `${800 + seed}`),
+        default: () => "The score this time is:4",
+      },
+      tools: [],
+    }),
+});
+
+function judgeThatSays(reply: (content: string) => string): ChatModel & { asked: string[] } {
+  const asked: string[] = [];
+  return {
+    name: "judge",
+    asked,
+    async chat({ messages }) {
+      asked.push(messages.at(-1)!.content);
+      const text = reply(messages.at(-1)!.content);
+      return { text, toolCalls: [], finish: "stop", usage: { promptTokens: 10, completionTokens: 5, cachedTokens: 4 } };
+    },
+  };
+}
+
+describe("bestOf", () => {
+  it("takes the majority of chains, however the answers are spelt, and counts all of them", async () => {
+    const result = await bestOf(chains(["Paris", "The Lyon", "lyon.", null, "Nice"]), 5).run(task, once);
+    assert.match(result.answer!, /lyon/i);
+    assert.equal(result.chosen!.candidates.length, 5);
+    assert.match(result.chosen!.reason, /^2 of 5/);
+    const billed = result.chosen!.candidates.reduce((sum, { usage }) => sum + usage.billedTokens, 0);
+    assert.equal(result.usage.billedTokens, billed);
+    assert.ok(Math.abs(Object.values(result.tokensByRole).reduce((a, b) => a + b, 0) - billed) < 1e-6);
+  });
+
+  it("lets a judge choose among chains side by side, and counts what the judge costs", async () => {
+    const judge = judgeThatSays(() => "Sure: {'reason': 'supported', 'best': 2,}");
+    const price = { input: 1e6, output: 0, cachedInput: 0 };
+    const result = await bestOf(chains(["a", "b", "c"]), 3, byJudge(judge, { price })).run(task, once);
+    assert.equal(result.answer, "b");
+    assert.equal(result.chosen!.reason, "supported");
+    for (const place of [1, 2, 3]) assert.ok(judge.asked[0]!.includes(`Candidate ${place}\n`));
+    const own = result.chosen!.candidates.map(({ usage }) => usage);
+    assert.equal(result.usage.billedTokens, own.reduce((sum, usage) => sum + usage.billedTokens, 0) + 15);
+    assert.equal(result.usage.costUsd, 6);
+    assert.equal(result.usage.cachedTokens, own.reduce((sum, usage) => sum + usage.cachedTokens, 0) + 4);
+    assert.equal(result.tokensByRole["judge"], 15);
+  });
+
+  it("chooses among team runs by a list or by scoring each, with different seeds", async () => {
+    const listed = await bestOf(team, 3, byJudge(judgeThatSays(() => "Best: 2"))).run(task, once);
+    assert.equal(listed.answer, "801");
+    const scoring = judgeThatSays((content) => `Score: ${content.includes("Answer: 802") ? 9 : 3.5}`);
+    const scored = await bestOf(team, 3, byJudge(scoring, { way: "scored" })).run(task, once);
+    assert.equal(scored.answer, "802");
+    assert.equal(scoring.asked.length, 3);
+    assert.equal(scored.usage.modelCalls, 3 * 3 + 3);
+    assert.equal(scored.run?.kind, "team-run");
+  });
+
+  it("asks no judge where all agree, and takes the majority where the judge is of no use", async () => {
+    const unused = judgeThatSays(() => assert.fail());
+    assert.equal((await bestOf(chains(["a", "A."]), 2, byJudge(unused)).run(task, once)).answer, "a");
+    for (const text of ["no idea", '{"best": 9}', ""]) {
+      const judge = byJudge(judgeThatSays(() => text));
+      const result = await bestOf(chains(["x", "y", "y", "z", "y"]), 5, judge).run(task, once);
+      assert.equal(result.answer, "y");
+      assert.match(result.chosen!.reason, /judge/);
+    }
+  });
+
+  it("has no answer where no candidate has one, and survives a candidate that crashes", async () => {
+    const none = await bestOf(chains([null]), 3).run(task, once);
+    assert.deepEqual([none.answer, none.chosen!.index], [null, null]);
+    const crashing = defineSystem({
+      name: "s",
+      async run(one, { sample }) {
+        if (sample === 0) throw new Error("down");
+        return chains(["ok"]).run(one, once);
+      },
+    });
+    const result = await bestOf(crashing, 2).run(task, once);
+    assert.equal(result.answer, "ok");
+    assert.equal(result.chosen!.candidates[0]!.ending.detail, "down");
+  });
+});
+
+describe("byMajority and byCheck", () => {
+  const candidates = (...all: [answer: string | null, check?: number][]): Candidate[] =>
+    all.map(([answer, check]) => ({ answer, check }));
+
+  it("counts answers that mean the same as one, by the task's own rules", async () => {
+    assert.equal(await sameAnswer(grader, math, "0.5", "\\frac{1}{2}"), true);
+    assert.equal(await sameAnswer(grader, { ...math, kind: "qa" }, "0.5", "\\frac{1}{2}"), false);
+    const five = candidates(["3"], ["0.5"], ["3"], ["1/2"], ["\\frac12"]);
+    assert.equal((await byMajority(grader)(math, five, {})).index, 1);
+    assert.equal((await byMajority(grader)(math, candidates([null], ["7"], ["0.5"]), {})).index, 1);
+  });
+
+  it("prefers the highest check, then agreement among those, and a checked answer to an unchecked one", async () => {
+    const four = candidates(["x", 2], ["y", 4], ["z", 4], ["z", 4]);
+    assert.equal((await byCheck()(task, four, {})).index, 2);
+    assert.equal((await byCheck()(task, candidates(["x"], ["y", 1], [null, 4]), {})).index, 1);
+    assert.equal((await byCheck()(task, candidates([null]), {})).index, null);
+  });
+});
+
+describe("choosing among the samples of an evaluation", () => {
+  function records(answers: (string | null)[], right: string): EvaluationRecord[] {
+    return answers.map((answer, sample) => ({
+      version: 1,
+      system: "s",
+      taskId: "m",
+      sample,
+      seed: sample,
+      answer,
+      grade: { correct: answer === right, score: 0, reason: "" },
+      ending: { reason: "answered" },
+      usage: emptyUsage(),
+      toolCalls: {},
+      tokensByRole: {},
+      check: answer === right ? 4 : 2,
+    }));
+  }
+
+  it("gives best-of-n by majority, check and judge from the same records", async () => {
+    const all = records(["a", "a", null, "b"], "b");
+    assert.equal(await majoritySuccess([math], all, grader), 0);
+    assert.equal(await chosenSuccess([math], all, byCheck()), 1);
+    const second = byJudge(judgeThatSays(() => '{"best": 3}'));
+    assert.equal(await chosenSuccess([math], all, second), 1);
+    assert.equal(await chosenSuccess([math, { ...math, id: "none" }], all, byCheck()), 1 / 2);
+    assert.equal(await chosenSuccess([math], [], byCheck()), 0);
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * A judge model chooses. `list-wise` shows it all candidates side by side, `scored` has each scored alone from 0 to 10.
+ * It sees answers and evidence. Where all candidates agree it is not asked; where it gives nothing usable, the majority
+ * decides.
+ */
+import { messageOf } from "../core/errors.ts";
+import type { ChatModel, Price } from "../core/model.ts";
+import type { Task } from "../core/task.ts";
+import { addUsage, emptyUsage, usageOfCall } from "../core/usage.ts";
+import { byMajority, type Candidate, type Choose, sameAnswer } from "./choose.ts";
+
+export interface JudgeChoiceOptions {
+  way?: "list-wise" | "scored";
+  /** Of each candidate; the newest evidence is kept. */
+  maxEvidenceCharacters?: number;
+  price?: Price;
+}
+
+const instructions =
+  "You compare candidate answers to one question. You do not know the right answer. Trust evidence over confidence: an answer that its sources support beats one that is only asserted. Weigh too whether the evidence is about the very thing asked, and whether the answer is complete and in the form asked for.";
+
+/** Lets a judge model choose. */
+export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Choose {
+  const { way = "list-wise", maxEvidenceCharacters = 2000, price } = options;
+  const majority = byMajority();
+  return async (task, candidates, { signal }) => {
+    const answered = candidates.flatMap((candidate, index) => (candidate.answer === null ? [] : [index]));
+    if (await allAgree(task, candidates, answered)) return majority(task, candidates, { signal });
+    let usage = emptyUsage();
+    const ask = async (content: string): Promise<string> => {
+      const messages = [
+        { role: "system" as const, content: instructions },
+        { role: "user" as const, content: `Question: ${task.question}\n\n${content}` },
+      ];
+      const reply = await model.chat({ messages, temperature: 0, maxTokens: 600, signal });
+      usage = addUsage(usage, usageOfCall(reply.usage, price));
+      return reply.text;
+    };
+    let problem: string;
+    try {
+      const shown = answered.map((index) => describe(candidates[index]!, maxEvidenceCharacters));
+      const { place, reason } = await (way === "scored" ? scored(shown, ask) : listed(shown, ask));
+      if (place !== undefined) return { index: answered[place]!, reason, usage };
+      problem = reason;
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      problem = `the judge failed: ${messageOf(error)}`;
+    }
+    const fallback = await majority(task, candidates, { signal });
+    return { ...fallback, reason: `${problem}; ${fallback.reason}`, usage };
+  };
+}
+
+async function allAgree(task: Task, candidates: readonly Candidate[], answered: readonly number[]): Promise<boolean> {
+  const [first, ...others] = answered.map((index) => candidates[index]!.answer!);
+  for (const other of others) if (!(await sameAnswer(undefined, task, first!, other))) return false;
+  return true;
+}
+
+interface Verdict {
+  /** Place among the candidates shown; undefined where the judge named none. */
+  place?: number;
+  reason: string;
+}
+
+async function listed(shown: readonly string[], ask: (content: string) => Promise<string>): Promise<Verdict> {
+  const list = shown.map((text, place) => `Candidate ${place + 1}\n${text}`).join("\n\n");
+  const text = await ask(
+    `${list}\n\nWhich candidate is most likely right? Reply with JSON only: {"reason": "one sentence", "best": number}`,
+  );
+  const named = [...text.matchAll(/best\W{0,8}(?:candidate\W{0,3})?(\d+)/gi)].at(-1)?.[1];
+  if (named === undefined || shown[Number(named) - 1] === undefined) {
+    return { reason: `the judge named candidate ${named ?? "none"} of ${shown.length}` };
+  }
+  const reason = /["']?reason["']?\s*:\s*(["'])([\s\S]*?)\1/.exec(text)?.[2] ?? "the judge's choice";
+  return { place: Number(named) - 1, reason };
+}
+
+async function scored(shown: readonly string[], ask: (content: string) => Promise<string>): Promise<Verdict> {
+  const request = 'Judge this candidate, then end with one line "Score: " and a number from 0 to 10.';
+  const replies = await Promise.all(shown.map((text) => ask(`${text}\n\n${request}`)));
+  const scores = replies.map((text) =>
+    Number([...text.matchAll(/score\W{0,5}(\d+(?:\.\d+)?)/gi)].at(-1)?.[1] ?? Number.NaN),
+  );
+  const highest = scores.reduce((best, score) => (score > best ? score : best), Number.NEGATIVE_INFINITY);
+  const place = scores.indexOf(highest);
+  return place < 0 ? { reason: "the judge gave no score" } : { place, reason: `scored ${highest} of 10` };
+}
+
+/** A candidate as the judge sees it: what was found, newest last, and its answer. */
+function describe({ run, answer }: Candidate, maxCharacters: number): string {
+  const evidence = evidenceOf(run).join("\n").slice(-maxCharacters);
+  return `Evidence it gathered:\n${evidence || "(none)"}\nAnswer: ${answer}`;
+}
+
+function evidenceOf(run: Candidate["run"]): string[] {
+  const line = (tool: string, text: string) => `- ${tool}: ${text.replaceAll(/\s+/g, " ").slice(0, 400)}`;
+  if (run?.kind === "trajectory") {
+    const observations = run.value.segments.filter((segment) => segment.by === "tool");
+    return observations.map((segment) => line(segment.call?.tool ?? "tool", segment.text));
+  }
+  if (run?.kind !== "team-run") return [];
+  const calls = run.value.steps.flatMap((step) => step.toolCalls.filter((call) => call.delegatesTo === undefined));
+  return calls.map((call) => line(`${call.name} ${call.arguments}`, call.result ?? `error: ${call.error}`));
+}
