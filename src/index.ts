@@ -16,11 +16,13 @@ export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export { streamChain } from "./chain/stream-chain.ts";
 // Configuration of the command line.
 export { defineConfig } from "./cli/load-config.ts";
+export type { DistillReport } from "./core/distill-report.ts";
 // The vocabulary.
 export type { Engine, EngineCapabilities, LossSpec, OptimizerStep, Sample, SampleRequest } from "./core/engine.ts";
 export { atBoundary, CoaError, ToolError, UsageError } from "./core/errors.ts";
 export type { ChainEvent, OnProgress, ProgressEvent } from "./core/events.ts";
 export type { Example } from "./core/example.ts";
+export type { Comparison, Costs, Estimate, PairedComparison, Summary } from "./core/figures.ts";
 export type { Grade, Grader } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
 export { type Limiter, type LimiterOptions, limiter } from "./core/limiter.ts";
@@ -71,7 +73,6 @@ export {
 // Distillation: from team runs to chains worth learning from.
 export { type DistillOptions, distill, readReport } from "./distill/distill.ts";
 export type { DistillConfig, DistillPlugins } from "./distill/distill-config.ts";
-export type { DistillReport } from "./distill/distill-report.ts";
 export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill/distill-run.ts";
 export { modelCheck } from "./distill/model-check.ts";
 export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./distill/rewrite-thoughts.ts";
@@ -102,19 +103,13 @@ export { type BareSystemOptions, bareSystem } from "./evaluate/bare-system.ts";
 export { bestOf, chosenSuccess, majoritySuccess } from "./evaluate/best-of.ts";
 export { type ChainSystemOptions, chainSystem } from "./evaluate/chain-system.ts";
 export { byCheck, byMajority, type Candidate, type Choice, type Choose } from "./evaluate/choose.ts";
-export { type Comparison, compareEvaluations } from "./evaluate/compare-evaluations.ts";
+export { compareEvaluations } from "./evaluate/compare-evaluations.ts";
+export { comparisonReport } from "./evaluate/comparison-report.ts";
 export type { EvaluationRecord } from "./evaluate/evaluation-record.ts";
 export { byJudge, type JudgeChoiceOptions } from "./evaluate/judge-choice.ts";
 export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
-export {
-  bootstrap,
-  comparePaired,
-  type Estimate,
-  type PairedComparison,
-  passAtK,
-} from "./evaluate/statistics.ts";
-export type { Costs, Summary } from "./evaluate/summarise.ts";
+export { bootstrap, comparePaired, passAtK } from "./evaluate/statistics.ts";
 export { type CodeGradeOptions, gradeCode } from "./graders/grade-code.ts";
 export { gradeGaia } from "./graders/grade-gaia.ts";
 export { gradeQa } from "./graders/grade-qa.ts";
@@ -172,11 +167,10 @@ export { type ProxyOptions, type RecordingProxy, startProxy } from "./record/pro
 export { readRecordings } from "./record/recordings.ts";
 export { type RunSummary, runTree, summariseRun } from "./record/run-summary.ts";
 export type { WireExchange } from "./record/wire-exchange.ts";
-export { comparisonReport } from "./report/comparison-report.ts";
+export { comparisonHtml, type ReportOptions, runKey } from "./report/comparison-html.ts";
 export { comparisonTable } from "./report/comparison-table.ts";
-export { reportHtml } from "./report/distill-html.ts";
+export { distillHtml } from "./report/distill-html.ts";
 export { reportText } from "./report/distill-text.ts";
-export { htmlReport, type ReportOptions, runKey } from "./report/html-report.ts";
 export { type Benchmark, benchmarks } from "./tasks/benchmarks/benchmarks.ts";
 export { type LoadOptions, loadTasks } from "./tasks/benchmarks/load-tasks.ts";
 export { type CheckOptions, checkTask, type TaskCheck } from "./tasks/check-tasks.ts";

@@ -2,6 +2,7 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
+import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../core/distill-report.ts";
 import type { ChainFacts } from "./judge-record.ts";
 
 /** One line of the journal: what became of one input line. */
@@ -19,52 +20,6 @@ export interface OutcomeRecord {
   facts?: ChainFacts;
   /** Base64 of the near-duplicate signature, for resuming. */
   signature?: string;
-}
-
-export interface StageReport {
-  name: string;
-  entered: number;
-  dropped: number;
-  /** Dropped, by reason, most frequent first. */
-  reasons: Record<string, number>;
-}
-
-/** Tokens of kept chains beside what the teams spent on the same tasks, for one topology. */
-export interface TokenReport {
-  topology: string;
-  chains: number;
-  team: { billed: number; computed: number };
-  chain: { billed: number; computed: number };
-}
-
-export interface DroppedSample {
-  stage: string;
-  id: string;
-  reason: string;
-  detail?: string;
-  text?: string;
-}
-
-export interface DistillReport {
-  version: 1;
-  profile: string;
-  inputs: readonly string[];
-  records: number;
-  stages: StageReport[];
-  kept: number;
-  /** Further copies of chains that correct themselves. */
-  copies: number;
-  written: number;
-  reflecting: number;
-  correcting: number;
-  filledThoughts: number;
-  tokens: TokenReport[];
-  hops: Record<string, number>;
-  tools: Record<string, number>;
-  families: Record<string, { entered: number; kept: number }>;
-  problems: { file: string; line: number; id: string; stage: string; message: string }[];
-  problemCount: number;
-  samples: DroppedSample[];
 }
 
 const listedProblems = 200;

@@ -12,17 +12,13 @@ import { pipeline } from "node:stream/promises";
 import { acquireLock } from "../base/files/lock.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
+import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
 import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import { reportHtml } from "../report/distill-html.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { distillHtml } from "../report/distill-html.ts";
 import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
-import {
-  type DistillReport,
-  type DroppedSample,
-  type OutcomeRecord,
-  reportTally,
-  type Tally,
-} from "./distill-report.ts";
+import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
 import type { WireOutcome } from "./distill-worker.ts";
 import { type InputLine, inputLines } from "./input-lines.ts";
 import { judgeLines } from "./judge-lines.ts";
@@ -202,7 +198,13 @@ function wantsSample({ samples }: State, { stage, id }: OutcomeRecord): boolean 
 
 function sampleOf(record: OutcomeRecord, line: string | undefined): DroppedSample {
   const { stage, id, reason, detail } = record;
-  return { stage: stage!, id, reason: reason ?? "", detail, ...(line !== undefined && { text: line }) };
+  return {
+    stage: stage!,
+    id,
+    reason: reason ?? "",
+    detail,
+    ...(line !== undefined && { trajectory: JSON.parse(line) as Trajectory }),
+  };
 }
 
 async function openFiles(out: string): Promise<Record<"kept" | "dropped" | "outcomes", FileHandle>> {
@@ -249,7 +251,7 @@ async function finish(options: DistillOptions, tally: Tally, state: State): Prom
   await rename(`${target}.writing`, target);
   const report = tally.finish({ balanced: drop, copies, samples: state.samples });
   await writeFile(join(out, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(join(out, "report.html"), reportHtml(report));
+  await writeFile(join(out, "report.html"), distillHtml(report));
   return report;
 }
 

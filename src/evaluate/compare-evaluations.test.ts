@@ -9,9 +9,9 @@ import { teamRunSchema } from "../core/team-run.ts";
 import { trajectorySchema } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
-import { comparisonReport } from "../report/comparison-report.ts";
 import { comparisonTable } from "../report/comparison-table.ts";
 import { compareEvaluations } from "./compare-evaluations.ts";
+import { comparisonReport } from "./comparison-report.ts";
 import { readEvaluation } from "./read-evaluation.ts";
 import { runEvaluation } from "./run-evaluation.ts";
 

@@ -3,37 +3,11 @@
  * its topology travels with every saving, because "saves 80 %" means nothing without saying compared with what.
  */
 import { UsageError } from "../core/errors.ts";
+import type { Comparison, ComparisonRow, Estimate, Summary } from "../core/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import type { StoredEvaluation } from "./read-evaluation.ts";
-import { bootstrap, comparePaired, type Estimate, type PairedComparison } from "./statistics.ts";
-import { type Summary, summarise } from "./summarise.ts";
-
-export interface ComparisonRow {
-  system: string;
-  topology: string;
-  summary: Summary;
-  /** Against the first system on the tasks that both have; absent for the first itself. */
-  paired?: PairedComparison;
-  /** Share saved per success, with its interval; negative where it costs more. Null without successes. */
-  saving?: {
-    billedTokens: Estimate | null;
-    computedTokens: Estimate | null;
-    toolCalls: Estimate | null;
-    costUsd: Estimate | null;
-  };
-}
-
-export interface Comparison {
-  baseline: { system: string; topology: string };
-  /** Tasks that every system was run on: only these are compared. */
-  tasks: number;
-  rows: ComparisonRow[];
-  /** Tasks on which the systems did not all come out the same. */
-  differing: {
-    taskId: string;
-    outcomes: Record<string, { success: number; answer: string | null; reason: string; runId?: string }>;
-  }[];
-}
+import { bootstrap, comparePaired } from "./statistics.ts";
+import { summarise } from "./summarise.ts";
 
 /** Compares evaluations; the first is the baseline. */
 export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Comparison {

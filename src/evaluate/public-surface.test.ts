@@ -31,7 +31,7 @@ describe("evaluation from outside", () => {
       assert.match(coa.comparisonTable(comparison), /100\.0 %/);
       assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
       const runs = await coa.readRuns(folder, new Set(["none"]));
-      assert.match(coa.htmlReport(comparison, { title: coa.runKey("a", "b"), runs }), /<!doctype html>/);
+      assert.match(coa.comparisonHtml(comparison, { title: coa.runKey("a", "b"), runs }), /<!doctype html>/);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -3,11 +3,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
+import type { Summary } from "../core/figures.ts";
 import type { Grader } from "../core/grader.ts";
 import { type Task, taskSchema } from "../core/task.ts";
 import { majoritySuccess } from "./best-of.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
-import { type Summary, summarise } from "./summarise.ts";
+import { summarise } from "./summarise.ts";
 
 /** Everything a comparison needs of one evaluation. */
 export interface StoredEvaluation {

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
+import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { inParallel } from "../core/limiter.ts";
 import { sampleSeed } from "../core/random.ts";
@@ -20,7 +21,7 @@ import type { Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { majoritySuccess } from "./best-of.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
-import { type Summary, summarise } from "./summarise.ts";
+import { summarise } from "./summarise.ts";
 
 export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */

@@ -2,6 +2,7 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
+import type { Estimate, PairedComparison } from "../core/figures.ts";
 import { seededRandom } from "../core/random.ts";
 
 /** Chance that k samples drawn from n, of which c are right, hold a right one: 1 − C(n−c, k) / C(n, k). */
@@ -16,13 +17,6 @@ export function passAtK(n: number, c: number, k: number): number {
 /** The mean; of nothing it is 0. */
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** A figure with the interval that it is believed to lie in. */
-export interface Estimate {
-  value: number;
-  low: number;
-  high: number;
 }
 
 export interface BootstrapOptions {
@@ -63,20 +57,6 @@ export function quantile(sorted: readonly number[], share: number): number {
   const high = sorted[Math.min(below + 1, sorted.length - 1)]!;
   // Infinite neighbours (no success in a resample) must not become NaN.
   return low === high ? low : low + (high - low) * (at - below);
-}
-
-/** The difference of two systems on the same tasks. */
-export interface PairedComparison {
-  /** Tasks that both were run on. */
-  tasks: number;
-  /** Mean of the second minus mean of the first. */
-  difference: Estimate;
-  /** Two-sided: how often chance alone would make a difference this large. */
-  pValue: number;
-  method: "exact" | "simulated";
-  /** Tasks where the first, or the second, did better. */
-  firstBetter: number;
-  secondBetter: number;
 }
 
 /**

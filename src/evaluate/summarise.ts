@@ -3,53 +3,9 @@
  * or could not be graded counts as no success, and is shown apart. Costs are told per task (one run of it), per success (everything
  * spent, failures included, divided by the successes) and of the right runs alone.
  */
+import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { type BootstrapOptions, bootstrap, type Estimate, mean, passAtK } from "./statistics.ts";
-
-export interface Costs {
-  billedTokens: number;
-  computedTokens: number;
-  toolCalls: number;
-  wallMs: number;
-  costUsd: number;
-}
-
-export interface GroupFigures {
-  tasks: number;
-  success: Estimate;
-  /** Mean of one run of one task, over the runs that were made. */
-  perTask: Costs;
-  /** Null where there was no success to divide by. */
-  perSuccess: Costs | null;
-}
-
-export interface Summary extends GroupFigures {
-  version: 1;
-  system: string;
-  topology?: string;
-  samples: number;
-  /** Mean of the graders' partial credit. */
-  score: number;
-  /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */
-  passAtK: Record<string, number>;
-  /** Success of the answer that most samples of a task agree on; null with one sample. */
-  majority: number | null;
-  /** Mean costs of right runs alone; null where there were none. */
-  whenRight: Costs | null;
-  runs: number;
-  successes: number;
-  wrong: number;
-  unanswered: number;
-  crashed: number;
-  /** Graders that could not decide: a judge that failed, code without a sandbox. */
-  undecided: number;
-  /** Planned and not run (stopped early). */
-  missing: number;
-  toolCalls: Record<string, number>;
-  tokensByRole: Record<string, number>;
-  byFamily: Record<string, GroupFigures>;
-  byLevel: Record<string, GroupFigures>;
-}
+import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
 
 export interface SummariseOptions extends BootstrapOptions {
   system: string;

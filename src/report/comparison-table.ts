@@ -1,5 +1,5 @@
 /** A comparison as one table of text, for the terminal. */
-import type { Comparison } from "../evaluate/compare-evaluations.ts";
+import type { Comparison } from "../core/figures.ts";
 import { count, duration, money, percent, percentWithInterval, pValue } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */

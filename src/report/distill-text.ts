@@ -1,5 +1,5 @@
 /** The report for a terminal: the flow from stage to stage as bars that get shorter, with the reasons beside them. */
-import type { DistillReport } from "../distill/distill-report.ts";
+import type { DistillReport } from "../core/distill-report.ts";
 
 const barWidth = 30;
 

@@ -2,7 +2,7 @@
 import type { TeamRun } from "../core/team-run.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { count } from "./format-figures.ts";
-import { escapeHtml } from "./svg-plots.ts";
+import { escapeHtml } from "./page.ts";
 
 const longest = 4000;
 

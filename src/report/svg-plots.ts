@@ -2,29 +2,24 @@
  * Three plots as SVG text: points with intervals, grouped bars, stacked bars. Colours are CSS variables (`--c0` …), so
  * one file serves light and dark; every mark carries a title, so its figure can be read exactly.
  */
-import type { Estimate } from "../evaluate/statistics.ts";
+import type { Estimate } from "../core/figures.ts";
 import { count, percent, percentWithInterval } from "./format-figures.ts";
+import { escapeHtml } from "./page.ts";
 
 const width = 720;
-
-/** Text made safe for HTML and SVG. */
-export function escapeHtml(text: string): string {
-  return text.replace(
-    /[&<>"']/g,
-    (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[sign]!,
-  );
-}
 
 /** The colour of the i-th system. */
 export function colour(index: number): string {
   return `var(--c${index % 6})`;
 }
 
-function svg(height: number, label: string, body: string): string {
+/** A picture of the page's width. */
+export function svg(height: number, label: string, body: string): string {
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(label)}" preserveAspectRatio="xMidYMid meet">${body}</svg>`;
 }
 
-function text(x: number, y: number, content: string, anchor = "middle", kind = "axis"): string {
+/** A label in a picture. */
+export function text(x: number, y: number, content: string, anchor = "middle", kind = "axis"): string {
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" class="${kind}">${escapeHtml(content)}</text>`;
 }
 
@@ -152,6 +147,7 @@ export function stackedBars(stacks: readonly Stack[], unit: string): string {
   return svg(height, `${unit} by part`, [...bars, ...legend].join(""));
 }
 
-function clip(content: string, length: number): string {
+/** At most so many characters. */
+export function clip(content: string, length: number): string {
   return content.length > length ? `${content.slice(0, length - 1)}…` : content;
 }

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
+import type { DroppedSample } from "../../core/distill-report.ts";
 import { UsageError } from "../../core/errors.ts";
 import { readTrajectory, type Trajectory, writtenForm } from "../../core/trajectory.ts";
-import type { DroppedSample, OutcomeRecord } from "../../distill/distill-report.ts";
+import type { OutcomeRecord } from "../../distill/distill-report.ts";
 import { defineCommand } from "../command.ts";
 
 const examples = ["coa distill show .coa/distilled/web run-17", "coa distill show .coa/distilled/web run-17 --json"];
@@ -51,7 +52,7 @@ async function chainOf(folder: string, outcome: OutcomeRecord): Promise<Trajecto
     }
   }
   for await (const sample of readJsonl<DroppedSample>(join(folder, "dropped.jsonl"))) {
-    if (sample.id === outcome.id && sample.text !== undefined) return readTrajectory(JSON.parse(sample.text));
+    if (sample.id === outcome.id && sample.trajectory) return readTrajectory(sample.trajectory);
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
-import { comparisonReport } from "../../report/comparison-report.ts";
+import { comparisonReport } from "../../evaluate/comparison-report.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { chosenSuccess } from "../../evaluate/best-of.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { comparisonReport } from "../../evaluate/comparison-report.ts";
 import { byJudge } from "../../evaluate/judge-choice.ts";
 import { readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
-import { comparisonReport } from "../../report/comparison-report.ts";
 import { textTable } from "../../report/comparison-table.ts";
 import { count, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";

@@ -1,10 +1,11 @@
 /** One table and one page: what the model saves and what it loses, with the honest rows beside the flattering ones. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Estimate } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
+import { comparisonReport } from "../../evaluate/comparison-report.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
-import { comparePaired, type Estimate } from "../../evaluate/statistics.ts";
-import { comparisonReport } from "../../report/comparison-report.ts";
+import { comparePaired } from "../../evaluate/statistics.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 
 import { systemNames } from "./evaluate-stage.ts";

@@ -1,7 +1,7 @@
 /** The HTML report of stored evaluations, with the runs behind its examples read from their folders. */
-import type { Comparison } from "../evaluate/compare-evaluations.ts";
-import { readRuns, type StoredEvaluation } from "../evaluate/read-evaluation.ts";
-import { htmlReport, type ReportOptions, runKey } from "./html-report.ts";
+import type { Comparison } from "../core/figures.ts";
+import { comparisonHtml, type ReportOptions, runKey } from "../report/comparison-html.ts";
+import { readRuns, type StoredEvaluation } from "./read-evaluation.ts";
 
 /** The whole page. `comparison` must be of these evaluations, in this order. */
 export async function comparisonReport(
@@ -17,5 +17,5 @@ export async function comparisonReport(
     for (const [id, run] of await readRuns(folder, ids)) runs.set(runKey(system, id), run);
   }
   const questions = new Map(evaluations.flatMap(({ tasks }) => tasks.map((task) => [task.id, task] as const)));
-  return htmlReport(comparison, { ...options, questions, runs });
+  return comparisonHtml(comparison, { ...options, questions, runs });
 }

@@ -1,0 +1,52 @@
+/** What a distillation did, as data: what reports draw and the studio shows. */
+import type { Trajectory } from "./trajectory.ts";
+
+/** How many chains entered a stage and left it, and why. */
+export interface StageReport {
+  name: string;
+  entered: number;
+  dropped: number;
+  /** Dropped, by reason, most frequent first. */
+  reasons: Record<string, number>;
+}
+
+/** Tokens of kept chains beside what the teams spent on the same tasks, for one topology. */
+export interface TokenReport {
+  topology: string;
+  chains: number;
+  team: { billed: number; computed: number };
+  chain: { billed: number; computed: number };
+}
+
+/** A chain that was dropped, shown as an example. */
+export interface DroppedSample {
+  stage: string;
+  id: string;
+  reason: string;
+  detail?: string;
+  /** The chain, where one was made. */
+  trajectory?: Trajectory;
+}
+
+/** What a distillation did. */
+export interface DistillReport {
+  version: 1;
+  profile: string;
+  inputs: readonly string[];
+  records: number;
+  stages: StageReport[];
+  kept: number;
+  /** Further copies of chains that correct themselves. */
+  copies: number;
+  written: number;
+  reflecting: number;
+  correcting: number;
+  filledThoughts: number;
+  tokens: TokenReport[];
+  hops: Record<string, number>;
+  tools: Record<string, number>;
+  families: Record<string, { entered: number; kept: number }>;
+  problems: { file: string; line: number; id: string; stage: string; message: string }[];
+  problemCount: number;
+  samples: DroppedSample[];
+}

@@ -1,0 +1,99 @@
+/** The figures that evaluations compute, reports draw and the studio shows: plain data, the same in every place. */
+
+/** A figure with the interval that it is believed to lie in. */
+export interface Estimate {
+  value: number;
+  low: number;
+  high: number;
+}
+
+/** The difference of two systems on the same tasks. */
+export interface PairedComparison {
+  /** Tasks that both were run on. */
+  tasks: number;
+  /** Mean of the second minus mean of the first. */
+  difference: Estimate;
+  /** Two-sided: how often chance alone would make a difference this large. */
+  pValue: number;
+  method: "exact" | "simulated";
+  /** Tasks where the first, or the second, did better. */
+  firstBetter: number;
+  secondBetter: number;
+}
+
+/** What runs cost on average. */
+export interface Costs {
+  billedTokens: number;
+  computedTokens: number;
+  toolCalls: number;
+  wallMs: number;
+  costUsd: number;
+}
+
+/** The figures of one group of tasks. */
+export interface GroupFigures {
+  tasks: number;
+  success: Estimate;
+  /** Mean of one run of one task, over the runs that were made. */
+  perTask: Costs;
+  /** Null where there was no success to divide by. */
+  perSuccess: Costs | null;
+}
+
+/** The figures of one system on one set of tasks. */
+export interface Summary extends GroupFigures {
+  version: 1;
+  system: string;
+  topology?: string;
+  samples: number;
+  /** Mean of the graders' partial credit. */
+  score: number;
+  /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */
+  passAtK: Record<string, number>;
+  /** Success of the answer that most samples of a task agree on; null with one sample. */
+  majority: number | null;
+  /** Mean costs of right runs alone; null where there were none. */
+  whenRight: Costs | null;
+  runs: number;
+  successes: number;
+  wrong: number;
+  unanswered: number;
+  crashed: number;
+  /** Graders that could not decide: a judge that failed, code without a sandbox. */
+  undecided: number;
+  /** Planned and not run (stopped early). */
+  missing: number;
+  toolCalls: Record<string, number>;
+  tokensByRole: Record<string, number>;
+  byFamily: Record<string, GroupFigures>;
+  byLevel: Record<string, GroupFigures>;
+}
+
+/** One system beside the others. */
+export interface ComparisonRow {
+  system: string;
+  topology: string;
+  summary: Summary;
+  /** Against the first system on the tasks that both have; absent for the first itself. */
+  paired?: PairedComparison;
+  /** Share saved per success, with its interval; negative where it costs more. Null without successes. */
+  saving?: {
+    billedTokens: Estimate | null;
+    computedTokens: Estimate | null;
+    toolCalls: Estimate | null;
+    costUsd: Estimate | null;
+  };
+}
+
+/** Several systems on the same tasks. */
+export interface Comparison {
+  baseline: { system: string; topology: string };
+  /** Tasks that every system was run on: only these are compared. */
+  tasks: number;
+  rows: ComparisonRow[];
+  /** Tasks on which the systems did not all come out the same. */
+  differing: {
+    taskId: string;
+    outcomes: Record<string, { success: number; answer: string | null; reason: string; runId?: string }>;
+  }[];
+}
