@@ -3,8 +3,10 @@
  * verdict, a server that stays down) are counted apart from wrong answers: `correct` is null. What is judged is data:
  * it is handed over as JSON strings, so text in an answer that reads like an instruction stays inside its quotes.
  */
+import { retryDelay } from "../base/http/retry.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Grade, Grader } from "../core/grader.ts";
+import { sleep } from "../core/limiter.ts";
 import type { ChatModel } from "../core/model.ts";
 import { exactMatch } from "./grade-qa.ts";
 
@@ -26,7 +28,12 @@ Reply with one JSON object and nothing else: {"rationale": "<one sentence>", "ju
 
 /** Grades with a chat model; binary, with retries. */
 export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grader {
-  const { attempts = 4, wait = backOff, exactFirst = true, temperature = 0 } = options;
+  const {
+    attempts = 4,
+    wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop),
+    exactFirst = true,
+    temperature = 0,
+  } = options;
   return async (task, answer, { signal } = {}): Promise<Grade> => {
     if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
     const matched = exactFirst && task.answers.find((gold) => exactMatch(gold, answer));
@@ -79,18 +86,4 @@ export function readVerdict(text: string): { correct: boolean; reason: string } 
 function quote(text: string): string {
   const limit = 6000;
   return JSON.stringify(text.length > limit ? `${text.slice(0, limit / 2)} … ${text.slice(-limit / 2)}` : text);
-}
-
-function backOff(attempt: number, signal?: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, 500 * 2 ** attempt);
-  signal?.addEventListener(
-    "abort",
-    () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    },
-    { once: true },
-  );
-  return promise;
 }

@@ -1,6 +1,5 @@
 /** A world over real HTTP on the loopback interface: for the crawler, and for people with a browser. */
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../base/http/listen.ts";
 import type { World } from "./create-world.ts";
 import { htmlAt } from "./world-pages.ts";
 
@@ -18,9 +17,7 @@ export interface ServedWorld {
 export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
   let requests = 0;
   const pages = new Map<string, Buffer | null>();
-  // Loaded here: importing the package should not pay for a web server.
-  const { createServer } = await import("node:http");
-  const server: Server = createServer((request, response) => {
+  const { origin, close } = await listen(async (request, response) => {
     requests++;
     const path = (request.url ?? "/").split("?")[0]!;
     let body = pages.get(path);
@@ -36,21 +33,6 @@ export async function serveWorld(world: World, options: { port?: number } = {}):
       "content-length": content.byteLength,
     });
     response.end(request.method === "HEAD" ? undefined : content);
-  });
-  server.keepAliveTimeout = 30_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    base: `http://${host}`,
-    host,
-    requests: () => requests,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  }, options);
+  return { base: origin, host: new URL(origin).host, requests: () => requests, close };
 }

@@ -2,8 +2,8 @@
  * A real HTTP server on loopback that speaks the OpenAI protocol and misbehaves on request: errors, rate limits, streams
  * cut in the middle, malformed JSON, silence. It keeps a log of what it was asked.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { listen } from "../base/http/listen.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -42,7 +42,7 @@ export interface ModelServer {
 /** Starts the server on a free port. */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const requests: ServedRequest[] = [];
-  const server = createServer(async (request, response) => {
+  const { origin, close } = await listen(async (request, response) => {
     if (request.method === "GET") {
       response.writeHead(options.models ? 200 : 404, { "content-type": "application/json" });
       response.end(JSON.stringify(options.models ?? { error: { message: "not found" } }));
@@ -58,16 +58,7 @@ export async function startModelServer(options: ModelServerOptions): Promise<Mod
       response.destroy(error as Error);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    requests,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { url: `${origin}/v1`, requests, close };
 }
 
 async function reply(

@@ -1,26 +1,22 @@
 /**
- * HTTP as model servers need it: connections are reused, what may work the next time is tried again with growing, random
- * pauses (or when the server says), a server that falls silent is given up on, and an error says what the server said.
- * The HTTP library is loaded at the first request, because most programs that import us never make one.
+ * The one HTTP client: connections are reused, what may work the next time is tried again, a server that falls silent is
+ * given up on, and an error says what the server said. The HTTP library is loaded at the first request, because most
+ * programs that import us never make one.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent, Dispatcher } from "undici";
-import { CoaError, isAbort, messageOf } from "../../core/errors.ts";
+import { type Boundary, CoaError, isAbort, messageOf } from "../../core/errors.ts";
+import { sleep } from "../../core/limiter.ts";
+import { type RetryOptions, retry, retryAfterMs, retryDelay } from "./retry.ts";
 
-export interface HttpOptions {
+export interface HttpOptions extends RetryOptions {
   headers?: Record<string, string>;
-  /** Tries after the first. */
-  retries?: number;
-  /** Pause before the first repeat; doubled each time, with jitter. */
-  retryDelayMs?: number;
-  maxRetryDelayMs?: number;
   /** Silence after which a call is given up. */
   stallMs?: number;
   connectTimeoutMs?: number;
   /** Connections to one server. */
   connections?: number;
-  /** 0 to 1; for tests. */
-  random?: () => number;
+  /** What breaks when a call fails, for messages; a model server by default. */
+  boundary?: Boundary;
 }
 
 /** A server's answer, its body not yet read. */
@@ -31,14 +27,16 @@ export interface HttpAnswer {
   text(): Promise<string>;
 }
 
+export interface SendOptions {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** A deadline for the whole call, body included. */
+  timeoutMs?: number;
+}
+
 export interface HttpClient {
   /** One request; statuses from 400 on are errors. No repeats. */
-  send(
-    method: "GET" | "POST",
-    url: string,
-    body: unknown,
-    options: { headers?: Record<string, string>; signal?: AbortSignal },
-  ): Promise<HttpAnswer>;
+  send(method: "GET" | "POST" | "DELETE", url: string, body: unknown, options: SendOptions): Promise<HttpAnswer>;
   /** Waits before the next try: as long as the server asked, or a random, growing time. */
   pause(tries: number, error: unknown, signal?: AbortSignal): Promise<void>;
   /** Runs `attempt` until it works, fails for good, or the tries are used up. */
@@ -55,23 +53,17 @@ export class HttpError extends CoaError {
 
   constructor(
     message: string,
-    options: { status?: number; retryAfterMs?: number; retryable: boolean; cause?: unknown },
+    options: { status?: number; retryAfterMs?: number; retryable: boolean; cause?: unknown; boundary?: Boundary },
   ) {
-    super("model", message, options);
+    super(options.boundary ?? "model", message, options);
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
 
-/** Makes a client with its own connections. */
+/** Makes a client with its own connections; idle connections do not keep the process alive. */
 export function httpClient(options: HttpOptions = {}): HttpClient {
-  const {
-    retries = 5,
-    retryDelayMs = 500,
-    maxRetryDelayMs = 30_000,
-    stallMs = 120_000,
-    random = Math.random,
-  } = options;
+  const { stallMs = 120_000, boundary = "model" } = options;
   let agent: Agent | undefined;
 
   async function dispatcher(): Promise<{ agent: Agent; request: typeof import("undici").request }> {
@@ -86,23 +78,27 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
     return { agent, request: undici.request };
   }
 
-  async function pause(tries: number, error: unknown, signal?: AbortSignal): Promise<void> {
-    // Full jitter: a thousand clients that failed together do not come back together.
-    const jitter = Math.min(maxRetryDelayMs, retryDelayMs * 2 ** tries) * random();
-    const asked = error instanceof HttpError ? error.retryAfterMs : undefined;
-    await sleep(asked === undefined ? jitter : Math.min(asked, 120_000) + jitter * 0.1, undefined, { signal });
-  }
-
   return {
-    pause,
-    async send(method, url, body, { headers, signal }) {
+    pause: (tries, error, signal) => sleep(retryDelay(tries, error, options), signal),
+    retry: (attempt, signal) => retry(attempt, { ...options, signal }),
+    async send(method, url, body, { headers, signal, timeoutMs }) {
       const { agent, request } = await dispatcher();
+      const what = `${method} ${url.split("?")[0]}`; // a query may hold a key
+      const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+      const either = signal && late ? AbortSignal.any([signal, late]) : (signal ?? late);
+      const broken = (error: unknown): Error => {
+        if (signal?.aborted) return signal.reason as Error;
+        if (late?.aborted) {
+          return new HttpError(`${what}: no answer within ${timeoutMs} ms`, { retryable: true, boundary });
+        }
+        return connectionError(what, error, boundary);
+      };
       let answer: Dispatcher.ResponseData;
       try {
         answer = await request(url, {
           method,
           dispatcher: agent,
-          signal,
+          signal: either,
           headers: {
             ...(body === undefined ? {} : { "content-type": "application/json" }),
             ...options.headers,
@@ -111,7 +107,7 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
           body: body === undefined ? undefined : JSON.stringify(body),
         });
       } catch (error) {
-        throw connectionError(method, url, error, signal);
+        throw broken(error);
       }
       const header = (name: string) => {
         const value = answer.headers[name];
@@ -119,28 +115,19 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
       };
       if (answer.statusCode >= 400) {
         const said = await answer.body.text().catch(() => "");
-        throw new HttpError(`${method} ${url}: HTTP ${answer.statusCode}: ${errorText(said)}`, {
+        throw new HttpError(`${what}: HTTP ${answer.statusCode}: ${errorText(said)}`, {
           status: answer.statusCode,
-          retryAfterMs: retryAfter(header("retry-after-ms"), header("retry-after")),
+          retryAfterMs: retryAfterMs(header),
           retryable: retryableStatus.has(answer.statusCode),
+          boundary,
         });
       }
       return {
         status: answer.statusCode,
         header,
-        text: () => answer.body.text().catch((error) => Promise.reject(connectionError(method, url, error, signal))),
-        chunks: guarded(answer.body, (error) => connectionError(method, url, error, signal)),
+        text: () => answer.body.text().catch((error: unknown) => Promise.reject(broken(error))),
+        chunks: guarded(answer.body, broken),
       };
-    },
-    async retry(attempt, signal) {
-      for (let tries = 0; ; tries++) {
-        try {
-          return await attempt(tries);
-        } catch (error) {
-          if (!(error instanceof CoaError) || !error.retryable || tries >= retries) throw error;
-          await pause(tries, error, signal);
-        }
-      }
     },
     async close() {
       await agent?.destroy();
@@ -160,12 +147,12 @@ async function* guarded(
   }
 }
 
-function connectionError(method: string, url: string, error: unknown, signal: AbortSignal | undefined): Error {
-  if (signal?.aborted || isAbort(error)) return (signal?.reason as Error) ?? (error as Error);
+function connectionError(what: string, error: unknown, boundary: Boundary): Error {
+  if (isAbort(error)) return error as Error;
   const code = (error as { code?: string }).code;
   const detail = messageOf(error) || code || "connection failed";
   const hint = code === "ECONNREFUSED" ? " (is the server running?)" : "";
-  return new HttpError(`${method} ${url}: ${detail}${hint}`, { retryable: code !== "ENOTFOUND", cause: error });
+  return new HttpError(`${what}: ${detail}${hint}`, { retryable: code !== "ENOTFOUND", cause: error, boundary });
 }
 
 /** What an error body says: the message inside JSON, or its first characters. */
@@ -178,13 +165,4 @@ function errorText(body: string): string {
     // Not JSON: the text itself has to do.
   }
   return body.trim().slice(0, 300) || "(empty body)";
-}
-
-/** Seconds, milliseconds or a date, as servers write it. */
-function retryAfter(milliseconds: string | undefined, seconds: string | undefined): number | undefined {
-  if (milliseconds !== undefined && Number(milliseconds) >= 0) return Number(milliseconds);
-  if (seconds === undefined) return undefined;
-  if (Number(seconds) >= 0) return Number(seconds) * 1000;
-  const date = Date.parse(seconds);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

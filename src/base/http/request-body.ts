@@ -71,6 +71,14 @@ export async function unpack(body: Buffer, encoding: string | undefined, maxUnpa
   }
 }
 
+/** A request's headers by name. */
+export function headersOf(request: IncomingMessage): (name: string) => string | undefined {
+  return (name) => {
+    const value = request.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  };
+}
+
 /** Answers with JSON. */
 export function sendJson(
   response: ServerResponse,

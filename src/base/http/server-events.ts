@@ -1,4 +1,12 @@
-/** Server-sent events: the data of each event, whatever way the bytes were cut. */
+/** Server-sent events, both directions: the text of one event, and the data of each event whatever way the bytes were cut. */
+
+/** One event as text. Data is one line: JSON has no raw line break in it. */
+export function eventText(data: string, name?: string): string {
+  return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`;
+}
+
+/** A line that clients ignore; it keeps connections through proxies open. */
+export const keepAliveText = ": keep-alive\n\n";
 
 /** Takes text piece by piece and gives back the data of every event that is whole. */
 function eventSplitter(): { push(text: string): string[]; end(): string[] } {

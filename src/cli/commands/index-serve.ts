@@ -1,12 +1,10 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { messageOf } from "../../core/errors.ts";
+import { nodeListener } from "../../base/http/handler.ts";
+import { listen, readyLine } from "../../base/http/listen.ts";
+import { routes } from "../../base/http/routes.ts";
 import { openIndex } from "../../tools/local-index/open-index.ts";
-import { retrieveHandler } from "../../tools/local-index/retrieve-handler.ts";
+import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-
-const largestBody = 16_000_000;
 
 export default defineCommand({
   name: "index serve",
@@ -27,35 +25,16 @@ export default defineCommand({
     const folder = onePositional(this, positionals, "an index folder");
     const port = numberOf(values.port, "port", { min: 0, max: 65_535, integer: true });
     const index = await openIndex(folder);
-    const handle = retrieveHandler(index, {
-      topk: numberOf(values.topk, "topk", { min: 1, max: 1_000, integer: true }),
+    const topk = numberOf(values.topk, "topk", { min: 1, max: 1_000, integer: true });
+    const server = await listen(nodeListener(routes({ "POST /retrieve": retrieveRoute(index, { topk }) })), {
+      port,
+      host: values.host,
     });
-    const server = createServer(async (request, response) => {
-      try {
-        const chunks: Buffer[] = [];
-        let size = 0;
-        for await (const chunk of request as AsyncIterable<Buffer>) {
-          size += chunk.length;
-          if (size > largestBody) return void response.writeHead(413).end();
-          chunks.push(chunk);
-        }
-        const body = request.method === "GET" || request.method === "HEAD" ? undefined : Buffer.concat(chunks);
-        const answer = await handle(new Request(`http://localhost${request.url}`, { method: request.method, body }));
-        response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
-      } catch (error) {
-        response
-          .writeHead(500, { "content-type": "application/json" })
-          .end(JSON.stringify({ error: messageOf(error) }));
-      }
-    });
-    server.listen(port, values.host);
-    await once(server, "listening");
-    const address = `http://${values.host}:${(server.address() as AddressInfo).port}/retrieve`;
+    const address = `${server.origin}/retrieve`;
     if (values.json) out.json({ address, passages: index.size });
-    else out.print(`${index.size} passages at ${address} (Ctrl-C ends)`);
+    else out.print(`${index.size} passages at ${address} (Ctrl-C ends)\n${readyLine(server.origin)}`);
     if (!signal.aborted) await once(signal, "abort");
-    server.closeAllConnections();
-    server.close();
+    await server.close();
     await index.close();
     return 0;
   },

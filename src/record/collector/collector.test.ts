@@ -177,6 +177,14 @@ describe("collector", () => {
     assert.doesNotMatch(text, /abcdefghijklmnopqrstuv|lsv2_secret/);
   });
 
+  it("takes no trace from a foreign web page", async () => {
+    const { url, folder } = await collector();
+    const refused = await send(`${url}/v1/traces`, "{}", { origin: "https://evil.example" });
+    assert.equal(refused.status, 403);
+    const lines = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")));
+    assert.equal(lines.join(""), "");
+  });
+
   it("keeps its memory when many bombs come at once", async () => {
     const { url, problems } = await collector();
     const bomb = gzipSync(Buffer.alloc(300 * 2 ** 20));

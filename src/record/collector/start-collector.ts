@@ -3,10 +3,18 @@
  * writes it down without secrets and forgets it, so its memory doesn't grow with what it has seen.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
-import { type BodyMeter, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
+import { type AccessOptions, accessOf, checkOrigin } from "../../base/http/access.ts";
+import { listen } from "../../base/http/listen.ts";
+import {
+  type BodyMeter,
+  headersOf,
+  RefusedRequest,
+  readBytes,
+  sendJson,
+  unpack,
+} from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type Limiter, semaphore } from "../../core/limiter.ts";
@@ -27,6 +35,8 @@ export interface CollectorOptions {
   /** Largest body on the wire (default 32 MB) and after unpacking (default 128 MB). */
   maxBytes?: number;
   maxUnpackedBytes?: number;
+  /** Web pages and host names that may send traces, besides this machine's own. */
+  access?: AccessOptions;
   onBatch?: (batch: { format: TraceRecord["format"]; spans: number }) => void;
   onProblem?: (message: string) => void;
 }
@@ -55,34 +65,22 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     meter: { held: 0, max: maxHeldBytes },
     unpacking: semaphore(unpackedAtOnce),
   };
-  const pending = new Set<Promise<void>>();
-  // Loaded here: importing the package should not pay for a web server.
-  const { createServer } = await import("node:http");
-  const server = createServer((request, response) => {
-    const work = handle(setup, request, response)
-      .catch((error: unknown) => refuse(setup, response, error))
-      .finally(() => pending.delete(work));
-    pending.add(work);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),
-    );
-    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", resolve);
+  const { origin, close } = await listen((request, response) => handle(setup, request, response), {
+    port: options.port,
+    host: options.host,
+    refuse: (response, error) => refuse(setup, response, error),
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      await Promise.allSettled(pending);
+      await close();
       await writer.close();
     },
   };
 }
 
 async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  checkOrigin(headersOf(request), accessOf(setup.host, setup.access));
   const path = (request.url ?? "/").split("?")[0]!.replace(/\/+$/, "");
   const { method } = request;
   if (method === "GET" && path.endsWith("/info")) {

@@ -295,6 +295,15 @@ describe("recording proxy", () => {
     assert.equal(runs[1]?.answer, "done");
   });
 
+  it("takes nothing from a foreign web page", async () => {
+    const { url, exchanges } = await proxy({ to: await upstream(whole) });
+    const foreign = await ask(url, { messages: [] }, { origin: "https://evil.example" });
+    assert.equal(foreign.status, 403);
+    const listed = await proxy({ to: await upstream(whole), access: { origins: ["https://app.example"] } });
+    assert.equal((await ask(listed.url, { messages: [] }, { origin: "https://app.example" })).status, 200);
+    assert.deepEqual(await exchanges(), []);
+  });
+
   it("replays without a server, and fails loudly on what it never saw", async () => {
     let asked = 0;
     const to = await upstream((body, response, request) => {

@@ -6,8 +6,9 @@
 import { randomUUID } from "node:crypto";
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
-import type { AddressInfo } from "node:net";
-import { RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
+import { type AccessOptions, accessOf, checkOrigin } from "../../base/http/access.ts";
+import { listen } from "../../base/http/listen.ts";
+import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { asObject, parseJson } from "../../base/wire/json-value.ts";
@@ -36,6 +37,8 @@ export interface ProxyOptions {
   maxRequestBytes?: number;
   /** How much of one answer is kept; a longer one passes whole and is recorded as cut. */
   maxKeptBytes?: number;
+  /** Web pages and host names that may use the proxy, besides this machine's own. */
+  access?: AccessOptions;
   /** Told of what a person should know: misses, refusals, records that could not be written. */
   onProblem?: (message: string) => void;
   onExchange?: (exchange: WireExchange) => void;
@@ -78,30 +81,17 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     ...(replay && { replay }),
     ...(counted && { counted }),
   };
-  const pending = new Set<Promise<void>>();
-  const server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
-    const work = handle(setup, request, response)
-      .catch((error: unknown) => refuse(setup, response, error))
-      .finally(() => pending.delete(work));
-    pending.add(work);
+  const { origin, close } = await listen((request, response) => handle(setup, request, response), {
+    port: options.port,
+    host: options.host,
+    refuse: (response, error) => refuse(setup, response, error),
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),
-    );
-    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", 4096, resolve);
-  });
-  const { address, port } = server.address() as AddressInfo;
-  const origin = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
   return {
     url: `${origin}/v1`,
     urlOf: (runId) => `${origin}/r/${encodeURIComponent(runId)}/v1`,
     ...(counted && { budget: counted }),
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      await Promise.allSettled(pending);
+      await close();
       agents.plain.destroy();
       agents.secure.destroy();
       await log?.close();
@@ -110,6 +100,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
 }
 
 async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  checkOrigin(headersOf(request), accessOf(setup.host, setup.access));
   const startedAt = performance.timeOrigin + performance.now();
   const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
   const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;

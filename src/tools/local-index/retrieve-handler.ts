@@ -3,6 +3,9 @@
  * `{ result: [[document]] }`, or `[[{ document, score }]]` with scores; `contents` is title, newline, text.
  */
 import { z } from "zod";
+import { fetchHandler, type Handler, readJson, replyJson } from "../../base/http/handler.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+import { routes } from "../../base/http/routes.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Hit } from "./build-index.ts";
 
@@ -18,23 +21,14 @@ export interface Searchable {
   searchAll?(queries: readonly string[], k?: number): Promise<Hit[][]>;
 }
 
-/** A fetch handler that serves an index. */
-export function retrieveHandler(
-  index: Searchable,
-  options: { topk?: number } = {},
-): (request: Request) => Promise<Response> {
+const maxBytes = 16_000_000;
+
+/** `POST /retrieve` over an index. */
+export function retrieveRoute(index: Searchable, options: { topk?: number } = {}): Handler {
   const { topk = 3 } = options;
-  return async (request) => {
-    if (new URL(request.url).pathname !== "/retrieve") return problem(404, "only POST /retrieve is served here");
-    if (request.method !== "POST") return problem(405, "use POST");
-    let body: unknown;
-    try {
-      body = await request.json();
-    } catch (error) {
-      return problem(400, `the body is not JSON: ${messageOf(error)}`);
-    }
-    const parsed = requestSchema.safeParse(body);
-    if (!parsed.success) return problem(422, z.prettifyError(parsed.error));
+  return async (request, reply) => {
+    const parsed = requestSchema.safeParse(await readJson(request, maxBytes));
+    if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
     const { queries, return_scores } = parsed.data;
     const k = parsed.data.topk ?? topk;
     const found = index.searchAll
@@ -43,14 +37,20 @@ export function retrieveHandler(
     const result = found.map((hits) =>
       hits.map((hit) => (return_scores ? { document: contents(hit), score: hit.score } : contents(hit))),
     );
-    return Response.json({ result });
+    replyJson(reply, 200, { result });
   };
+}
+
+/** A fetch handler that serves an index. */
+export function retrieveHandler(
+  index: Searchable,
+  options: { topk?: number } = {},
+): (request: Request) => Promise<Response> {
+  return fetchHandler(routes({ "POST /retrieve": retrieveRoute(index, options) }), (reply, error) =>
+    replyJson(reply, error instanceof RefusedRequest ? error.status : 500, { error: messageOf(error) }),
+  );
 }
 
 function contents({ document }: Hit) {
   return { ...document, contents: document.title ? `${document.title}\n${document.text}` : document.text };
-}
-
-function problem(status: number, message: string): Response {
-  return Response.json({ error: message }, { status });
 }

@@ -70,7 +70,7 @@ describe("sandboxFusion", () => {
     ];
     assert.equal((await sandbox.run({ language: "python", code: "x" })).stdout, "ok");
     replies = [[400, "no such language"]];
-    await assert.rejects(sandbox.run({ language: "python", code: "x" }), /run_code: HTTP 400 no such language/);
+    await assert.rejects(sandbox.run({ language: "python", code: "x" }), /run_code: HTTP 400: no such language/);
     replies = [[200, { unexpected: true }]];
     await assert.rejects(sandbox.run({ language: "python", code: "x" }), /unknown form/);
   });

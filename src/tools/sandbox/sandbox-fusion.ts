@@ -1,6 +1,8 @@
 /** Code run by another machine: the HTTP interface of SandboxFusion (`POST /run_code`), which several servers speak. */
 import { z } from "zod";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { httpClient } from "../../base/http/http-client.ts";
+import { CoaError } from "../../core/errors.ts";
+import { semaphore } from "../../core/limiter.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { trimMiddle, withLimits } from "./limits.ts";
 
@@ -29,13 +31,17 @@ const reply = z.object({ status: z.string(), message: z.string().nullish(), comp
 export function sandboxFusion(options: SandboxFusionOptions): Sandbox {
   const url = `${options.url.replace(/\/+$/, "")}/run_code`;
   const most = Math.max(1, options.concurrency ?? 16);
-  const queue: (() => void)[] = [];
-  let running = 0;
+  const places = semaphore(most);
+  const http = httpClient({
+    headers: options.headers,
+    retries: options.retries ?? 2,
+    retryDelayMs: options.backOffMs ?? 500,
+    boundary: "sandbox",
+  });
 
   async function run(request: SandboxRequest): Promise<SandboxResult> {
     const limits = withLimits(request.limits, options.limits);
-    if (running >= most) await new Promise<void>((resolve) => queue.push(resolve));
-    else running++;
+    const release = await places.acquire(request.signal);
     try {
       const started = performance.now();
       const answer = reply.parse(await post(request, limits));
@@ -46,38 +52,29 @@ export function sandboxFusion(options: SandboxFusionOptions): Sandbox {
       }
       throw error;
     } finally {
-      const next = queue.shift();
-      if (next) next();
-      else running--;
+      release();
     }
   }
 
   async function post(request: SandboxRequest, limits: SandboxLimits): Promise<unknown> {
-    const body = JSON.stringify({
+    const body = {
       code: request.code,
       stdin: request.stdin ?? "",
       language: request.language === "javascript" ? "nodejs" : "python",
       run_timeout: limits.wallMs / 1000,
       compile_timeout: limits.wallMs / 1000,
       memory_limit_MB: limits.memoryMb,
-    });
-    for (let attempt = 0; ; attempt++) {
-      const late = AbortSignal.timeout(limits.wallMs * 2 + 10_000);
-      const signal = request.signal ? AbortSignal.any([request.signal, late]) : late;
-      let problem: string;
+    };
+    const { signal } = request;
+    return http.retry(async () => {
+      const answer = await http.send("POST", url, body, { signal, timeoutMs: limits.wallMs * 2 + 10_000 });
+      const text = await answer.text();
       try {
-        const headers = { "content-type": "application/json", ...options.headers };
-        const response = await fetch(url, { method: "POST", headers, body, signal });
-        if (response.ok) return await response.json();
-        problem = `HTTP ${response.status} ${(await response.text()).slice(0, 200)}`;
-        if (response.status < 500 && response.status !== 429) throw new CoaError("sandbox", `${url}: ${problem}`);
+        return JSON.parse(text) as unknown;
       } catch (error) {
-        if (error instanceof CoaError || request.signal?.aborted) throw error;
-        problem = messageOf(error);
+        throw new CoaError("sandbox", `${url} did not answer with JSON: ${text.slice(0, 200)}`, { cause: error });
       }
-      if (attempt >= (options.retries ?? 2)) throw new CoaError("sandbox", `${url}: ${problem}`, { retryable: true });
-      await new Promise((resolve) => setTimeout(resolve, (options.backOffMs ?? 500) * 2 ** attempt));
-    }
+    }, signal);
   }
 
   return {
@@ -88,7 +85,7 @@ export function sandboxFusion(options: SandboxFusionOptions): Sandbox {
     },
     languages: ["python", "javascript"],
     run,
-    close: async () => {},
+    close: () => http.close(),
   };
 }
 

@@ -2,8 +2,10 @@
  * One JSON request to a search service, with what such services need: a rate limit, a pool of keys, back-off with jitter
  * that honours Retry-After, and errors that say which service said what.
  */
-import { setTimeout as pause } from "node:timers/promises";
-import { CoaError, isAbort, messageOf } from "../../core/errors.ts";
+import { HttpError, httpClient } from "../../base/http/http-client.ts";
+import { retryDelay } from "../../base/http/retry.ts";
+import { CoaError } from "../../core/errors.ts";
+import { sleep } from "../../core/limiter.ts";
 import type { KeyPool } from "./key-pool.ts";
 
 export interface ServiceRequest {
@@ -29,9 +31,11 @@ export interface RequestJsonOptions {
   signal: AbortSignal;
 }
 
+const http = httpClient({ boundary: "tool" });
+
 /** Sends the request until it succeeds, can't succeed, or the tries are used up; gives the parsed JSON. */
 export async function requestJson(options: RequestJsonOptions): Promise<unknown> {
-  const { service, keys, retries = 4, timeoutMs = 60_000, backOffMs = 500, random = Math.random, signal } = options;
+  const { service, keys, retries = 4, timeoutMs = 60_000, backOffMs = 500, signal } = options;
   let problem = "";
   // A refused key does not use up a try: the next one may be good.
   for (let attempt = 0; attempt <= retries; ) {
@@ -39,35 +43,30 @@ export async function requestJson(options: RequestJsonOptions): Promise<unknown>
     if (key === undefined) throw new CoaError("tool", `${service}: every API key was refused (${problem})`);
     await options.limiter?.(signal);
     const { url, method = "GET", headers, body } = options.request(key);
-    let wait = Math.min(30_000, backOffMs * 2 ** attempt) * (0.5 + random());
+    let wait: number;
     try {
-      const response = await fetch(url, {
-        method,
-        headers: { accept: "application/json", ...(body ? { "content-type": "application/json" } : {}), ...headers },
-        body: body === undefined ? undefined : JSON.stringify(body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      const answer = await http.send(method, url, body, {
+        headers: { accept: "application/json", ...headers },
+        signal,
+        timeoutMs,
       });
-      const text = await response.text();
-      if (response.ok) return parse(service, text);
-      problem = `HTTP ${response.status}: ${text.slice(0, 300)}`;
-      if ((response.status === 401 || response.status === 402 || response.status === 403) && keys) {
+      return parse(service, await answer.text());
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error;
+      problem = error.message;
+      if ((error.status === 401 || error.status === 402 || error.status === 403) && keys) {
         keys.refuse(key);
         continue;
       }
-      if (response.status !== 429 && response.status !== 408 && response.status < 500)
-        throw new CoaError("tool", `${service} refused the request: ${problem}`);
-      const asked = retryAfterMs(response.headers.get("retry-after"));
-      if (asked !== undefined) wait = Math.min(60_000, asked);
+      if (!error.retryable) throw new CoaError("tool", `${service} refused the request: ${problem}`, { cause: error });
+      wait = retryDelay(attempt, error, { retryDelayMs: backOffMs, random: options.random });
       // With another key there is no need to wait for this one.
-      if (response.status === 429 && keys && keys.size > 1) {
-        keys.rest(key, asked ?? 60_000);
+      if (error.status === 429 && keys && keys.size > 1) {
+        keys.rest(key, error.retryAfterMs ?? 60_000);
         wait = Math.min(wait, backOffMs);
       }
-    } catch (error) {
-      if (error instanceof CoaError || signal.aborted || isAbort(error)) throw error;
-      problem = messageOf((error as { cause?: unknown }).cause ?? error);
     }
-    if (++attempt <= retries) await pause(wait, undefined, { signal });
+    if (++attempt <= retries) await sleep(wait, signal);
   }
   throw new CoaError("tool", `${service} did not answer after ${retries + 1} tries (${problem})`, { retryable: true });
 }
@@ -80,12 +79,4 @@ function parse(service: string, text: string): unknown {
       cause: error,
     });
   }
-}
-
-function retryAfterMs(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  const seconds = Number(header);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

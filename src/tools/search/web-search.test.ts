@@ -115,16 +115,19 @@ describe("webProvider", () => {
     const provider = webProvider("brave", { keys: "a", endpoint: base, backOffMs: 1 });
     await assert.rejects(
       provider.search("q", { count: 1, signal }),
-      /brave refused the request: HTTP 400: no such parameter/,
+      /brave refused the request: GET \S+ HTTP 400: no such parameter/,
     );
     answers = [{ status: 403, body: "revoked" }];
-    await assert.rejects(provider.search("q", { count: 1, signal }), /every API key was refused \(HTTP 403: revoked\)/);
+    await assert.rejects(
+      provider.search("q", { count: 1, signal }),
+      /every API key was refused \(GET \S+ HTTP 403: revoked\)/,
+    );
     answers = [{ status: 500, body: "down" }];
     const patient = webProvider("exa", { keys: "a", endpoint: base, backOffMs: 1, retries: 2 });
     seen.length = 0;
     await assert.rejects(
       patient.search("q", { count: 1, signal }),
-      /exa did not answer after 3 tries \(HTTP 500: down\)/,
+      /exa did not answer after 3 tries \(POST \S+ HTTP 500: down\)/,
     );
     assert.equal(seen.length, 3);
     answers = [{ status: 403, body: "no" }];

@@ -1,0 +1,91 @@
+/**
+ * A server on a port: the one place that binds. Port 0 takes a free one; whatever a request's work throws is answered;
+ * `drain` lets what is under way end, `close` breaks it off, and both wait for the work itself, not only for the sockets.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { sendJson } from "./request-body.ts";
+
+/** Answers one request; resolves when the answer is written and its work is done. */
+export type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export interface ListenOptions {
+  /** 0, the default, takes a free one. */
+  port?: number;
+  /** Loopback by default. */
+  host?: string;
+  /** Answers a request whose listener threw. */
+  refuse?: (response: ServerResponse, error: unknown, request: IncomingMessage) => void;
+}
+
+/** A server that listens. */
+export interface Listening {
+  /** `http://127.0.0.1:PORT`. */
+  origin: string;
+  port: number;
+  server: Server;
+  /** Requests under way. */
+  pending(): number;
+  /** Takes no new connections and waits until what is under way has ended, or that long; then closes. */
+  drain(maxMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a server; resolves when it accepts connections. */
+export async function listen(serve: Listener, options: ListenOptions = {}): Promise<Listening> {
+  const { refuse = refuseWithJson } = options;
+  const pending = new Set<Promise<void>>();
+  let draining = false;
+  // Loaded here: importing the package should not pay for a web server.
+  const { createServer } = await import("node:http");
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
+    if (draining) response.setHeader("connection", "close");
+    const work = serve(request, response)
+      .catch((error: unknown) => refuse(response, error, request))
+      .finally(() => pending.delete(work));
+    pending.add(work);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),
+    );
+    server.listen(options.port ?? 0, options.host ?? "127.0.0.1", 4096, resolve);
+  });
+  const { address, port } = server.address() as AddressInfo;
+  const shown = address === "::" || address === "0.0.0.0" ? "127.0.0.1" : address;
+  async function close(): Promise<void> {
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+    await Promise.allSettled(pending);
+  }
+  return {
+    origin: `http://${shown.includes(":") ? `[${shown}]` : shown}:${port}`,
+    port,
+    server,
+    pending: () => pending.size,
+    close,
+    async drain(maxMs) {
+      draining = true;
+      server.close();
+      server.closeIdleConnections();
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, maxMs);
+      await Promise.race([Promise.allSettled(pending), late.promise]);
+      clearTimeout(timer);
+      await close();
+    },
+  };
+}
+
+/** The line every server prints when it accepts requests. */
+export function readyLine(origin: string): string {
+  return `ready ${origin}`;
+}
+
+function refuseWithJson(response: ServerResponse, error: unknown): void {
+  const status = (error as { status?: number }).status ?? 500;
+  if (response.headersSent) response.destroy();
+  else sendJson(response, status, { error: { message: messageOf(error) } }, { connection: "close" });
+}
