@@ -1,20 +1,28 @@
 /**
- * The part of a sandbox child that is the same for every language: lines in on descriptor 0, lines out on descriptor 1,
- * both blocking, and the closing of every door that was needed only while loading.
+ * The part of a sandbox child that is the same for every language: lines in on descriptor 3, lines out on descriptor 4,
+ * both blocking, and the removal of everything that was needed only while loading.
  */
 import { Buffer } from "node:buffer";
 import { readSync, writeSync } from "node:fs";
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Writes one JSON line to the parent. */
-export function send(value: unknown): void {
-  writeAll(Buffer.from(`${JSON.stringify(value)}\n`));
+const { stringify } = JSON;
+const { entries } = Object;
+
+/** Writes one JSON line of plain values to the parent. Field by field: a `toJSON` on a prototype is never asked. */
+export function send(reply: object, nonce = ""): void {
+  let line = `{"nonce":${stringify(nonce)}`;
+  for (const [name, value] of entries(reply)) {
+    if (value === undefined || typeof value === "object") continue;
+    line += `,${stringify(name)}:${stringify(value)}`;
+  }
+  writeAll(Buffer.from(`${line}}\n`), 4);
 }
 
-/** Writes bytes to the parent, all of them. */
-export function writeAll(bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += retry(() => writeSync(1, bytes, at));
+/** Writes bytes to a descriptor, all of them. */
+export function writeAll(bytes: Uint8Array, descriptor: number): void {
+  for (let at = 0; at < bytes.length; ) at += retry(() => writeSync(descriptor, bytes, at));
 }
 
 function retry(work: () => number): number {
@@ -35,7 +43,7 @@ export function* lines(): Generator<string> {
   const chunk = Buffer.alloc(65_536);
   const pending: Buffer[] = [];
   for (;;) {
-    const size = retry(() => readSync(0, chunk));
+    const size = retry(() => readSync(3, chunk));
     if (size === 0) return;
     let start = 0;
     for (let end = chunk.indexOf(10); end >= 0 && end < size; end = chunk.indexOf(10, start)) {
@@ -51,12 +59,12 @@ export function* lines(): Generator<string> {
  * Removes what untrusted code must not find at the end of any chain of objects: the network, workers, timers, and of
  * `process` everything that acts on the system. Root becomes the user `dropTo` (a number as text, or nothing).
  */
-export function closeDoors(node: NodeJS.Process, dropTo: string): void {
-  const doors =
+export function removeAccess(node: NodeJS.Process, dropTo: string): void {
+  const names =
     "fetch Request Response Headers FormData WebSocket EventSource XMLHttpRequest Worker BroadcastChannel MessageChannel " +
     "MessagePort WorkerGlobalScope self location navigator require module global Buffer WebAssembly SharedArrayBuffer " +
     "setTimeout setInterval setImmediate localStorage sessionStorage Storage";
-  for (const door of doors.split(" ")) Reflect.deleteProperty(globalThis, door);
+  for (const name of names.split(" ")) Reflect.deleteProperty(globalThis, name);
   if (dropTo !== "" && node.getuid?.() === 0) {
     const id = Number(dropTo);
     node.setgroups?.([]);

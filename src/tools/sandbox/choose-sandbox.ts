@@ -125,7 +125,7 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
       findings.push({ kind, strength, caveats: [], available: false, inForce, remedy: `${why}; ${remedy}` });
     }
   };
-  add("pyodide", () => pyodideLevel(options.isolation), "npm install pyodide");
+  add("pyodide", () => pyodideLevel(), "npm install pyodide");
   add("bubblewrap", () => bubblewrapSandbox(options.bubblewrap), "apt install bubblewrap python3");
   add(
     "nsjail",

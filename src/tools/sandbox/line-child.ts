@@ -1,8 +1,12 @@
 /**
- * A child process that answers one JSON line with one JSON line, one at a time, under a deadline. Past the deadline it
- * is killed; whatever it does, the caller gets an outcome. An idle child does not keep our own process alive.
+ * A child process that answers one JSON line with one JSON line, one at a time, under a deadline. The lines travel on
+ * descriptors of their own (3 in, 4 out), which the programs inside can't reach, and an answer repeats the random nonce
+ * of its request. A child that says anything else, there or on its standard output, is killed, so that no answer can be
+ * taken for another's. Past the deadline it is killed too; whatever it does, the caller gets an outcome. An idle child
+ * does not keep our own process alive.
  */
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
 import { CoaError } from "../../core/errors.ts";
@@ -13,6 +17,8 @@ export type ChildOutcome<Reply> =
   | { kind: "reply"; reply: Reply; ms: number }
   | { kind: "timeout"; ms: number }
   | { kind: "exit"; status: string; errors: string; ms: number };
+
+type Answer = { line: string } | { status: string } | { timeout: true };
 
 export interface LineChild<Request, Reply> {
   readonly pid: number;
@@ -31,19 +37,20 @@ export interface LineChild<Request, Reply> {
 export async function startLineChild<Request, Reply>(options: {
   command: string;
   args: string[];
-  /** Opened by us and handed over as descriptor 3, so that a child without rights can still read it. */
+  /** Opened by us and handed over as descriptor 5, so that a child without rights can still read it. */
   inheritedFile?: string;
   startMs?: number;
   maxReplyBytes?: number;
 }): Promise<LineChild<Request, Reply>> {
   const descriptor = options.inheritedFile === undefined ? undefined : openSync(options.inheritedFile, "r");
   const extra: number[] = descriptor === undefined ? [] : [descriptor];
-  const child = spawn(options.command, options.args, { env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", ...extra] });
+  const stdio = ["ignore", "pipe", "pipe", "pipe", "pipe", ...extra] as const;
+  const child = spawn(options.command, options.args, { env: {}, cwd: "/", stdio: [...stdio] });
   if (descriptor !== undefined) closeSync(descriptor);
-  const [stdin, stdout, stderr] = [child.stdin!, child.stdout!, child.stderr!];
-  for (const part of [child, stdin as Socket, stdout as Socket, stderr as Socket]) part.unref?.();
+  const [, stdout, stderr, requests, replies] = child.stdio as unknown as [null, Socket, Socket, Socket, Socket];
+  for (const part of [child, stdout, stderr, requests, replies]) part.unref();
   const maxReplyBytes = options.maxReplyBytes ?? 256 * 1024 * 1024;
-  let pending: ((outcome: { line: string } | { status: string } | { timeout: true }) => void) | undefined;
+  let pending: ((answer: Answer) => void) | undefined;
   let errors = "";
   let chunks: Buffer[] = [];
   let bytes = 0;
@@ -52,17 +59,23 @@ export async function startLineChild<Request, Reply>(options: {
     alive = false;
     child.kill("SIGKILL");
   };
-  const settle = (outcome: { line: string } | { status: string } | { timeout: true }): void => {
+  const settle = (answer: Answer): void => {
     const waiting = pending;
     pending = undefined;
-    waiting?.(outcome);
+    waiting?.(answer);
   };
-  stdin.on("error", () => {});
+  const stray = (): void => {
+    kill();
+    settle({ status: "it spoke out of turn" });
+  };
+  requests.on("error", () => {});
+  stdout.on("data", stray);
   stderr.on("data", (chunk: Buffer) => {
     errors = (errors + chunk.toString()).slice(-4_000);
   });
-  stdout.on("data", (chunk: Buffer) => {
+  replies.on("data", (chunk: Buffer) => {
     const end = chunk.indexOf(10);
+    if (!pending || (end >= 0 && end < chunk.length - 1)) return stray();
     chunks.push(end < 0 ? chunk : chunk.subarray(0, end));
     if ((bytes += chunk.length) > maxReplyBytes) kill();
     if (end < 0) return;
@@ -86,9 +99,10 @@ export async function startLineChild<Request, Reply>(options: {
     if (pending) throw new CoaError("sandbox", "a sandbox child was asked two things at once");
     const started = performance.now();
     const cpuBefore = cpuMsOf(child.pid);
-    const answer = new Promise<{ line: string } | { status: string } | { timeout: true }>((resolve) => {
+    const answer = new Promise<Answer>((resolve) => {
       pending = resolve;
     });
+    errors = "";
     const stop = (): void => {
       kill();
       settle({ timeout: true });
@@ -101,7 +115,7 @@ export async function startLineChild<Request, Reply>(options: {
     signal?.addEventListener("abort", stop, { once: true });
     try {
       if (!alive) settle({ status: "it had exited before" });
-      else if (text !== undefined) stdin.write(`${text}\n`);
+      else if (text !== undefined) requests.write(`${text}\n`);
       const outcome = await answer;
       return { outcome, ms: performance.now() - started };
     } finally {
@@ -126,16 +140,17 @@ export async function startLineChild<Request, Reply>(options: {
     exited,
     kill,
     async request(request, limits, signal) {
-      const { outcome, ms } = await exchange(JSON.stringify(request), limits, signal);
+      const nonce = randomBytes(16).toString("hex");
+      const { outcome, ms } = await exchange(JSON.stringify({ ...request, nonce }), limits, signal);
       if (signal?.aborted) throw signal.reason;
       if ("timeout" in outcome) return { kind: "timeout", ms };
       if ("status" in outcome) return { kind: "exit", status: outcome.status, errors, ms };
       try {
-        return { kind: "reply", reply: JSON.parse(outcome.line) as Reply, ms };
-      } catch {
-        kill();
-        return { kind: "exit", status: "it answered with something that is not JSON", errors, ms };
-      }
+        const reply = JSON.parse(outcome.line) as Reply & { nonce: unknown };
+        if (reply.nonce === nonce) return { kind: "reply", reply, ms };
+      } catch {} // not JSON, or null
+      kill();
+      return { kind: "exit", status: "its answer belongs to no request", errors, ms };
     },
   };
 }

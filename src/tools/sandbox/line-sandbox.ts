@@ -1,5 +1,6 @@
 /** A sandbox made of line children: requests in, replies out, and how an outcome becomes a verdict. */
 import { randomInt } from "node:crypto";
+import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { childPool } from "./child-pool.ts";
 import { withLimits } from "./limits.ts";
@@ -11,13 +12,15 @@ export interface ChildRequest {
   stdin: string;
   cpuMs: number;
   outputCharacters: number;
-  /** Bring the interpreter and its in-memory disk back to their baseline afterwards. */
-  reset: boolean;
+  /** Run it only if it is made of syntax that can leave nothing behind; answer `refused` otherwise. */
+  plainOnly: boolean;
   seed: number;
 }
 
 /** What the child answers. `dirty` asks for the child to be thrown away; `error` says that the interpreter itself broke. */
 export interface ChildReply {
+  /** Nothing was run: the program is not plain. */
+  refused?: boolean;
   status?: number;
   reason?: string;
   interrupted?: boolean;
@@ -28,7 +31,10 @@ export interface ChildReply {
 }
 
 export interface LineSandboxOptions {
-  /** `trajectory`: a child per session key, never shared. `run`: few shared children, cleaned after each run; weaker. */
+  /**
+   * `trajectory`: a child per session key, never shared. `run`: nothing outlives a run; programs of plain syntax share a
+   * few warm children, every other program gets a fresh one.
+   */
   isolation?: "trajectory" | "run";
   /** Children kept warm (default 1); with `isolation: "run"` the number of shared children (default 2). */
   warm?: number;
@@ -54,7 +60,9 @@ export function lineSandbox(
   const { memoryMb } = withLimits(options.limits);
   const warm = isolation === "run" ? Math.max(1, options.warm ?? 2) : Math.max(0, options.warm ?? 1);
   const most = Math.max(1, options.most ?? 8);
-  const pool = childPool({ start: () => options.start(memoryMb), isolation, warm, most });
+  const start = () => options.start(memoryMb);
+  const own = childPool({ start, isolation: "trajectory", warm: isolation === "run" ? 1 : warm, most });
+  const shared = isolation === "run" ? childPool({ start, isolation, warm, most }) : undefined;
 
   async function run(request: SandboxRequest): Promise<SandboxResult> {
     const limits = withLimits(request.limits, options.limits);
@@ -63,16 +71,32 @@ export function lineSandbox(
       stdin: request.stdin ?? "",
       cpuMs: limits.cpuMs,
       outputCharacters: limits.outputCharacters,
-      reset: isolation === "run",
+      plainOnly: false,
       seed: randomInt(2 ** 31),
     };
-    return pool.use(request.sessionKey, async (child) => {
-      const outcome = await child.request(program, limits, request.signal);
-      return { result: resultOf(outcome, limits), keep: outcome.kind === "reply" && !outcome.reply.dirty };
-    });
+    const inside = (plainOnly: boolean) => async (child: LineChild<ChildRequest, ChildReply>) => {
+      const outcome = await child.request({ ...program, plainOnly }, limits, request.signal);
+      const refused = outcome.kind === "reply" && outcome.reply.refused === true;
+      const result = refused ? undefined : resultOf(outcome, limits);
+      return { result, keep: outcome.kind === "reply" && !outcome.reply.dirty };
+    };
+    const result =
+      (await shared?.use(undefined, inside(true))) ??
+      (await own.use(shared ? undefined : request.sessionKey, inside(false)));
+    if (!result) throw new CoaError("sandbox", "a sandbox child refused a program that it was told to run");
+    return result;
   }
 
-  return { level, languages, run, endSession: pool.endSession, warmUp: pool.warmUp, close: pool.close };
+  return {
+    level,
+    languages,
+    run,
+    endSession: own.endSession,
+    warmUp: () => (shared ?? own).warmUp(),
+    async close() {
+      await Promise.all([own.close(), shared?.close()]);
+    },
+  };
 }
 
 function resultOf(outcome: ChildOutcome<ChildReply>, limits: SandboxLimits): SandboxResult {

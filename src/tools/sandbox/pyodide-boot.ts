@@ -1,15 +1,15 @@
 /**
  * What runs inside a Pyodide child before any untrusted line does. Pyodide is loaded as if this were a web worker: with
  * `process` gone it never asks Node for files, sockets or processes, and the only files it can fetch are handed to it
- * here. Afterwards every door that was open while loading is removed, privileges are dropped, and a blocking loop reads
+ * here. Afterwards everything that was needed while loading is removed, privileges are dropped, and a blocking loop reads
  * one request per line. Blocking on purpose: no timer or task of an earlier program can run between two requests.
  */
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
-import { closeDoors, lines, send, writeAll } from "./child-loop.ts";
+import { lines, removeAccess, send, writeAll } from "./child-loop.ts";
 import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
 import { type OutputWindow, outputWindow } from "./output-window.ts";
-import { type FileSystem, pyodideDisk } from "./pyodide-disk.ts";
+import { capDisk, type FileSystem } from "./pyodide-disk.ts";
 import { pyodideRunner } from "./pyodide-runner.ts";
 
 /** The part of Pyodide that is used here. */
@@ -37,9 +37,9 @@ const maxKeptBytes = 192 * 1024 * 1024;
 
 // The file ends with a digest of 32 bytes, which the parent has checked.
 function readSnapshot(): Uint8Array {
-  const bytes = new Uint8Array(fstatSync(3).size - 32);
-  for (let at = 0; at < bytes.length; ) at += readSync(3, bytes, at, bytes.length - at, at);
-  fs.closeSync(3);
+  const bytes = new Uint8Array(fstatSync(5).size - 32);
+  for (let at = 0; at < bytes.length; ) at += readSync(5, bytes, at, bytes.length - at, at);
+  fs.closeSync(5);
   return bytes;
 }
 
@@ -77,9 +77,8 @@ async function load(): Promise<Python> {
 function serve(python: Python): void {
   const { FS } = python;
   const run = python.globals.get("_coa_run");
-  const reset = python.globals.get("_coa_reset");
-  python.runPython("del _coa_run, _coa_reset");
-  const disk = pyodideDisk(FS, 64 * 1024 * 1024);
+  python.runPython("del _coa_run");
+  capDisk(FS, 64 * 1024 * 1024);
   const utf8 = new TextEncoder();
   let input = new Uint8Array(0);
   let stdout = outputWindow(0);
@@ -122,7 +121,7 @@ function serve(python: Python): void {
   python.setInterruptBuffer(signals);
   send({});
   for (const line of lines()) {
-    const request = JSON.parse(line) as ChildRequest;
+    const request = JSON.parse(line) as ChildRequest & { nonce: string };
     input = utf8.encode(request.stdin);
     stdout = outputWindow(request.outputCharacters);
     stderr = outputWindow(request.outputCharacters);
@@ -132,10 +131,9 @@ function serve(python: Python): void {
     interrupted = false;
     deadline = spent() + request.cpuMs;
     const reply: ChildReply = {};
-    let harmless = false;
     try {
-      const [status = "1", reason = "", kind] = (run(request.code, request.seed, request.reset) as string).split(" ");
-      harmless = kind === "harmless";
+      const [status = "1", reason = ""] = (run(request.code, request.seed, request.plainOnly) as string).split(" ");
+      if (status === "refused") reply.refused = true;
       reply.status = Number(status);
       reply.reason = reason;
     } catch (error) {
@@ -149,24 +147,19 @@ function serve(python: Python): void {
     reply.interrupted = interrupted;
     reply.stdout = stdout.text();
     reply.stderr = stderr.text();
-    if (request.reset && !reply.dirty && !harmless) {
-      try {
-        reset();
-        reply.dirty = disk.reset() || (python._module.HEAP8.length > maxKeptBytes ? "memory has grown" : undefined);
-      } catch (error) {
-        reply.dirty = String((error as Error)?.message ?? error).slice(0, 200);
-      }
-    }
-    send(reply);
+    // A plain program leaves nothing behind, but one that was stopped may have left the interpreter half way.
+    if (request.plainOnly && (interrupted || reply.reason === "MemoryError")) reply.dirty ??= "stopped half way";
+    if (request.plainOnly && python._module.HEAP8.length > maxKeptBytes) reply.dirty ??= "memory has grown";
+    send(reply, request.nonce);
     if (reply.dirty) return;
   }
 }
 
 const python = await load();
 if (mode === "make") {
-  writeAll(python.makeMemorySnapshot());
+  writeAll(python.makeMemorySnapshot(), 1);
 } else {
-  closeDoors(node, dropTo);
+  removeAccess(node, dropTo);
   serve(python);
 }
 exit(0);

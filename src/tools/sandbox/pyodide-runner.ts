@@ -1,8 +1,7 @@
 /**
  * The Python side of a Pyodide child, kept in the memory snapshot. `_coa_run` gives each program a fresh `__main__`,
- * real file descriptors 0 to 2 (so that `open(0)` and `os.write(1, …)` work) and the exit code CPython would give.
- * `_coa_reset` brings builtins, modules, streams, environment and interpreter settings back to the baseline; it says
- * which names it found changed. What it can't see: attributes of library classes and objects mutated in place.
+ * real file descriptors 0 to 2 (so that `open(0)` and `os.write(1, …)` work) and the exit code CPython would give. In a
+ * shared child it runs plain programs alone and answers `refused` to all others before anything of them has run.
  */
 
 /** Modules most programs import; they are part of the snapshot, so importing them costs nothing. */
@@ -16,7 +15,6 @@ export const pyodideRunner = `
 def _coa_setup():
     import ${preloaded.replaceAll(" ", ", ")}
     import atexit, builtins, asyncio.base_events
-    from operator import is_
 
     class SyncSelector:
         def select(self, timeout=None):
@@ -48,11 +46,12 @@ def _coa_setup():
         asyncio.set_event_loop_policy(SyncPolicy())
     asyncio.run = asyncio.runners.run = plain_run
 
-    exec_, compile_, dict_, len_, all_, map_, list_ = exec, compile, dict, len, all, map, list
+    exec_, compile_, len_ = exec, compile, len
     Module, Text, Reader, Writer, Raw = types.ModuleType, io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.FileIO
     import ast
     print_exception = traceback.print_exception
     filename = "main.py"
+    longest_plain = 2000
     empty = Module("__main__")
 
     def streams():
@@ -66,37 +65,29 @@ def _coa_setup():
             try: file.flush()
             except BaseException: pass
 
-    # A program made of these alone has no way to anything that outlives it, so nothing need be cleaned up after it.
+    # A program made of these alone has no way to anything that outlives it, so it may share an interpreter with others:
+    # numbers, strings, arithmetic, plain names, loops, and calls by name of functions that keep nothing. No attribute, no
+    # import, no definition, no other call, and no name of a builtin as its own: "if 0: exec = 0" would leave exec callable.
     nodes = tuple(getattr(ast, name) for name in (
-        "Module Expr Expression Assign AugAssign AnnAssign For While If IfExp Break Continue Pass Return FunctionDef arguments arg Lambda "
-        "BinOp UnaryOp BoolOp Compare Call keyword Name Constant List Tuple Dict Set ListComp SetComp DictComp "
-        "GeneratorExp comprehension Subscript Slice Starred JoinedStr FormattedValue Attribute NamedExpr Load Store operator "
-        "unaryop boolop cmpop").split())
-    builtin_names = frozenset(
-        "abs all any bin bool bytes chr complex dict divmod enumerate filter float frozenset hash hex input int isinstance iter "
-        "len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip".split())
-    method_names = frozenset(
-        "append extend insert pop remove clear index count sort reverse copy add discard update union intersection difference "
-        "keys values items get setdefault join split rsplit splitlines strip lstrip rstrip replace find rfind upper lower title "
-        "startswith endswith isdigit isalpha isalnum zfill ljust rjust center bit_length as_integer_ratio real imag".split())
+        "Module Expr Assign AugAssign For While If IfExp Break Continue Pass BinOp UnaryOp BoolOp Compare Call keyword Name "
+        "Constant List Tuple Dict Set ListComp GeneratorExp comprehension Subscript Slice Starred JoinedStr FormattedValue "
+        "Load Store operator unaryop boolop cmpop").split())
+    functions = frozenset(
+        "abs bool divmod enumerate float input int len list max min pow print range reversed round set sorted str sum tuple zip".split())
+    builtin_names = frozenset(dir(builtins))
 
-    def harmless(tree):
-        own, used = set(), set()
+    def plain(tree):
+        names, own = set(), set()
         for node in ast.walk(tree):
             if not isinstance(node, nodes): return False
             kind = type(node)
-            if kind is ast.Name: (used if type(node.ctx) is ast.Load else own).add(node.id)
-            elif kind is ast.Attribute:
-                if node.attr not in method_names or type(node.ctx) is not ast.Load: return False
-            elif kind is ast.arg: own.add(node.arg)
-            elif kind is ast.FunctionDef:
-                if node.decorator_list: return False
-                own.add(node.name)
-        return not any(name.startswith("_") for name in own | used) and used <= (own | builtin_names)
+            if kind is ast.Name: (names if type(node.ctx) is ast.Load else own).add(node.id)
+            elif kind is ast.Call and (type(node.func) is not ast.Name or node.func.id not in functions): return False
+            elif kind is ast.keyword and node.arg not in ("sep", "end"): return False
+        return not any(name.startswith("_") or name in builtin_names for name in own) and names <= own | functions
 
-    def run(code, seed, judge):
+    def run(code, seed, plain_only):
         out, err = streams()
-        safe = False
         main = Module("__main__")
         main.__builtins__ = builtins
         main.__file__ = filename
@@ -108,9 +99,10 @@ def _coa_setup():
         status, reason = 0, ""
         try:
             try:
-                if judge and len_(code) < 600:
+                if plain_only:
+                    if len_(code) > longest_plain: return "refused"
                     code = compile_(code, filename, "exec", 1024, True)  # 1024: the syntax tree alone
-                    safe = harmless(code)
+                    if not plain(code): return "refused"
                 exec_(compile_(code, filename, "exec", 0, True), main.__dict__)
             finally:
                 if atexit._ncallbacks(): atexit._run_exitfuncs()
@@ -136,60 +128,12 @@ def _coa_setup():
             main.__dict__.clear()
         flush(sys.stdout, sys.stderr, out, err)
         sys.modules["__main__"] = empty
-        return f"{status} {reason}" + (" harmless" if safe else "")
+        return f"{status} {reason}"
 
     streams()
-    skip = {"__main__"}
-    harmless(ast.parse("def f(x): return [y for y in range(x)]"))
-    baseline = {name: (module, dict_(module.__dict__)) for name, module in sys.modules.items()
-                if name not in skip and isinstance(module, Module)}
-    watched = [(name, module.__dict__, saved, tuple(saved)) for name, (module, saved) in baseline.items()
-               if name not in ("sys", "linecache")]
-    lists = [(sys.path, list_(sys.path)), (sys.meta_path, list_(sys.meta_path)), (sys.path_hooks, list_(sys.path_hooks)),
-             (gc.callbacks, list_(gc.callbacks)), (warnings.filters, list_(warnings.filters))]
-    saved_sys = dict_(sys.__dict__)
-    environment = dict_(os.environ)
-    home, limit, digits = os.getcwd(), sys.getrecursionlimit(), sys.get_int_max_str_digits()
-    modules, sys_dict, getcwd, chdir = sys.modules, sys.__dict__, os.getcwd, os.chdir
+    plain(ast.parse("[y for y in range(3)]"))
+    return run
 
-    def reset():
-        changed = []
-        sys_dict["settrace"] = saved_sys["settrace"]; saved_sys["settrace"](None)
-        saved_sys["setprofile"](None)
-        atexit._clear()
-        if sys_dict["modules"] is not modules: sys_dict["modules"] = modules
-        if len_(modules) != len_(baseline) + 1 or not all_(name in modules for name in baseline):
-            for name in [name for name in modules if name not in baseline and name != "__main__"]:
-                del modules[name]
-        for name, (module, saved) in baseline.items():
-            if modules.get(name) is not module:
-                modules[name] = module
-                changed.append(name)
-        for name, now, saved, keys in watched:
-            if len_(now) != len_(saved) or not all_(map_(is_, now.values(), saved.values())):
-                now.clear()
-                now.update(saved)
-                changed.append(name)
-        for now, saved in lists:
-            if now != saved:
-                now[:] = saved
-                changed.append("list")
-        for key in [key for key in sys_dict if key not in saved_sys]: del sys_dict[key]
-        for key, value in saved_sys.items():
-            if sys_dict.get(key) is not value:
-                sys_dict[key] = value
-        if dict_(os.environ) != environment:
-            os.environ.clear(); os.environ.update(environment)
-        if getcwd() != home: chdir(home)
-        saved_sys["setrecursionlimit"](limit)
-        saved_sys["set_int_max_str_digits"](digits)
-        decimal.setcontext(decimal.Context())
-        linecache.cache.clear()
-        re.purge() if len_(re._cache) > 400 else None
-        return " ".join(changed)
-
-    return run, reset
-
-_coa_run, _coa_reset = _coa_setup()
+_coa_run = _coa_setup()
 del _coa_setup
 `;

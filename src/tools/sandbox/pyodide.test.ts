@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { isRoot } from "./launch.ts";
 import { pyodideSandbox } from "./pyodide.ts";
-import { pyodideSnapshot } from "./pyodide-launch.ts";
+import { pyodideSnapshot, startPyodide } from "./pyodide-launch.ts";
 
 describe("pyodideSandbox, a child per trajectory", () => {
   const sandbox = pyodideSandbox({ most: 3 });
@@ -94,7 +94,7 @@ describe("pyodideSandbox, shared children", () => {
   after(() => sandbox.close());
   const run = (code: string) => sandbox.run({ language: "python", code, limits: { wallMs: 30_000 } });
 
-  it("brings builtins, modules, files, environment and settings back after each run", async () => {
+  it("gives builtins, modules, files, environment and settings as new to each run", async () => {
     const vandal = `
 import builtins, math, os, sys, json, random, decimal
 builtins.len = lambda x: 99
@@ -114,13 +114,13 @@ import builtins, math, os, sys, json, decimal
 print(len('ab'), hasattr(builtins, 'extra'), math.pi, json.loads('1'), 'LEAK' in os.environ, os.getcwd(), os.listdir('/tmp'), '/tmp' in sys.path, sys.getrecursionlimit() < 50000, 'fake' in sys.modules, hasattr(sys, 'leak'), sys.gettrace(), decimal.getcontext().prec)`;
     const clean = (await run(witness)).stdout;
     assert.equal(clean, "2 False 3.141592653589793 1 False /home/pyodide [] False True False False None 28\n");
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 2; round++) {
       await run(vandal);
       assert.equal((await run(witness)).stdout, clean, `round ${round}`);
     }
   });
 
-  it("is not talked out of cleaning up by programs that look simple", async () => {
+  it("takes no program for plain that is not", async () => {
     const sneaky = [
       "(x for x in [1]).gi_frame.f_builtins.update({'len': 5})",
       "print.__self__.len = 5",
@@ -131,16 +131,24 @@ print(len('ab'), hasattr(builtins, 'extra'), math.pi, json.loads('1'), 'LEAK' in
       "[g.update({'len': 5}) for g in [vars(__builtins__)]]",
       "try:\n    1 / 0\nexcept Exception as e:\n    e.__traceback__.tb_frame.f_builtins['len'] = 5",
       "eval(\"setattr(__builtins__, 'len', 5)\")",
+      "if 0: exec = 0\nexec('import builtins; builtins.len = 5')",
+      "for eval in []: pass\neval('print').__self__.len = 5",
+      "sorted([1], key=exec)",
+      "len = 5",
+      "max('import builtins; builtins.len = 5', key=exec)",
     ];
-    for (const code of sneaky) {
-      for (let child = 0; child < 2; child++) await run(code);
-      for (let child = 0; child < 2; child++) assert.equal((await run("print(len('abc'))")).stdout, "3\n", code);
-    }
-  });
-
-  it("throws a child away that changed the library itself", async () => {
-    await run("import sys\nopen(next(p for p in sys.path if p.endswith('.zip')), 'ab').write(b'junk')");
-    assert.equal((await run("import colorsys; print(colorsys.__name__)")).stdout, "colorsys\n");
+    const child = await startPyodide({ memoryMb: 256 });
+    const ask = async (code: string) => {
+      const request = { code, stdin: "", cpuMs: 30_000, outputCharacters: 100, plainOnly: true, seed: 1 };
+      const outcome = await child.request(request, { cpuMs: 30_000, wallMs: 60_000 });
+      return outcome.kind === "reply" ? (outcome.reply.refused ? "refused" : outcome.reply.stdout) : outcome.kind;
+    };
+    for (const code of sneaky) assert.equal(await ask(code), "refused", code);
+    const plain =
+      "total = 0\nfor n in range(5):\n    if n % 2: total += n ** 2\nprint(f'{total:>3}', [n for n in 'ab'], sep='')";
+    assert.equal(await ask(plain), " 10['a', 'b']\n");
+    child.kill();
+    await child.exited;
   });
 
   it("keeps 200 concurrent runs apart", async () => {

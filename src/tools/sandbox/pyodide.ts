@@ -14,17 +14,13 @@ export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
   const { cacheFolder } = options;
   return lineSandbox({
     ...options,
-    level: pyodideLevel(options.isolation),
+    level: pyodideLevel(),
     languages: ["python"],
     start: (memoryMb) => startPyodide({ memoryMb, cacheFolder }),
   });
 }
 
 /** How strong the Pyodide sandbox is on this machine. */
-export function pyodideLevel(isolation: "trajectory" | "run" = "trajectory"): SandboxLevel {
-  const caveats = nodeCaveats(pyodideLaunch("plain", 512));
-  if (isolation === "run") {
-    caveats.push("runs share children: a program can leave changed library classes behind for the next one");
-  }
-  return { kind: "pyodide", strength: "moderate", caveats };
+export function pyodideLevel(): SandboxLevel {
+  return { kind: "pyodide", strength: "moderate", caveats: nodeCaveats(pyodideLaunch("plain", 512)) };
 }

@@ -4,7 +4,7 @@
  */
 import { TextEncoder } from "node:util";
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from "quickjs-emscripten-core";
-import { closeDoors, lines, send } from "./child-loop.ts";
+import { lines, removeAccess, send } from "./child-loop.ts";
 import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
 import { type OutputWindow, outputWindow } from "./output-window.ts";
 import { quickjsPrelude } from "./quickjs-prelude.ts";
@@ -105,12 +105,13 @@ function evaluate(
 
 const { newQuickJSWASMModuleFromVariant } = (await import(core)) as typeof import("quickjs-emscripten-core");
 const quickjs = await newQuickJSWASMModuleFromVariant(import(variant));
-closeDoors(node, dropTo);
+removeAccess(node, dropTo);
 send({});
 for (const line of lines()) {
   let reply: ChildReply;
+  const request = JSON.parse(line) as ChildRequest & { nonce: string };
   try {
-    reply = run(quickjs, JSON.parse(line) as ChildRequest);
+    reply = run(quickjs, request); // a runtime of its own: every program is plain enough for a shared child
   } catch (error) {
     // Deep recursion can end in the host's own stack; the interpreter is not to be trusted after that.
     const stack = /stack/i.test(String(error));
@@ -118,7 +119,7 @@ for (const line of lines()) {
     reply = stack ? { status: 1, reason: "RangeError", stderr: `Uncaught ${message}\n` } : { error: message };
     reply.dirty = message;
   }
-  send(reply);
+  send(reply, request.nonce);
   if (reply.dirty) break;
 }
 exit(0);
