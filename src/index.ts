@@ -1,6 +1,7 @@
 /** The public surface. Every export is named here, one by one; what is not here is not public. */
 
 // Files.
+export { type CallStore, type CallStoreOptions, openCallStore } from "./base/files/call-store.ts";
 export { jsonlJournal, openJsonl } from "./base/files/open-jsonl.ts";
 export { readAllJsonl, readJsonl } from "./base/files/read-jsonl.ts";
 export { openWorkspace, type Workspace } from "./base/files/workspace.ts";
@@ -25,6 +26,7 @@ export type { Example } from "./core/example.ts";
 export type { Comparison, Costs, Estimate, PairedComparison, Summary } from "./core/figures.ts";
 export type { Grade, Grader } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
+export { limitedModel } from "./core/limited-model.ts";
 export { type Limiter, type LimiterOptions, limiter } from "./core/limiter.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
@@ -45,6 +47,7 @@ export {
   trajectoryText,
 } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
+export { type ModelWrapper, wrapModel } from "./core/wrap-model.ts";
 // Datasets: tokenizers, examples, exports.
 export {
   type BuildDatasetOptions,
@@ -151,13 +154,11 @@ export { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } f
 export { systemPrompt } from "./language/system-prompt.ts";
 export { type TagReader, tagReader } from "./language/tag-reader.ts";
 export { validateSegments } from "./language/validate.ts";
-export { type CallCache, cachedChatModel, cachedModel, cachedTools, openCallCache } from "./models/call-cache.ts";
+export { cachedModel, cachedTools, openReplayModel } from "./models/cached-model.ts";
 // Models.
-export { type CassetteOptions, cassette } from "./models/cassette.ts";
 export { chatTemplate, chatTemplateOf, type RenderPrompt } from "./models/chat-template.ts";
 export { type EngineModelOptions, engineModel } from "./models/engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./models/openai-compatible.ts";
-export { limitedChatModel, limitedModel } from "./models/rate-limit.ts";
 // Recording: any multi-agent system, by proxy, preload, collector or file.
 export { refusedForTraining } from "./record/assemble-run.ts";
 export { type Collector, type CollectorOptions, startCollector } from "./record/collector/start-collector.ts";

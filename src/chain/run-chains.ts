@@ -4,8 +4,8 @@
  * Chains come out as they end; one that fails is a trajectory like the others.
  */
 import { randomUUID } from "node:crypto";
+import { limitedModel } from "../core/limited-model.ts";
 import { asTheyEnd, semaphore } from "../core/limiter.ts";
-import type { Model } from "../core/model.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -36,7 +36,7 @@ export async function* runChains(
   else options.signal?.addEventListener("abort", onAbort, { once: true });
   const shared: ChainOptions = {
     ...options,
-    model: withConcurrency(options.model, concurrency),
+    model: limitedModel(options.model, semaphore(concurrency)),
     signal: controller.signal,
   };
   const setup = chainSetup(shared);
@@ -63,21 +63,4 @@ export async function* runChains(
 
 async function* each(tasks: Iterable<Task> | AsyncIterable<Task>, samples: number) {
   for await (const task of tasks) for (let sample = 0; sample < samples; sample++) yield { task, sample };
-}
-
-/** A model that answers at most `concurrency` calls at a time, first come first served. */
-export function withConcurrency(model: Model, concurrency: number): Model {
-  const places = semaphore(concurrency);
-  return Object.create(model, {
-    continue: {
-      async *value(request: Parameters<Model["continue"]>[0]) {
-        const release = await places.acquire(request.signal);
-        try {
-          yield* model.continue(request);
-        } finally {
-          release();
-        }
-      },
-    },
-  }) as Model;
 }

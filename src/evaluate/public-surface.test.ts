@@ -19,8 +19,8 @@ describe("evaluation from outside", () => {
           usage: { promptTokens: 5, completionTokens: 2 },
         }),
       };
-      const limited = coa.limitedChatModel(model, coa.limiter({ concurrency: 1 }));
-      const cached = coa.cachedChatModel(limited, await coa.openCallCache(coa.memoryJournal()));
+      const limited = coa.limitedModel(model, coa.limiter({ concurrency: 1 }));
+      const cached = coa.cachedModel(limited, await coa.openCallStore());
       const system = coa.bareSystem({ model: cached, price: { input: 1, output: 2 }, clock: () => 0 });
       const { summary } = await coa.runEvaluation(tasks, system, { folder, grader: coa.taskGrader(), samples: 2 });
       assert.equal(summary.success.value, 1);

@@ -1,9 +1,9 @@
 /** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
 import { HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import { asObject, parseJson } from "../base/wire/json-value.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import type { WireReply } from "../base/wire/wire-api.ts";
+import { asObject, parseJson } from "../core/json-value.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
 import type { Connection } from "./openai-compatible.ts";
 

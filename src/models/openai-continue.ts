@@ -6,10 +6,10 @@
 
 import { type HttpAnswer, HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import { asObject, objectsOf, parseJson } from "../base/wire/json-value.ts";
 import { readChunkChoice, readUsage } from "../base/wire/openai-chat.ts";
 import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
+import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
 import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";

@@ -4,7 +4,7 @@
  * instructions and other tools is a hand-over to another agent.
  */
 import { hash } from "node:crypto";
-import { canonicalJson, parseJson } from "../base/wire/json-value.ts";
+import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 

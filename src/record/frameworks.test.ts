@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { parseJson } from "../base/wire/json-value.ts";
+import { parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { refusedForTraining } from "./assemble-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";

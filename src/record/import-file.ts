@@ -1,8 +1,8 @@
 /** Reads files of other systems into team runs; the format is recognised by what the file holds, or named. */
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../base/wire/json-value.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLog } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";

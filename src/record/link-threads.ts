@@ -4,7 +4,7 @@
  * fits, the link is marked as ambiguous, not guessed in silence.
  */
 
-import { asArray, asObject, parseJson } from "../base/wire/json-value.ts";
+import { asArray, asObject, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
 

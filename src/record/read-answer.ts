@@ -1,7 +1,7 @@
 /** What a server answered, from whole JSON or from a stream of events; what ended too early is said to be unfinished. */
 import { eventsOf } from "../base/http/server-events.ts";
-import { asObject, parseJson } from "../base/wire/json-value.ts";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
+import { asObject, parseJson } from "../core/json-value.ts";
 
 /** Whether a body is a stream of events, by its type or by its looks. */
 function isStream(body: string, contentType: string): boolean {

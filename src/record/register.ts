@@ -5,7 +5,8 @@
  */
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { encodeExchange, logName } from "./call-log.ts";
+import { callLines } from "../base/files/call-store.ts";
+import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
 import { runContext, withRun } from "./preload/run-context.ts";
@@ -62,7 +63,7 @@ function syncLog(folder: string): (exchange: WireExchange) => void {
       file = openSync(join(folder, logName("calls")), "a");
     }
     const bytes = Buffer.from(
-      encodeExchange(exchange, seen)
+      callLines(exchange, seen)
         .map((line) => `${JSON.stringify(line)}\n`)
         .join(""),
     );

@@ -1,8 +1,8 @@
 /** One HTTP exchange with a model server, as it stands in a log, and the model call that it was. */
 import { z } from "zod";
 import { apiOf } from "../base/wire/apis.ts";
-import { asObject } from "../base/wire/json-value.ts";
 import type { Loss } from "../base/wire/wire-api.ts";
+import { asObject } from "../core/json-value.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome, RecordedCall } from "./recorded-call.ts";
 

@@ -2,9 +2,9 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { z } from "zod";
-import { asObject } from "../base/wire/json-value.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { messageOf, ToolError } from "../core/errors.ts";
+import { asObject } from "../core/json-value.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { keyPool } from "./search/key-pool.ts";
 import { requestJson } from "./search/request-json.ts";

@@ -1,7 +1,8 @@
 /** OpenAI chat completions, and the messages in that form that most servers, frameworks and files use. */
+
+import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { CallUsage } from "../../core/model.ts";
-import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "./json-value.ts";
 import {
   errorText,
   lose,

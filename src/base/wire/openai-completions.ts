@@ -1,5 +1,5 @@
 /** OpenAI plain completions: one prompt, one text. */
-import { asString } from "./json-value.ts";
+import { asString } from "../../core/json-value.ts";
 import {
   chunkReader,
   openaiChat,

@@ -2,8 +2,9 @@
  * OpenAI's Responses API: a conversation is a list of items, of which several make one of our messages. Tools that the
  * server runs itself (web search, code interpreter, MCP) stand in it as items too.
  */
+
+import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
-import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "./json-value.ts";
 import { contentText, hasMedia, readChatMessage, readReplyFacts, readTools } from "./openai-chat.ts";
 import {
   errorText,

@@ -3,9 +3,10 @@
  * or records those of others uses the same reader and writer, so that no two parts of the program can disagree about what
  * a body means. Each API is one `WireApi` value; `apis.ts` lists them and finds the one of a path.
  */
+
+import type { Json } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { CallUsage } from "../../core/model.ts";
-import type { Json } from "./json-value.ts";
 
 /** A tool as it was offered to the model. */
 export interface ToolDefinition {

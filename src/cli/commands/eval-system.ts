@@ -1,8 +1,9 @@
 /** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { jsonlJournal } from "../../base/files/open-jsonl.ts";
+import { openCallStore } from "../../base/files/call-store.ts";
 import { UsageError } from "../../core/errors.ts";
+import { limitedModel } from "../../core/limited-model.ts";
 import { limiter } from "../../core/limiter.ts";
 import type { ChatModel, Model, Price } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
@@ -11,8 +12,7 @@ import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { labProfile } from "../../lab/profile.ts";
 import { builtInProfiles } from "../../language/profiles.ts";
-import { type CachedCall, cachedChatModel, cachedModel, cachedTools, openCallCache } from "../../models/call-cache.ts";
-import { limitedChatModel, limitedModel } from "../../models/rate-limit.ts";
+import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
@@ -122,17 +122,17 @@ async function wrap(
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
     const places = limiter({ requestsPerMinute, concurrency });
     model = limitedModel(model, places);
-    chat = chat && limitedChatModel(chat, places);
+    chat = chat && limitedModel(chat, places);
   }
   if (values.cache === undefined) {
     if (values["cached-only"]) throw new UsageError("--cached-only needs to know where calls are kept: --cache <file>");
     return { model, chat, tools };
   }
-  const cache = await openCallCache(await jsonlJournal<CachedCall>(values.cache), { only: values["cached-only"] });
+  const cache = await openCallStore(values.cache, { mode: values["cached-only"] ? "replay" : "auto" });
   closers.push(() => cache.close());
   return {
     model: cachedModel(model, cache),
-    chat: chat && cachedChatModel(chat, cache),
+    chat: chat && cachedModel(chat, cache),
     tools: cachedTools(tools, cache),
   };
 }

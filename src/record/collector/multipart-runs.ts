@@ -1,7 +1,7 @@
 /** LangSmith's multipart batches: each run in parts named `post.<id>`, `post.<id>.inputs`, `patch.<id>.outputs`… */
 
 import { RefusedRequest, unpack } from "../../base/http/request-body.ts";
-import { asObject } from "../../base/wire/json-value.ts";
+import { asObject } from "../../core/json-value.ts";
 
 /** The batch as `{post, patch}`, as the plain endpoint has it. */
 export async function readMultipartRuns(

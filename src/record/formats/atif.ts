@@ -1,7 +1,7 @@
 /** ATIF trajectories (the interchange format of Harbor), with sub-agents' trajectories embedded or beside in the file. */
 
-import { asArray, asNumber, asObject, asString, asText } from "../../base/wire/json-value.ts";
 import { contentText, hasMedia, readTools } from "../../base/wire/openai-chat.ts";
+import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamAgent, TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";

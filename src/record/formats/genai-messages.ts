@@ -1,8 +1,8 @@
 /** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
 
-import { asArray, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
 import { contentText, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
+import { asArray, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";

@@ -1,7 +1,7 @@
 /** Messages as LangChain serialises them: `{lc, id: [..., "AIMessage"], kwargs}`, or plain `{type, content}`. */
 
-import { asArray, asNumber, asObject, asString, parseJson } from "../../base/wire/json-value.ts";
 import { contentText, readChatMessage, readToolCall } from "../../base/wire/openai-chat.ts";
+import { asArray, asNumber, asObject, asString, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { toolCall } from "./genai-messages.ts";

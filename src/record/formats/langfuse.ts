@@ -1,7 +1,7 @@
 /** Langfuse exports: a trace with its observations, or a list of observations. */
 
-import { asArray, asNumber, asObject, asString, asText } from "../../base/wire/json-value.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
+import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import { readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";

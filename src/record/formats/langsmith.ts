@@ -1,8 +1,8 @@
 /** LangSmith runs, as its clients post them and as it exports them: posts and patches of one run are put together first. */
 
-import { asArray, asNumber, asObject, asString } from "../../base/wire/json-value.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { CoaError } from "../../core/errors.ts";
+import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
 

@@ -3,9 +3,9 @@
  * so a step is the model call, its output and raw response body are the reply, and the history is rebuilt from the steps.
  */
 
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
 import { readCompletion } from "../../base/wire/openai-chat.ts";
 import { readResponse } from "../../base/wire/openai-responses.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";

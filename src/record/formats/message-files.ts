@@ -1,8 +1,8 @@
 /** Conversations in the OpenAI training shape, `{messages: [...], tools?}`: each assistant message was one model call. */
 
-import { asArray, asNumber, asObject, asString } from "../../base/wire/json-value.ts";
 import { hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
+import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";

@@ -4,7 +4,7 @@
  * whose code holds that text; where several do, the link is marked.
  */
 
-import { asArray, asObject, asString, asText } from "../../base/wire/json-value.ts";
+import { asArray, asObject, asString, asText } from "../../core/json-value.ts";
 import type { TeamAgent, TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
 import { smolagentsToRun } from "./smolagents.ts";

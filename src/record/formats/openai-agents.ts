@@ -3,11 +3,11 @@
  * tasks state the sum of everything below them; tool calls have no id here and are matched by name and arguments.
  */
 
-import { asArray, asNumber, asObject, asString, asText } from "../../base/wire/json-value.ts";
 import { readChatMessage, readCompletion, readTools } from "../../base/wire/openai-chat.ts";
 import { readResponse, readResponsesInput } from "../../base/wire/openai-responses.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { CoaError } from "../../core/errors.ts";
+import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { timeOf } from "./langsmith.ts";
 

@@ -1,7 +1,7 @@
 /** OpenInference spans (LangChain, smolagents, many others). Where the raw input and output are kept, they win over the flattened copy. */
 
-import { asNumber, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
 import { readTools } from "../../base/wire/openai-chat.ts";
+import { asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
 import { readFlattened, replyOf } from "./genai-messages.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";

@@ -1,7 +1,7 @@
 /** OTLP/JSON flattened: one list of spans with attributes as plain values. Anything of the wrong type is refused by name. */
 
-import { asArray, asNumber, asObject, asString } from "../../base/wire/json-value.ts";
 import { CoaError } from "../../core/errors.ts";
+import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
 
 export interface OtlpSpan {
   id: string;

@@ -1,5 +1,5 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, the AI SDK's two formats, Ax. */
-import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../base/wire/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import { addTo } from "../recorded-call.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import {

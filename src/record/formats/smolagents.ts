@@ -3,8 +3,8 @@
  * agent's own memory is wiped on each call, so only its report is here, as the result of the call.
  */
 
-import { asArray, asNumber, asObject, asString, asText } from "../../base/wire/json-value.ts";
 import { contentText, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun, TeamToolCall } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { tracingChannel } from "node:diagnostics_channel";
-import { asObject, asString } from "../../base/wire/json-value.ts";
+import { asObject, asString } from "../../core/json-value.ts";
 import { type RunContext, runContext } from "./run-context.ts";
 
 /** Starts listening; `newRun` names a run where none is under way. */

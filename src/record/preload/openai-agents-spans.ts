@@ -6,7 +6,7 @@ import { readFileSync, realpathSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { asObject, asString } from "../../base/wire/json-value.ts";
+import { asObject, asString } from "../../core/json-value.ts";
 import type { AgentHint } from "../recorded-call.ts";
 
 interface Span {

@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
-import { asObject, parseJson } from "../../base/wire/json-value.ts";
+import { asObject, parseJson } from "../../core/json-value.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";

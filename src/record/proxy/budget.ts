@@ -4,7 +4,7 @@
  * write. A call without such a limit of its own is given what is left, so that no reply can pass the limit by itself.
  */
 
-import { asNumber, asObject } from "../../base/wire/json-value.ts";
+import { asNumber, asObject } from "../../core/json-value.ts";
 import type { Price } from "../../core/model.ts";
 
 export interface BudgetLimits {

@@ -6,20 +6,20 @@
 import { randomUUID } from "node:crypto";
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
+import { type Replay, replayOf } from "../../base/files/call-store.ts";
 import { type AccessOptions, accessOf, checkOrigin } from "../../base/http/access.ts";
 import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
-import { asObject, parseJson } from "../../base/wire/json-value.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
+import { asObject, parseJson } from "../../core/json-value.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
 import { readAnswer } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Budget, type BudgetOptions, createBudget } from "./budget.ts";
 import { type Forwarded, forward } from "./forward.ts";
-import { createReplay, type Replay } from "./replay.ts";
 import { runOfRequest } from "./run-of-request.ts";
 
 export interface ProxyOptions {
@@ -55,7 +55,7 @@ export interface RecordingProxy {
 
 interface Setup extends ProxyOptions {
   log?: CallLog;
-  replay?: Replay;
+  replay?: Replay<WireExchange>;
   counted?: Budget;
   agents: { plain: Agent; secure: SecureAgent };
 }
@@ -67,7 +67,9 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     throw new CoaError("usage", `the server's address must begin with http:// or https://, not "${options.to}"`);
   }
   const replay =
-    options.mode === "replay" ? createReplay(await Array.fromAsync(readCallLogs(options.folder))) : undefined;
+    options.mode === "replay"
+      ? replayOf(await usable(options.folder), ({ path, request }) => ({ kind: kindOf(path), request }))
+      : undefined;
   const log = replay ? undefined : await openCallLog(options.folder);
   const counted = options.budget && createBudget(options.budget);
   const many = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 };
@@ -187,11 +189,32 @@ function usageOf(path: string, answer: string, end: Omit<Forwarded, "body">) {
   return api && readAnswer(api, answer, end.contentType).usage;
 }
 
-function answerFrom(setup: Setup, replay: Replay, response: ServerResponse, path: string, request: unknown): void {
-  const found = replay.find(path, request);
-  if ("miss" in found) {
-    setup.onProblem?.(`replay: ${found.miss}`);
-    sendJson(response, 404, { error: { type: "coa_replay_miss", message: found.miss } });
+/** Exchanges that ended well or with an answer from the server can be given again. */
+async function usable(folder: string): Promise<WireExchange[]> {
+  const all = await Array.fromAsync(readCallLogs(folder));
+  return all.filter(
+    ({ outcome, truncated, status }) =>
+      !truncated && status !== 0 && (outcome === "complete" || outcome === "upstream-error"),
+  );
+}
+
+/** What kind of call a path is, whatever stands in front of it. */
+function kindOf(path: string): string {
+  return path.split("?")[0]!.replace(/^.*\/v1\//, "");
+}
+
+function answerFrom(
+  setup: Setup,
+  replay: Replay<WireExchange>,
+  response: ServerResponse,
+  path: string,
+  request: unknown,
+): void {
+  const found = replay.find(kindOf(path), request);
+  if (!found) {
+    const message = replay.explainMiss(kindOf(path), request);
+    setup.onProblem?.(`replay: ${message}`);
+    sendJson(response, 404, { error: { type: "coa_replay_miss", message } });
     return;
   }
   response.writeHead(found.status, { "content-type": found.contentType, "x-coa-replay": found.id });

@@ -1,0 +1,42 @@
+/**
+ * A model around another: what the wrapper does not change is the wrapped model's own, asked for when it is needed. So a
+ * context window, a grammar or a name that the model learns in `prepare` is known through every wrapper, and so are its
+ * tokenizer, its sessions and whatever models learn to offer later.
+ */
+import type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model } from "./model.ts";
+
+/** What a wrapper does around the two calls of a model; `next` makes the call itself. */
+export interface ModelWrapper {
+  continue?(
+    request: ContinueRequest,
+    next: (request: ContinueRequest) => AsyncIterable<ContinueEvent>,
+  ): AsyncIterable<ContinueEvent>;
+  chat?(request: ChatRequest, next: (request: ChatRequest) => Promise<ChatReply>): Promise<ChatReply>;
+}
+
+/** Anything with a name that continues chains, chats, or does both. */
+export type AnyModel = Pick<Model, "name"> & Partial<Model> & Partial<ChatModel>;
+
+/** The model with its calls wrapped; a call that the model does not have stays absent. */
+export function wrapModel<M extends AnyModel>(model: M, wrapper: ModelWrapper): M {
+  const calls = {
+    ...(wrapper.continue && {
+      continue: (request: ContinueRequest) => wrapper.continue!(request, (one) => model.continue!(one)),
+    }),
+    ...(wrapper.chat && { chat: (request: ChatRequest) => wrapper.chat!(request, (one) => model.chat!(one)) }),
+  };
+  const bound = new Map<PropertyKey, { value: unknown; call: unknown }>();
+  // The target inherits from the model, so that a frozen model can be wrapped too.
+  return new Proxy(Object.create(model) as M, {
+    get(_target, key) {
+      const value: unknown = Reflect.get(model, key, model);
+      if (typeof value !== "function") return value;
+      if (Object.hasOwn(calls, key)) return calls[key as keyof typeof calls];
+      const known = bound.get(key);
+      if (known?.value === value) return known.call;
+      const call: unknown = value.bind(model);
+      bound.set(key, { value, call });
+      return call;
+    },
+  });
+}
