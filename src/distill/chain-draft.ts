@@ -42,7 +42,8 @@ export class ConversionError extends Error {
   }
 }
 
-interface Thought {
+/** Something thought, and the step of the run it stands in. */
+export interface Thought {
   text: string;
   step: string;
 }
@@ -51,6 +52,8 @@ export interface ChainDraft {
   readonly profile: Profile;
   readonly options: LayoutOptions;
   readonly segments: Segment[];
+  /** Why a step of the run is not shown by a segment of its own, as far as layout decides that. */
+  readonly unshown: Map<string, string>;
   state: ChainState;
   /** What was thought since the last move. Weak thoughts (reports, sub-tasks) count only where there is no other. */
   thoughts: Thought[];
@@ -70,6 +73,7 @@ export function startDraft(profile: Profile, options: LayoutOptions): ChainDraft
     profile,
     options,
     segments: [],
+    unshown: new Map(),
     state: startState(),
     thoughts: [],
     weakThoughts: [],
@@ -86,12 +90,15 @@ export function addThoughtIfNone(draft: ChainDraft, text: string): void {
   if (text !== "" && draft.thoughts.length === 0) draft.thoughts.push({ text, step: draft.step });
 }
 
-/** Uses up what was thought since the last move. */
-export function takeThought(draft: ChainDraft): string {
+/** Uses up what was thought since the last move; of several thoughts the first names the step. */
+export function takeThought(draft: ChainDraft): Thought | undefined {
   const chosen = draft.thoughts.length > 0 ? draft.thoughts : draft.weakThoughts.slice(-1);
+  for (const { step } of draft.weakThoughts) draft.unshown.set(step, "later steps say what it reports");
+  const [first] = chosen;
+  for (const { step } of chosen) draft.unshown.set(step, `its thought stands with that of ${first!.step}`);
   draft.thoughts = [];
   draft.weakThoughts = [];
-  return withoutRepeats(chosen.map((thought) => thought.text)).join(" ");
+  return first && { text: withoutRepeats(chosen.map((thought) => thought.text)).join(" "), step: first.step };
 }
 
 /** Whether a tag may be written now, a think before it allowed for. */
@@ -102,14 +109,22 @@ export function fits(draft: ChainDraft, tag: TagSpec | undefined): tag is TagSpe
 }
 
 /** Writes a role's or tool's tag, with the think it needs; `fallback` is the thought where the record has none. */
-export function writeTag(draft: ChainDraft, tag: TagSpec, body: string, fallback: string): void {
+export function writeTag(
+  draft: ChainDraft,
+  tag: TagSpec,
+  body: string,
+  fallback: string,
+  origin: SegmentOrigin = {},
+): void {
   const { profile, step } = draft;
   if (tag.think === "required" && !draft.state.thought) {
-    const thought = takeThought(draft) || filledThought(draft, tag, fallback);
+    const thought = takeThought(draft);
+    if (!thought) countFilledThought(draft, tag);
     if (!allowedNext(profile, draft.state).includes(profile.think)) {
       throw new ConversionError("think-misplaced", step, `no think may stand before <${tag.name}> here`);
     }
-    pushBody(draft, profile.think, thought);
+    if (thought) pushBody(draft, profile.think, thought.text, { step: thought.step });
+    else pushBody(draft, profile.think, fallback, { filled: true });
   }
   const { state } = draft;
   if (!allowedNext(profile, state).includes(tag.name)) {
@@ -117,27 +132,33 @@ export function writeTag(draft: ChainDraft, tag: TagSpec, body: string, fallback
     const rule = state.gate ? `gate-${state.gate.tag}` : state.last === null ? "start" : "successor";
     throw new ConversionError(rule, step, `<${tag.name}> may not come ${after}`);
   }
-  pushBody(draft, tag.name, body);
+  pushBody(draft, tag.name, body, origin);
 }
 
-function filledThought(draft: ChainDraft, tag: TagSpec, fallback: string): string {
+/** Where a segment comes from: the step being written unless another is named; or from nowhere in the recording. */
+export interface SegmentOrigin {
+  step?: string | undefined;
+  filled?: true;
+}
+
+function countFilledThought(draft: ChainDraft, tag: TagSpec): void {
   if (draft.options.fillThoughts === false) {
     throw new ConversionError("think-missing", draft.step, `nothing was thought before <${tag.name}>`);
   }
   draft.filledThoughts++;
-  return fallback;
 }
 
 /** Adds something the model writes, with the white space of the house around it. */
-export function pushBody(draft: ChainDraft, tag: string, body: string): void {
+export function pushBody(draft: ChainDraft, tag: string, body: string, origin: SegmentOrigin = {}): void {
   const trimmed = body.trim();
   const space = draft.options.leadingSpace === false ? "" : " ";
-  pushSegment(draft, { tag, text: trimmed.startsWith("```") ? `\n${trimmed}\n` : space + trimmed, by: "model" });
+  const text = trimmed.startsWith("```") ? `\n${trimmed}\n` : space + trimmed;
+  pushSegment(draft, { tag, text, by: "model", ...(origin.filled && { filled: true }) }, origin.step);
 }
 
-/** Adds a segment as it is. */
-export function pushSegment(draft: ChainDraft, segment: Segment): void {
-  draft.segments.push(segment);
+/** Adds a segment as it is; it comes from the step being written unless another is named. */
+export function pushSegment(draft: ChainDraft, segment: Segment, step = draft.step): void {
+  draft.segments.push({ ...segment, from: { agent: "", step } });
   draft.state = advance(draft.profile, draft.state, segment);
 }
 

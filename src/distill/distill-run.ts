@@ -13,6 +13,7 @@ import { ConversionError, type LayoutOptions } from "./chain-draft.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { layOutChain } from "./lay-out-chain.ts";
 import { readMoves } from "./read-moves.ts";
+import { leftOutSteps, withOrigin } from "./segment-origin.ts";
 
 export interface DistillRunOptions extends LayoutOptions {
   profile: Profile;
@@ -50,7 +51,8 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);
     }
     const prompt = chainPrompt(run, options);
-    const { segments, ...counts } = laidOut;
+    const { segments: bare, unshown, ...counts } = laidOut;
+    const segments = withOrigin(run, bare);
     return {
       trajectory: {
         version: 2,
@@ -66,6 +68,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
         violations: [],
         source: { kind: "distilled", id: run.id },
         distilled: { ...counts, topology: run.topology, source: run.source, team: teamUsage(run) },
+        leftOut: leftOutSteps(run, segments, unshown),
         ...(run.family !== undefined && { family: run.family }),
         ...(run.session !== undefined && { session: run.session }),
       },

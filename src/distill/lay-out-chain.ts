@@ -23,7 +23,10 @@ import type { Move } from "./read-moves.ts";
 import { reflectionTagOf, writeCalls } from "./write-calls.ts";
 
 export interface LaidOut {
+  /** Each with the step it comes from; who made the step is for the caller to say. */
   segments: Segment[];
+  /** Why a step is not shown by a segment of its own, as far as layout decides that. */
+  unshown: ReadonlyMap<string, string>;
   /** Thoughts and checks that the record did not have. */
   filledThoughts: number;
   filledChecks: number;
@@ -35,9 +38,9 @@ export interface LaidOut {
 export function layOutChain(moves: readonly Move[], answer: string, profile: Profile, options: LayoutOptions): LaidOut {
   const draft = startDraft(profile, options);
   for (const [index, move] of moves.entries()) writeMove(draft, move, moves.slice(index + 1));
-  writeEnding(draft, answer);
-  const { segments, filledThoughts, filledChecks, repeatedCalls } = draft;
-  return { segments, filledThoughts, filledChecks, repeatedCalls };
+  writeEnding(draft, answer, moves.findLast((move) => move.kind === "propose")?.step);
+  const { segments, unshown, filledThoughts, filledChecks, repeatedCalls } = draft;
+  return { segments, unshown, filledThoughts, filledChecks, repeatedCalls };
 }
 
 function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void {
@@ -60,6 +63,7 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void 
       const checked = later.find((one) => one.kind !== "thought")?.kind === "verify";
       const { suggested } = checkTags(draft.profile);
       if (suggested && checked) writeTag(draft, suggested, move.text, "this answers the question");
+      else draft.unshown.set(move.step, "a proposed answer that was not checked");
       break;
     }
     case "verify":
@@ -74,6 +78,7 @@ function writePlan(draft: ChainDraft, text: string): void {
   const tag = tagSpec(draft.profile, "plan");
   if (!fits(draft, tag)) {
     draft.thoughts.push({ text, step: draft.step });
+    draft.unshown.set(draft.step, "the profile has no place for a plan there");
     return;
   }
   // Without thoughts apart, what stands in front of the list is the thought behind it.
@@ -86,14 +91,19 @@ function writeReview(draft: ChainDraft, text: string): void {
   const tag = reflectionTagOf(draft.profile);
   const { prose, ratings } = readReview(text, tag);
   addThoughtIfNone(draft, prose);
-  if (!fits(draft, tag)) return;
+  if (!fits(draft, tag)) return void draft.unshown.set(draft.step, "the profile has no place for a review there");
   if (tag.body.kind === "ratings") {
     if (!ratings) throw new ConversionError("body-ratings", draft.step, "the review gives no ratings");
     writeTag(draft, tag, ratings, "judge the work so far");
     return;
   }
   // Where no think may stand before it, what was thought is part of the reflection itself.
-  const body = tag.think === "forbidden" ? withoutRepeats([takeThought(draft), text]).join(" ") : text;
+  const body =
+    tag.think === "forbidden"
+      ? withoutRepeats([takeThought(draft)?.text ?? "", text])
+          .join(" ")
+          .trim()
+      : text;
   writeTag(draft, tag, body, "judge the work so far");
 }
 
@@ -109,12 +119,15 @@ function writeVerification(draft: ChainDraft, text: string): void {
   const { prose, score } = readVerdict(text);
   addThoughtIfNone(draft, prose);
   // Without a tag for it, what the verifier found stays a thought.
-  if (check?.body.kind !== "score" || draft.state.last !== suggested?.name) return;
+  if (check?.body.kind !== "score" || draft.state.last !== suggested?.name) {
+    draft.unshown.set(draft.step, "the profile has no place for a verification there");
+    return;
+  }
   if (score === null) throw new ConversionError("body-score", draft.step, "the verification gives no score");
   writeTag(draft, check, `${check.body.phrase}${score}`, "check the answer against the observations");
 }
 
-function writeEnding(draft: ChainDraft, answer: string): void {
+function writeEnding(draft: ChainDraft, answer: string, step: string | undefined): void {
   const { profile } = draft;
   const { suggested, check } = checkTags(profile);
   const answerTag = tagSpec(profile, profile.answer)!;
@@ -122,9 +135,11 @@ function writeEnding(draft: ChainDraft, answer: string): void {
   const reflection = reflectionTagOf(profile);
   if (!fits(draft, answerTag) && fits(draft, reflection) && reflection.body.kind === "text") {
     // A code chain looks back on its last program before it answers.
-    writeTag(draft, reflection, takeThought(draft) || "the output gives the answer", "judge the output");
+    const thought = takeThought(draft);
+    const origin = thought ? { step: thought.step } : { filled: true as const };
+    writeTag(draft, reflection, thought?.text ?? "the output gives the answer", "judge the output", origin);
   }
-  writeTag(draft, answerTag, answer, "the answer is known");
+  writeTag(draft, answerTag, answer, "the answer is known", { step });
 }
 
 /** The check of a system that has no verifier. The answer was given, so its maker held it right. */
@@ -138,7 +153,9 @@ function claimVerification(draft: ChainDraft, suggested: TagSpec, check: TagSpec
   // A manager who had something checked again before answering thought of the check, not of the answer.
   const checking = draft.thoughts.filter(({ text }) => /\b(?:verif|double.?check|re-?check|confirm)/i.test(text));
   draft.thoughts = draft.thoughts.filter((thought) => !checking.includes(thought));
-  writeTag(draft, suggested, answer, "the observations give the answer");
+  writeTag(draft, suggested, answer, "the observations give the answer", { filled: true });
   draft.thoughts = checking;
-  writeTag(draft, check, `${check.body.phrase}${check.body.max}`, "the observations support this answer");
+  writeTag(draft, check, `${check.body.phrase}${check.body.max}`, "the observations support this answer", {
+    filled: true,
+  });
 }

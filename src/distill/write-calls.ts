@@ -21,6 +21,7 @@ export function writeCalls(draft: ChainDraft, calls: readonly TeamToolCall[]): v
     (call, place) => !isRepeated(draft, call) && !calls.slice(0, place).some((other) => isTwin(call, other)),
   );
   draft.repeatedCalls += calls.length - fresh.length;
+  if (fresh.length < calls.length) draft.unshown.set(draft.step, "the same call had brought the same result before");
   // What was thought for a call that is left out goes with it.
   if (fresh.length === 0) draft.thoughts = draft.thoughts.filter((thought) => thought.step !== draft.step);
   const together = Math.max(1, Math.min(draft.profile.maxParallelCalls, fresh.length));
@@ -68,12 +69,13 @@ function reflectBetween(draft: ChainDraft, next: TagSpec): void {
   const tag = reflectionTagOf(draft.profile);
   if (!fits(draft, tag) || tag.body.kind !== "text" || !tag.next.includes(next.name)) return;
   const { thoughts, weakThoughts } = draft;
-  const thought = (thoughts.length > 1 ? thoughts.shift() : weakThoughts.at(-1))?.text;
+  const thought = thoughts.length > 1 ? thoughts.shift() : weakThoughts.at(-1);
   if (thought === undefined) {
     if (draft.options.fillThoughts === false) return;
     draft.filledThoughts++;
   }
-  writeTag(draft, tag, thought ?? "the output is noted", "judge the output");
+  const origin = thought ? { step: thought.step } : { filled: true as const };
+  writeTag(draft, tag, thought?.text ?? "the output is noted", "judge the output", origin);
 }
 
 function observationOf(draft: ChainDraft, call: TeamToolCall, { tool, name }: TagSpec): Segment {
@@ -84,12 +86,14 @@ function observationOf(draft: ChainDraft, call: TeamToolCall, { tool, name }: Ta
   const output = ok ? call.result || "(no output)" : errorText(called, call.error!);
   const text = options.neutralise ? options.neutralise(output) : output;
   const tag = profile.observation;
-  const ms = call.startedAt !== undefined && call.endedAt !== undefined ? call.endedAt - call.startedAt : 0;
+  const timed = call.startedAt !== undefined && call.endedAt !== undefined;
+  const ms = timed ? call.endedAt! - call.startedAt! : 0;
   return {
     tag,
     text,
     by: "tool",
     ...(options.layout === "paper" && { raw: `\n<${tag}>\n${text}\n</${tag}>\n\n` }),
+    ...(timed && { startedAt: call.startedAt, endedAt: call.endedAt }),
     call: { tool: called, input: callArguments(call.arguments), ok, ms },
   };
 }

@@ -7,6 +7,7 @@ import { neutraliser } from "../../src/language/neutralise.ts";
 import { tagNames } from "../../src/language/profile.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
+import { assertOrigins } from "./assert-origins.ts";
 import { frameworkRun, frameworks } from "./framework-runs.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
@@ -25,6 +26,7 @@ describe("distillRun over runs of five frameworks", () => {
     const { trajectory, failure } = distillRun(run, { ...options, layout });
     assert.ok(trajectory, failure?.message ?? "");
     assert.deepEqual(validateSegments(multiProfile, trajectory.segments), []);
+    assertOrigins(trajectory, run);
     const replayed = await replayChain(trajectory, run, multiProfile, layout);
     assert.deepEqual(comparable(replayed.segments, false), comparable(trajectory.segments, false));
     assert.equal(replayed.answer, run.answer);

@@ -12,6 +12,7 @@ import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import type { RoleReply } from "../../src/team/role.ts";
 import { runTeam } from "../../src/team/run-team.ts";
+import { assertOrigins } from "./assert-origins.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 600);
@@ -132,6 +133,7 @@ describe("distillRun over wild teams", () => {
       }
       converted++;
       assert.deepEqual(validateSegments(profile, trajectory.segments), []);
+      assertOrigins(trajectory, run);
       const replayed = await replayChain(trajectory, run, profile);
       assert.deepEqual(comparable(replayed.segments), comparable(trajectory.segments), `round ${round}`);
     }
