@@ -19,7 +19,17 @@ export { streamChain } from "./chain/stream-chain.ts";
 export { defineConfig } from "./cli/load-config.ts";
 export type { DistillReport } from "./core/distill-report.ts";
 // The vocabulary.
-export type { Engine, EngineCapabilities, LossSpec, OptimizerStep, Sample, SampleRequest } from "./core/engine.ts";
+export type {
+  Engine,
+  EngineCapabilities,
+  LossSpec,
+  OptimizerStep,
+  Policy,
+  Sample,
+  SampleRequest,
+  Sampler,
+  StateRef,
+} from "./core/engine.ts";
 export { atBoundary, CoaError, ToolError, UsageError } from "./core/errors.ts";
 export type { ChainEvent, OnProgress, ProgressEvent } from "./core/events.ts";
 export type { Example } from "./core/example.ts";
@@ -67,7 +77,7 @@ export {
 export { splitSide } from "./dataset/split.ts";
 export {
   type ExampleOptions,
-  rolloutToExample,
+  rolloutToExamples,
   sequenceToExample,
   type TrainingSequence,
   trajectoryToExample,

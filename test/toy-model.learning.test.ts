@@ -196,8 +196,13 @@ describe("a toy model", () => {
         updatesPerEpoch: 2,
         baseline: "least-variance",
         tasks: (step, round, count) => products(practiceWorld, count, 1 + step * 10 + round),
-        rollout: (task, { seed }) =>
-          runLabChain(task, { model: lab.model, tools: practice.tools, temperature: 1, seed }),
+        rollout: (task, { seed, policy }) =>
+          runLabChain(task, {
+            model: engineModel(policy, lab.tokenizer),
+            tools: practice.tools,
+            temperature: 1,
+            seed,
+          }),
         reward: outcomeReward(taskGrader()),
         optimizer: { learningRate: how.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
         schedule: { warmupSteps: 3, decay: "constant" },

@@ -4,6 +4,7 @@
  */
 import { styleText } from "node:util";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
+import { sparkline } from "./plot-metrics.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -95,7 +96,8 @@ export function progressLine(event: ProgressEvent, elapsedMs: number): string {
   return parts.join("  ");
 }
 
-function formatFigure(value: number | string): string {
+function formatFigure(value: number | string | readonly number[]): string {
+  if (typeof value === "object") return sparkline(value);
   if (typeof value === "string" || Number.isInteger(value)) return String(value);
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

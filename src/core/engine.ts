@@ -1,7 +1,10 @@
 /**
  * An engine trains and samples token ids. The verbs are Tinker's, so that one training loop drives the embedded engine
- * or a cluster. Losses are summed over tokens where `reduction` is `sum`; normalisation belongs to the loop, which writes
- * it into weights and advantages. Gradients accumulate until `optimStep`.
+ * or a cluster. Training calls are carried out in the order in which they are made, and a caller may make the next before the
+ * last is answered: a loop sends all micro-batches and the optimizer step, then waits. Gradients accumulate until `optimStep`.
+ * What samples is a policy: weights that were published, with a version. How token losses are added up belongs to the engine
+ * (`reduction`), normalisation to the loop, which writes it into weights and advantages; the loss that is shown is computed
+ * by the loop from log-probabilities (policy-loss.ts).
  */
 import type { Example } from "./example.ts";
 
@@ -9,23 +12,44 @@ import type { Example } from "./example.ts";
  * Loss functions: imitation, plain policy gradient, clipped (DAPO), and truncated importance weights. `clipLow` and
  * `clipHigh` are distances from 1: the ratio counts between 1 - clipLow and 1 + clipHigh.
  */
-export type LossSpec =
+export type LossSpec = (
   | { name: "cross_entropy" }
   | { name: "importance_sampling" }
   /** `dualClip`: upper bound c on the loss of a negative advantage (`-A * c`); absent means none. */
   | { name: "ppo"; clipLow: number; clipHigh: number; dualClip?: number }
-  | { name: "cispo"; clipLow: number; clipHigh: number };
+  | { name: "cispo"; clipLow: number; clipHigh: number }
+) & {
+  /** Log-probabilities are those at this temperature (default 1): the one the tokens were sampled with. */
+  temperature?: number;
+};
+
+/** What an engine makes of one loss. */
+export interface LossCapability {
+  /**
+   * How token losses become one number. `sum`: over all tokens since the last step. `sequence-mean`: mean over each example's
+   * targets, then over examples. `weighted-sequence-mean`: each example's weighted mean, then the mean over examples; a common
+   * factor on weights has no effect there.
+   */
+  reduction: "sum" | "sequence-mean" | "weighted-sequence-mean";
+  /** Options beyond the clip range that have an effect. */
+  options: readonly ("dualClip" | "temperature")[];
+}
 
 export interface EngineCapabilities {
-  losses: readonly LossSpec["name"][];
-  reduction: "sum" | "sequence-mean";
+  losses: Partial<Record<LossSpec["name"], LossCapability>>;
+  /** Sampled log-probabilities are of the distribution sampled from, or of the plain model at temperature 1. */
+  logprobs: "sampled" | "model";
   fullParameter: boolean;
   gradientClipping: boolean;
+  /** `optimStep` says the norm of the gradient. */
+  gradientNorm: boolean;
   tokenMasks: boolean;
   /** Sampling and training may run at the same time. */
   overlap: boolean;
   maxContext: number;
   vocabularySize: number;
+  /** The most that one training request may carry; absent: no limit. */
+  requestLimits?: { examples: number; bytes: number };
 }
 
 export interface SampleRequest {
@@ -50,19 +74,37 @@ export interface SampleRequest {
 
 export interface Sample {
   tokens: number[];
-  /** Of exactly the distribution sampled from (temperature, top-p, top-k and masks applied). */
+  /** Of exactly the distribution sampled from, unless the engine's `logprobs` says otherwise. */
   logprobs: number[];
   finish: "stop" | "length";
-  /** Context tokens that had to be computed for this request (not found in the session's cache). */
-  computedTokens: number;
+  /** Version of the weights that the first token was sampled with. */
+  policyVersion: number;
+  /** Context tokens that had to be computed for this request (not found in a cache), where the engine says so. */
+  computedTokens?: number;
+}
+
+/** What text can be sampled from: a published policy, or an engine that publishes by itself. */
+export interface Sampler {
+  readonly name: string;
+  readonly capabilities: EngineCapabilities;
+  sample(request: SampleRequest): Promise<Sample>;
+  /** Forgets a session's cache. */
+  endSession?(sessionKey: string): void;
+}
+
+/** Published weights. Unless it was published as pinned, the next publication may replace the weights under it. */
+export interface Policy extends Sampler {
+  /** Optimizer steps that the published weights have seen. */
+  readonly version: number;
+  /** `n` continuations of one context; sample i uses `seed + i`. */
+  sampleMany(request: SampleRequest, n: number): Promise<Sample[]>;
 }
 
 export interface ForwardResult {
-  /** Log-probability of each target. */
+  /** Log-probability of each target, at the loss's temperature. */
   logprobs: Float32Array[]; // [example][token]
-  /** Sum of the loss over all tokens of all examples. */
-  loss: number;
-  metrics: Record<string, number>;
+  /** What else the engine says. */
+  metrics?: Record<string, number>;
 }
 
 export interface OptimizerStep {
@@ -77,20 +119,48 @@ export interface OptimizerStep {
   gradientClip?: number;
 }
 
-/** Trains and samples one policy. */
+/** Where a saved state is: a folder on this machine, or an address that the engine's server understands. */
+export type StateRef = string;
+
+/** Trains one policy. */
 export interface Engine {
   readonly name: string;
   readonly capabilities: EngineCapabilities;
-  sample(request: SampleRequest): Promise<Sample>;
-  /** Forgets a session's cache. */
-  endSession?(sessionKey: string): void;
   forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
   forwardBackward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
-  /** Writes weights, optimizer and random state, all or nothing. */
-  saveState(folder: string): Promise<void>;
-  loadState(folder: string): Promise<void>;
+  /** Applies the gradients summed since the last step; refused when a `forwardBackward` since then has failed. */
+  optimStep(step: OptimizerStep): Promise<{ gradientNorm?: number }>;
+  /** Gives the weights as they are now to the sampler. */
+  publish(): Promise<Policy>;
+  /**
+   * Saves weights, optimizer and random state, all or nothing. An engine on this machine writes into `folder`; one elsewhere
+   * keeps the state under `name` (by default the folder's own name). The reference is what `loadState` takes.
+   */
+  saveState(folder: string, name?: string): Promise<StateRef>;
+  loadState(state: StateRef): Promise<void>;
+  /** Deletes a saved state that the engine keeps elsewhere. */
+  deleteState?(state: StateRef): Promise<void>;
   /** Writes the weights alone, in Hugging Face layout. */
   saveModel(folder: string): Promise<void>;
+  /** Writes the adapter alone, in PEFT layout, where the engine trains one. */
+  saveAdapter?(folder: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The losses of an engine that adds up token losses and knows every option. */
+export const summedLosses: EngineCapabilities["losses"] = {
+  cross_entropy: { reduction: "sum", options: ["temperature"] },
+  importance_sampling: { reduction: "sum", options: ["temperature"] },
+  ppo: { reduction: "sum", options: ["dualClip", "temperature"] },
+  cispo: { reduction: "sum", options: ["temperature"] },
+};
+
+/** `sampleMany` of a policy that takes one request at a time. */
+export function sampleManyWith(sample: Policy["sample"]): Policy["sampleMany"] {
+  return (request, n) =>
+    Promise.all(
+      Array.from({ length: n }, (_, at) =>
+        sample({ ...request, ...(request.seed === undefined ? {} : { seed: request.seed + at }) }),
+      ),
+    );
 }

@@ -19,7 +19,8 @@ export interface ProgressEvent {
   stage: string;
   done: number;
   total?: number;
-  figures?: Record<string, number | string>;
+  /** A list is a curve so far; a terminal draws it small. */
+  figures?: Record<string, number | string | readonly number[]>;
 }
 
 export type OnProgress = (event: ProgressEvent) => void;

@@ -9,4 +9,5 @@ export interface RewardResult {
   reason: string;
 }
 
+/** Judges one trajectory of a task. */
 export type Reward = (trajectory: Trajectory, task: Task, signal?: AbortSignal) => Promise<RewardResult>;

@@ -8,7 +8,7 @@ import { emptyUsage } from "../core/usage.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
-import { rolloutToExample, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
+import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 2000);
 const fragments = [
@@ -201,7 +201,7 @@ for (const [name, make] of tokenizers) {
   });
 }
 
-describe("rolloutToExample", () => {
+describe("rolloutToExamples", () => {
   it("puts the advantage and the sampled log-probabilities on the model's tokens alone", () => {
     const tokenizer = trainTokenizer(fragments, { vocabularySize: 300 });
     const made = trajectory(
@@ -212,10 +212,31 @@ describe("rolloutToExample", () => {
       ],
       { promptTokens: [1, 2] },
     );
-    const example = rolloutToExample(made, tokenizer, -0.5);
-    assert.deepEqual([...example.input], [1, 2, 10, 11, 20, 21, 22]);
-    assert.deepEqual([...example.targets], [2, 10, 11, 20, 21, 22, 12]);
-    assert.deepEqual([...example.advantages!], [0, -0.5, -0.5, 0, 0, 0, -0.5]);
-    assert.deepEqual([...example.oldLogprobs!], [0, -0.1, -0.2, 0, 0, 0, -0.3].map(Math.fround));
+    const [example] = rolloutToExamples(made, tokenizer, -0.5);
+    assert.deepEqual([...example!.input], [1, 2, 10, 11, 20, 21, 22]);
+    assert.deepEqual([...example!.targets], [2, 10, 11, 20, 21, 22, 12]);
+    assert.deepEqual([...example!.advantages!], [0, -0.5, -0.5, 0, 0, 0, -0.5]);
+    assert.deepEqual([...example!.oldLogprobs!], [0, -0.1, -0.2, 0, 0, 0, -0.3].map(Math.fround));
+  });
+
+  it("makes one example of each context a chain was written in", () => {
+    const tokenizer = trainTokenizer(fragments, { vocabularySize: 300 });
+    const made = trajectory(
+      [
+        { tag: "think", text: "", by: "model", tokens: [10], logprobs: [-0.1] },
+        { tag: "observation", text: "", by: "tool", tokens: [20, 21, 22] },
+        { tag: "answer", text: "", by: "model", tokens: [12], logprobs: [-0.3] },
+      ],
+      {
+        promptTokens: [1, 2],
+        compactions: [{ beforeCall: 1, fromSegment: 2, replaced: [{ segment: 1, text: "", tokens: [29] }] }],
+      },
+    );
+    const [before, after, ...more] = rolloutToExamples(made, tokenizer, 1);
+    assert.deepEqual(more, []);
+    assert.deepEqual([...before!.targets], [2, 10, 20, 21, 22]);
+    assert.deepEqual([...before!.advantages!], [0, 1, 0, 0, 0]);
+    assert.deepEqual([...after!.targets], [2, 10, 29, 12]);
+    assert.deepEqual([...after!.advantages!], [0, 0, 0, 1]);
   });
 });

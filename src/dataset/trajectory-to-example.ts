@@ -5,7 +5,7 @@
  */
 import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
+import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
 import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
 
 export interface ExampleOptions {
@@ -99,10 +99,24 @@ export function trajectoryToExample(
 }
 
 /**
- * A sampled trajectory as a policy-gradient example: every token the model wrote carries the advantage and the
- * log-probability it was sampled with. Tokens that the model did not sample (forced by the runtime) carry no advantage.
+ * A sampled trajectory as policy-gradient examples, one for each context it was written in: a chain whose context was shortened
+ * on the way is several, so that every token is trained after exactly what the model saw. Tokens the model wrote carry the
+ * advantage and the log-probability they were sampled with; tokens it did not sample (forced by the runtime) carry none.
  */
-export function rolloutToExample(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example {
+export function rolloutToExamples(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example[] {
+  return contextVersions(trajectory).map(({ from, to, segments }) =>
+    writtenBetween({ ...trajectory, segments }, tokenizer, advantage, from, to),
+  );
+}
+
+/** The trajectory with advantages on what the model wrote in segments `from` (inclusive) to `to` (exclusive). */
+function writtenBetween(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  advantage: number,
+  from: number,
+  to: number,
+): Example {
   const { tokens, owners } = tokenizeTrajectory(trajectory, tokenizer);
   const advantages = new Float32Array(tokens.length);
   const oldLogprobs = new Float32Array(tokens.length);
@@ -111,7 +125,7 @@ export function rolloutToExample(trajectory: Trajectory, tokenizer: Tokenizer, a
   for (let i = 0; i < tokens.length; i++) {
     within = owners[i] === owner ? within + 1 : 0;
     owner = owners[i]!;
-    const segment = owner === -1 ? undefined : trajectory.segments[owner];
+    const segment = owner < from || owner >= to ? undefined : trajectory.segments[owner];
     const logprob = segment?.by === "model" ? segment.logprobs?.[within] : undefined;
     if (logprob === undefined) continue;
     advantages[i] = advantage;

@@ -1,10 +1,10 @@
 /**
- * An engine with its tokenizer as a model. It works on token ids throughout: the context comes in as ids, what was sampled
+ * A policy (or an engine that samples) with its tokenizer as a model. It works on token ids throughout: the context comes in as ids, what was sampled
  * goes out as the very ids and log-probabilities it was sampled with, and tags are single special tokens where the
  * tokenizer has them. The same session key on every call of a chain lets the engine keep its cache and compute only what
  * is new.
  */
-import type { Engine, Sample } from "../core/engine.ts";
+import type { Sample, Sampler } from "../core/engine.ts";
 import type { ContinueEvent, ContinueRequest, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
@@ -14,8 +14,12 @@ export interface EngineModelOptions {
   ownsEngine?: boolean;
 }
 
-/** A model that samples from an engine. */
-export function engineModel(engine: Engine, tokenizer: Tokenizer, options: EngineModelOptions = {}): Model {
+/** A model that samples from a policy or an engine. */
+export function engineModel(
+  engine: Sampler & { close?(): Promise<void> },
+  tokenizer: Tokenizer,
+  options: EngineModelOptions = {},
+): Model {
   return {
     name: options.name ?? engine.name,
     capabilities: {
@@ -30,13 +34,13 @@ export function engineModel(engine: Engine, tokenizer: Tokenizer, options: Engin
     continue: (request) => sampleText(engine, tokenizer, request),
     endSession: (key) => engine.endSession?.(key),
     async close() {
-      if (options.ownsEngine) await engine.close();
+      if (options.ownsEngine) await engine.close?.();
     },
   };
 }
 
 async function* sampleText(
-  engine: Engine,
+  engine: Sampler,
   tokenizer: Tokenizer,
   request: ContinueRequest,
 ): AsyncGenerator<ContinueEvent> {
@@ -108,7 +112,9 @@ async function* sampleText(
     usage: {
       promptTokens: tokens.length,
       completionTokens: kept,
-      cachedTokens: Math.max(0, tokens.length - sample.computedTokens),
+      ...(sample.computedTokens === undefined
+        ? {}
+        : { cachedTokens: Math.max(0, tokens.length - sample.computedTokens) }),
     },
   };
 }
@@ -125,7 +131,7 @@ interface Stops {
  * Where to stop. A stop string that is one special token is a stop token. One that is not can be split into tokens in
  * several ways, so the text is watched instead: once the string stands there, the end of the turn is the only token left.
  */
-function stopsFor(engine: Engine, tokenizer: Tokenizer, request: ContinueRequest): Stops {
+function stopsFor(engine: Sampler, tokenizer: Tokenizer, request: ContinueRequest): Stops {
   const tokens: number[] = [];
   const strings: string[] = [];
   for (const stop of request.stop) {

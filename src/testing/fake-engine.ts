@@ -3,7 +3,15 @@
  * what of a context is new, masks, stop tokens, log-probabilities. Training calls are counted and answered with zeros.
  */
 
-import type { Engine, SampleRequest } from "../core/engine.ts";
+import {
+  type Engine,
+  type EngineCapabilities,
+  type Sample,
+  type SampleRequest,
+  type Sampler,
+  sampleManyWith,
+  summedLosses,
+} from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
@@ -17,13 +25,12 @@ export function fakeEngine(
   tokenizer: Tokenizer,
   script: (request: SampleRequest, call: number) => string,
   options: FakeEngineOptions = {},
-): Engine & { readonly requests: SampleRequest[]; readonly sessions: ReadonlyMap<string, readonly number[]> } {
+): Engine &
+  Sampler & { readonly requests: SampleRequest[]; readonly sessions: ReadonlyMap<string, readonly number[]> } {
   const requests: SampleRequest[] = [];
   const sessions = new Map<string, number[]>();
   const zeros = async (examples: readonly { targets: Int32Array }[]) => ({
     logprobs: examples.map((example) => new Float32Array(example.targets.length)),
-    loss: 0,
-    metrics: {},
   });
 
   function cachedPrefix(request: SampleRequest): number {
@@ -33,53 +40,66 @@ export function fakeEngine(
     return same;
   }
 
+  const capabilities: EngineCapabilities = {
+    losses: summedLosses,
+    logprobs: "sampled",
+    fullParameter: true,
+    gradientClipping: true,
+    gradientNorm: true,
+    tokenMasks: options.tokenMasks ?? true,
+    overlap: true,
+    maxContext: options.maxContext ?? 4096,
+    vocabularySize: tokenizer.vocabularySize,
+  };
+  const endSession = (key: string) => void sessions.delete(key);
+  async function sample(request: SampleRequest): Promise<Sample> {
+    request.signal?.throwIfAborted();
+    const computedTokens = request.tokens.length - cachedPrefix(request);
+    const wanted = tokenizer.encodeWithSpecials(script(request, requests.length));
+    requests.push({ ...request, tokens: [...request.tokens] });
+    const tokens: number[] = [];
+    let finish: "stop" | "length" = "length";
+    while (tokens.length < request.maxTokens) {
+      const allowed = request.allowedTokens?.(tokens);
+      let token = wanted[tokens.length] ?? tokenizer.endOfTurn[0]!;
+      if (allowed && !allowed.includes(token)) {
+        if (allowed.length === 0) throw new CoaError("engine", "no token is allowed");
+        token = allowed[(tokens.length * 31) % allowed.length]!;
+      }
+      tokens.push(token);
+      request.onToken?.(token, -0.5);
+      if (tokens.length % 8 === 0) await null;
+      const stopped =
+        request.stopTokens?.includes(token) ||
+        request.stopSequences?.some((stop) => stop.every((id, index) => tokens.at(index - stop.length) === id));
+      if (stopped) {
+        finish = "stop";
+        break;
+      }
+    }
+    if (request.sessionKey) sessions.set(request.sessionKey, [...request.tokens, ...tokens]);
+    return { tokens, logprobs: tokens.map(() => -0.5), finish, policyVersion: 0, computedTokens };
+  }
+
   return {
     name: "fake",
     requests,
     sessions,
-    capabilities: {
-      losses: ["cross_entropy", "importance_sampling", "ppo", "cispo"],
-      reduction: "sum",
-      fullParameter: true,
-      gradientClipping: true,
-      tokenMasks: options.tokenMasks ?? true,
-      overlap: true,
-      maxContext: options.maxContext ?? 4096,
-      vocabularySize: tokenizer.vocabularySize,
-    },
-    async sample(request) {
-      request.signal?.throwIfAborted();
-      const computedTokens = request.tokens.length - cachedPrefix(request);
-      const wanted = tokenizer.encodeWithSpecials(script(request, requests.length));
-      requests.push({ ...request, tokens: [...request.tokens] });
-      const tokens: number[] = [];
-      let finish: "stop" | "length" = "length";
-      while (tokens.length < request.maxTokens) {
-        const allowed = request.allowedTokens?.(tokens);
-        let token = wanted[tokens.length] ?? tokenizer.endOfTurn[0]!;
-        if (allowed && !allowed.includes(token)) {
-          if (allowed.length === 0) throw new CoaError("engine", "no token is allowed");
-          token = allowed[(tokens.length * 31) % allowed.length]!;
-        }
-        tokens.push(token);
-        request.onToken?.(token, -0.5);
-        if (tokens.length % 8 === 0) await null;
-        const stopped =
-          request.stopTokens?.includes(token) ||
-          request.stopSequences?.some((stop) => stop.every((id, index) => tokens.at(index - stop.length) === id));
-        if (stopped) {
-          finish = "stop";
-          break;
-        }
-      }
-      if (request.sessionKey) sessions.set(request.sessionKey, [...request.tokens, ...tokens]);
-      return { tokens, logprobs: tokens.map(() => -0.5), finish, computedTokens };
-    },
-    endSession: (key) => void sessions.delete(key),
+    capabilities,
+    sample,
+    endSession,
+    publish: async () => ({
+      name: "fake",
+      version: 0,
+      capabilities,
+      sample,
+      sampleMany: sampleManyWith(sample),
+      endSession,
+    }),
     forward: zeros,
     forwardBackward: zeros,
     optimStep: async () => ({ gradientNorm: 0 }),
-    saveState: async () => {},
+    saveState: async (folder) => folder,
     loadState: async () => {},
     saveModel: async () => {},
     close: async () => {},

@@ -5,66 +5,122 @@
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Engine, ForwardResult, LossSpec, OptimizerStep, Sample, SampleRequest } from "../core/engine.ts";
+import {
+  type Engine,
+  type EngineCapabilities,
+  type ForwardResult,
+  type LossSpec,
+  type OptimizerStep,
+  type Sample,
+  type SampleRequest,
+  type Sampler,
+  sampleManyWith,
+  summedLosses,
+} from "../core/engine.ts";
+import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
 
 /** An engine over a table of `vocabularySize` squared logits, all 0 at first. */
-export function tabularEngine(vocabularySize: number): Engine & { readonly logits: Float64Array } {
+export function tabularEngine(vocabularySize: number): Engine & Sampler & { readonly logits: Float64Array } {
   const size = vocabularySize * vocabularySize;
   const logits = new Float64Array(size); // [previous][token]
   const gradient = new Float64Array(size);
   const first = new Float64Array(size);
   const second = new Float64Array(size);
   let updates = 0;
+  let gradients: "none" | "summed" | "incomplete" = "none";
+  let published = { version: 0, logits: logits.slice() };
 
-  const row = (previous: number) => logits.subarray(previous * vocabularySize, (previous + 1) * vocabularySize);
+  const row = (previous: number, table: Float64Array = logits) =>
+    table.subarray(previous * vocabularySize, (previous + 1) * vocabularySize);
 
   function run(examples: readonly Example[], loss: LossSpec, backward: boolean): ForwardResult {
-    let total = 0;
+    const { temperature = 1 } = loss;
     const logprobs = examples.map((example) => {
       const result = new Float32Array(example.targets.length);
       example.targets.forEach((target, at) => {
         const previous = example.input[at] ?? 0;
-        const logs = logSoftmax(row(previous));
+        const logs = logSoftmax(row(previous).map((value) => value / temperature));
         const logprob = logs[target] ?? 0;
         result[at] = logprob;
-        const { value, slope } = tokenLoss(loss, logprob, {
+        const { slope } = tokenLoss(loss, logprob, {
           weight: example.weights?.[at] ?? 1,
           oldLogprob: example.oldLogprobs?.[at] ?? 0,
           advantage: example.advantages?.[at] ?? 0,
         });
-        total += value;
         if (!backward || slope === 0) return;
         for (let token = 0; token < vocabularySize; token++) {
           const at = previous * vocabularySize + token;
-          gradient[at]! += slope * ((token === target ? 1 : 0) - Math.exp(logs[token] ?? 0));
+          gradient[at]! += (slope / temperature) * ((token === target ? 1 : 0) - Math.exp(logs[token] ?? 0));
         }
       });
       return result;
     });
-    return { logprobs, loss: total, metrics: {} };
+    return { logprobs };
   }
+
+  /** Refuses what the table has no row for, as a real engine does. */
+  function check(examples: readonly Example[]): void {
+    for (const [number, { input, targets }] of examples.entries()) {
+      const bad = [...input, ...targets].find((token) => !(token >= 0 && token < vocabularySize));
+      if (bad !== undefined) throw new CoaError("usage", `example ${number}: token ${bad} is not in the vocabulary`);
+    }
+  }
+
+  const publish = () => {
+    published = { version: updates, logits: logits.slice() };
+  };
+  const sample = async (request: SampleRequest): Promise<Sample> => {
+    request.signal?.throwIfAborted();
+    const { version, logits: table } = published;
+    return { ...sampleFrom((previous) => row(previous, table), request), policyVersion: version };
+  };
+  const capabilities: EngineCapabilities = {
+    losses: summedLosses,
+    logprobs: "sampled",
+    fullParameter: true,
+    gradientClipping: true,
+    gradientNorm: true,
+    tokenMasks: true,
+    overlap: true,
+    maxContext: 4096,
+    vocabularySize,
+  };
 
   return {
     name: "tabular",
     logits,
-    capabilities: {
-      losses: ["cross_entropy", "importance_sampling", "ppo", "cispo"],
-      reduction: "sum",
-      fullParameter: true,
-      gradientClipping: true,
-      tokenMasks: true,
-      overlap: true,
-      maxContext: 4096,
-      vocabularySize,
-    },
+    capabilities,
     async sample(request) {
-      return sampleFrom(row, request);
+      publish();
+      return sample(request);
     },
-    forward: async (examples, loss) => run(examples, loss, false),
-    forwardBackward: async (examples, loss) => run(examples, loss, true),
+    async publish() {
+      publish();
+      return { name: "tabular", version: updates, capabilities, sample, sampleMany: sampleManyWith(sample) };
+    },
+    async forward(examples, loss) {
+      check(examples);
+      return run(examples, loss, false);
+    },
+    async forwardBackward(examples, loss) {
+      try {
+        check(examples);
+        const result = run(examples, loss, true);
+        if (gradients === "none") gradients = "summed";
+        return result;
+      } catch (error) {
+        gradients = "incomplete";
+        throw error;
+      }
+    },
     async optimStep(step) {
+      const had = gradients;
+      gradients = "none";
+      if (had !== "summed") gradient.fill(0);
+      if (had === "none") throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
+      if (had === "incomplete") throw new CoaError("engine", "no step was taken: a forwardBackward before it failed");
       const gradientNorm = Math.sqrt(gradient.reduce((sum, value) => sum + value * value, 0));
       const clip = step.gradientClip && gradientNorm > step.gradientClip ? step.gradientClip / gradientNorm : 1;
       updates++;
@@ -76,6 +132,7 @@ export function tabularEngine(vocabularySize: number): Engine & { readonly logit
       await mkdir(folder, { recursive: true });
       const state = { updates, logits: [...logits], first: [...first], second: [...second] };
       await writeFile(join(folder, "state.json"), JSON.stringify(state));
+      return folder;
     },
     async loadState(folder) {
       const state = JSON.parse(await readFile(join(folder, "state.json"), "utf8"));
@@ -83,6 +140,7 @@ export function tabularEngine(vocabularySize: number): Engine & { readonly logit
       logits.set(state.logits);
       first.set(state.first);
       second.set(state.second);
+      published = { version: updates, logits: logits.slice() };
     },
     async saveModel(folder) {
       await mkdir(folder, { recursive: true });
@@ -124,7 +182,7 @@ export function tokenLoss(
   return { value, slope };
 }
 
-function sampleFrom(row: (previous: number) => Float64Array, request: SampleRequest): Sample {
+function sampleFrom(row: (previous: number) => Float64Array, request: SampleRequest): Omit<Sample, "policyVersion"> {
   const { temperature = 1, maxTokens, stopTokens = [] } = request;
   const random = seededRandom(request.seed ?? 0).next;
   const tokens: number[] = [];

@@ -26,13 +26,17 @@ export function gradientWeight({ advantages, oldLogprobs }: Example): number {
   );
 }
 
-/** (reward - baseline) / (std + 1e-6) of one group; `weights` make the baseline a weighted mean. */
-export function groupAdvantages(rewards: readonly number[], weights?: readonly number[]): number[] {
-  const { mean, deviation } = moments(rewards);
-  const total = weights?.reduce((sum, weight) => sum + weight, 0) ?? 0;
-  const baseline =
-    weights && total > 0 ? rewards.reduce((sum, reward, at) => sum + reward * weights[at]!, 0) / total : mean;
+/** (reward - baseline) / (std + 1e-6) of one group. */
+export function groupAdvantages(rewards: readonly number[], baseline = groupBaseline(rewards)): number[] {
+  const { deviation } = moments(rewards);
   return rewards.map((reward) => (reward - baseline) / (deviation + 1e-6));
+}
+
+/** What the rewards of a group are compared with: their mean, weighted by `weights` where given. */
+export function groupBaseline(rewards: readonly number[], weights?: readonly number[]): number {
+  const total = weights?.reduce((sum, weight) => sum + weight, 0) ?? 0;
+  if (!weights || total <= 0) return moments(rewards).mean;
+  return rewards.reduce((sum, reward, at) => sum + reward * weights[at]!, 0) / total;
 }
 
 /** Whether the rewards of a group differ at all. */

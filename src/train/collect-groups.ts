@@ -31,6 +31,13 @@ export interface Group {
   rollouts: (Rollout & { reward: number })[];
 }
 
+/** What a rollout is run with. */
+export interface RolloutRun {
+  seed: number;
+  sample: number;
+  signal?: AbortSignal;
+}
+
 export interface CollectOptions {
   step: number;
   seed: number;
@@ -41,7 +48,7 @@ export interface CollectOptions {
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
-  rollout: (task: Task, options: { seed: number; sample: number; signal?: AbortSignal }) => Promise<Trajectory>;
+  rollout: (task: Task, run: RolloutRun) => Promise<Trajectory>;
   reward: Reward;
   concurrency: number;
   journal: Journal<Rollout>;
@@ -51,8 +58,19 @@ export interface CollectOptions {
   onRollout?: (rollout: Rollout) => void;
 }
 
+/** Why a rollout is not trained on: its group taught nothing, was one too many, or it could not be judged itself. */
+export type DropReason = "all-right" | "all-wrong" | "surplus" | "unjudged";
+
+/** A rollout that is not trained on: what is kept of it, so that its trajectory can leave the memory. */
+export interface DroppedRollout extends Pick<Rollout, "step" | "round" | "slot" | "sample" | "reward"> {
+  taskId: string;
+  policyVersion: number | undefined;
+  reason: DropReason;
+}
+
 export interface Collected {
   groups: Group[];
+  dropped: DroppedRollout[];
   rollouts: number;
   meanReward: number;
   /** Share of rollouts graded right; rollouts that could not be judged do not count. */
@@ -71,39 +89,65 @@ export function rolloutKey(rollout: Pick<Rollout, "step" | "round" | "slot" | "s
 export async function collectGroups(options: CollectOptions): Promise<Collected> {
   const { step, groups: wanted, samples } = options;
   const kept: Group[] = [];
-  const all: Rollout[] = [];
-  const dropped = { right: 0, wrong: 0 };
+  const dropped: Collected["dropped"] = [];
+  const drops = { right: 0, wrong: 0 };
+  const counts = { rollouts: 0, judged: 0, right: 0, reward: 0 };
   for (let round = 0; round < options.maxRounds && kept.length < wanted; round++) {
     // The share of useful groups so far says how many tasks the next round needs.
-    const share = round === 0 ? 1 : Math.max(0.1, kept.length / Math.max(1, all.length / samples));
+    const share = round === 0 ? 1 : Math.max(0.1, kept.length / Math.max(1, counts.rollouts / samples));
     const count = round === 0 ? wanted : Math.min(wanted * 2, Math.ceil((wanted - kept.length) / share));
     const tasks = await options.tasks(step, round, count);
     const jobs = tasks.flatMap((task, slot) =>
       Array.from({ length: samples }, (_, sample) => ({ task, slot, sample })),
     );
     const rollouts = await inParallel(jobs, options.concurrency, (job) => oneRollout(options, round, job));
-    all.push(...rollouts);
     for (const [slot, task] of tasks.entries()) {
-      const judged = rollouts.filter(
-        (item): item is Rollout & { reward: number } => item.slot === slot && item.reward !== null,
-      );
-      const rewards = judged.map((item) => item.reward);
-      if (judged.length > 1 && hasVariance(rewards)) {
-        if (kept.length < wanted) kept.push({ task, rollouts: judged });
-      } else if (judged[0]?.correct) dropped.right++;
-      else dropped.wrong++;
+      const group = rollouts.filter((item) => item.slot === slot);
+      const judged = group.filter(isJudged);
+      counts.rollouts += group.length;
+      counts.judged += judged.length;
+      counts.right += judged.filter(({ correct }) => correct).length;
+      counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
+      const drop = (reason?: DropReason) =>
+        dropped.push(...group.flatMap((rollout) => droppedRollout(rollout, reason)));
+      if (judged.length > 1 && hasVariance(judged.map(({ reward }) => reward))) {
+        if (kept.length >= wanted) drop("surplus");
+        else {
+          kept.push({ task, rollouts: judged });
+          drop();
+        }
+      } else if (judged[0]?.correct) {
+        drops.right++;
+        drop("all-right");
+      } else {
+        drops.wrong++;
+        drop("all-wrong");
+      }
     }
   }
-  const judged = all.filter((item) => item.reward !== null);
+  const perJudged = (sum: number) => (counts.judged === 0 ? 0 : sum / counts.judged);
   return {
     groups: kept,
-    rollouts: all.length,
-    meanReward: mean(judged.map((item) => item.reward ?? 0)),
-    success: mean(judged.map((item) => (item.correct ? 1 : 0))),
-    unjudged: all.length - judged.length,
-    droppedAllRight: dropped.right,
-    droppedAllWrong: dropped.wrong,
+    dropped,
+    rollouts: counts.rollouts,
+    meanReward: perJudged(counts.reward),
+    success: perJudged(counts.right),
+    unjudged: counts.rollouts - counts.judged,
+    droppedAllRight: drops.right,
+    droppedAllWrong: drops.wrong,
   };
+}
+
+/** What is kept of a rollout that is dropped for this reason, or because it could not be judged; nothing of any other. */
+function droppedRollout(rollout: Rollout, groupReason: DropReason | undefined): DroppedRollout[] {
+  const { step, round, slot, sample, reward, task, trajectory } = rollout;
+  const reason = isJudged(rollout) ? groupReason : "unjudged";
+  if (!reason) return [];
+  return [{ step, round, slot, sample, reward, taskId: task.id, policyVersion: trajectory.policyVersion, reason }];
+}
+
+function isJudged(rollout: Rollout): rollout is Rollout & { reward: number } {
+  return rollout.reward !== null;
 }
 
 async function oneRollout(
@@ -131,8 +175,4 @@ async function oneRollout(
   await options.journal.append(rollout);
   options.onRollout?.(rollout);
   return rollout;
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -4,10 +4,11 @@
  * a resumed run continues from; `model/` the result in Hugging Face layout.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { openJsonl } from "../base/files/open-jsonl.ts";
+import { basename, join, relative } from "node:path";
+import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { recoverFolder, writeFolder } from "../base/files/write-folder.ts";
+import type { Engine, StateRef } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 
 export interface RunDescription {
@@ -19,21 +20,36 @@ export interface RunDescription {
 }
 
 /** One line of metrics.jsonl. */
-export type Metrics = { step: number } & Record<string, number | string | null>;
+export type Metrics = { step: number } & Record<string, number>;
 
-export interface RunFolder {
+/** What the newest checkpoint holds: the engine's state by reference, and what the loop itself remembers. */
+export interface Checkpoint<Memory> {
+  step: number;
+  state: StateRef;
+  memory: Memory;
+}
+
+export interface RunFolder<Memory> {
   readonly path: string;
-  /** Steps done by the newest complete checkpoint; 0 for a new run. */
-  readonly resumeStep: number;
-  readonly checkpoint: string | null;
+  /** The newest complete checkpoint; null for a new run. */
+  readonly checkpoint: Checkpoint<Memory> | null;
   log(metrics: Metrics): Promise<void>;
+  /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
+  stepFile<Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>>;
   /** Writes a checkpoint all or nothing, then forgets all but the newest two. */
-  save(step: number, write: (folder: string) => Promise<void>): Promise<void>;
+  save(step: number, engine: Engine, memory: Memory): Promise<void>;
   close(): Promise<void>;
 }
 
+/** Where a checkpoint says what it holds. A state that lies in the checkpoint itself is named relative to it. */
+const checkpointFile = "checkpoint.json";
+
 /** Opens a run's folder; with `resume` it must hold the same run, without it must be new. */
-export async function openRunFolder(path: string, description: RunDescription, resume: boolean): Promise<RunFolder> {
+export async function openRunFolder<Memory>(
+  path: string,
+  description: RunDescription,
+  resume: boolean,
+): Promise<RunFolder<Memory>> {
   await mkdir(join(path, "checkpoints"), { recursive: true });
   const file = join(path, "run.json");
   const before = await readFile(file, "utf8").catch(() => null);
@@ -42,23 +58,48 @@ export async function openRunFolder(path: string, description: RunDescription, r
   }
   if (before !== null) assertSameRun(path, JSON.parse(before) as RunDescription, description);
   else await writeFile(file, `${JSON.stringify(description, null, 2)}\n`);
-  const checkpoint = await newestCheckpoint(path);
-  const resumeStep = checkpoint?.step ?? 0;
-  const metricsFile = join(path, "metrics.jsonl");
-  await forgetLaterMetrics(metricsFile, resumeStep);
-  const metrics = await openJsonl<Metrics>(metricsFile);
+  const checkpoint = await newestCheckpoint<Memory>(path);
+  const open: JsonlWriter<never>[] = [];
+  const stepFile = async <Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>> => {
+    const stepsFile = join(path, name);
+    await forgetLaterSteps(stepsFile, checkpoint?.step ?? 0);
+    const writer = await openJsonl<Line>(stepsFile);
+    open.push(writer);
+    return writer;
+  };
+  const metrics = await stepFile<Metrics>("metrics.jsonl");
   return {
     path,
-    resumeStep,
-    checkpoint: checkpoint?.path ?? null,
+    checkpoint,
+    stepFile,
     log: (line) => metrics.append(line),
-    async save(step, write) {
-      await writeFolder(join(path, "checkpoints", checkpointName(step)), write);
-      const kept = (await checkpoints(path)).slice(0, -2);
-      for (const old of kept) await rm(old.path, { recursive: true, force: true });
+    async save(step, engine, memory) {
+      await writeFolder(join(path, "checkpoints", checkpointName(step)), async (folder) => {
+        const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
+        const inside = state.startsWith(folder) ? relative(folder, state) : state;
+        await writeFile(join(folder, checkpointFile), `${JSON.stringify({ step, state: inside, memory })}\n`);
+      });
+      const old = (await checkpoints(path)).slice(0, -2);
+      for (const { path: gone } of old) {
+        const { state } = await readCheckpoint(gone);
+        await rm(gone, { recursive: true, force: true });
+        await engine.deleteState?.(state);
+      }
     },
-    close: () => metrics.close(),
+    async close() {
+      for (const writer of open) await writer.close();
+    },
   };
+}
+
+async function readCheckpoint<Memory>(folder: string): Promise<Checkpoint<Memory>> {
+  const text = await readFile(join(folder, checkpointFile), "utf8").catch((cause: unknown) => {
+    const hint = "it was made by an earlier version, start the run in a new folder";
+    throw new CoaError("format", `${folder} has no ${checkpointFile}: ${hint}`, { cause });
+  });
+  const checkpoint = JSON.parse(text) as Checkpoint<Memory>;
+  const elsewhere = /^[a-z]+:\/\//.test(checkpoint.state);
+  return elsewhere ? checkpoint : { ...checkpoint, state: join(folder, checkpoint.state) };
 }
 
 function assertSameRun(path: string, before: RunDescription, now: RunDescription): void {
@@ -75,8 +116,8 @@ function assertSameRun(path: string, before: RunDescription, now: RunDescription
 }
 
 /** Steps after the checkpoint will be done again: their old lines would make a curve with two values per step. */
-async function forgetLaterMetrics(file: string, step: number): Promise<void> {
-  const lines = await readAllJsonl<Metrics>(file);
+async function forgetLaterSteps(file: string, step: number): Promise<void> {
+  const lines = await readAllJsonl<{ step: number }>(file);
   const kept = lines.filter((line) => line.step <= step);
   if (kept.length < lines.length) await writeFile(file, kept.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
@@ -93,6 +134,7 @@ async function checkpoints(path: string): Promise<{ step: number; path: string }
   return steps.map((name) => ({ step: Number(name.slice(5)), path: join(folder, name) }));
 }
 
-async function newestCheckpoint(path: string): Promise<{ step: number; path: string } | null> {
-  return (await checkpoints(path)).at(-1) ?? null;
+async function newestCheckpoint<Memory>(path: string): Promise<Checkpoint<Memory> | null> {
+  const newest = (await checkpoints(path)).at(-1);
+  return newest ? readCheckpoint(newest.path) : null;
 }

@@ -8,33 +8,29 @@
  * Ids and log-probabilities are used as sampled. Rollouts are journalled as they finish and a checkpoint names the steps
  * it contains, so a killed run loses no rollout and trains on none twice.
  */
-import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
-import { sparkline } from "../cli/plot-metrics.ts";
-import type { Engine, LossSpec, OptimizerStep } from "../core/engine.ts";
+import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import type { Example } from "../core/example.ts";
-import { seededRandom } from "../core/random.ts";
 import type { Reward } from "../core/reward.ts";
-import { readTask } from "../core/task.ts";
+import { readTask, type Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { readTrajectory } from "../core/trajectory.ts";
-import { rolloutToExample } from "../dataset/trajectory-to-example.ts";
-import { type Baseline, gradientWeight, groupAdvantages } from "./advantages.ts";
+import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import type { Baseline } from "./advantages.ts";
 import {
   type Collected,
   type CollectOptions,
   collectGroups,
-  type Group,
   type Rollout,
+  type RolloutRun,
   rolloutKey,
 } from "./collect-groups.ts";
-import { tokenMean } from "./normalise.ts";
+import { exactPolicy } from "./exact-policy.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
-import { microBatches } from "./train-sft.ts";
+import { effectiveLoss } from "./take-step.ts";
+import { type RolloutLine, updatePolicy } from "./update-policy.ts";
 
 export interface RlOptions {
   engine: Engine;
@@ -45,8 +41,8 @@ export interface RlOptions {
   steps: number;
   /** Tasks of a step; a function of step and round. */
   tasks: CollectOptions["tasks"];
-  /** Runs one chain with the current policy and real tools. */
-  rollout: CollectOptions["rollout"];
+  /** Runs one chain with the policy it is given and real tools. */
+  rollout: (task: Task, run: RolloutRun & { policy: Policy }) => Promise<Trajectory>;
   reward: Reward;
   /** Groups per step and rollouts per group (DAPO: 64 x 8). */
   groups?: number;
@@ -57,6 +53,13 @@ export interface RlOptions {
   epochs?: number;
   updatesPerEpoch?: number;
   loss?: LossSpec;
+  /** Temperature that rollouts are sampled with; the loss uses the same. Default 1. */
+  temperature?: number;
+  /**
+   * The run stops when fresh rollouts' log-probabilities differ by more than this from those of the trainer: they would be
+   * trained with ratios that are not theirs. Default 0.01.
+   */
+  maxRatioGap?: number;
   /** What a rollout's reward is compared with; `group` unless said. */
   baseline?: Baseline;
   /** Pulls the policy towards a reference: each token's advantage loses `coefficient * (log p_old - log p_reference)`. */
@@ -67,7 +70,7 @@ export interface RlOptions {
   /** Steps that collecting may run ahead of training, where the engine can do both at once. */
   maxStaleness?: 0 | 1;
   checkpointEvery?: number;
-  evaluation?: { every: number; run: (step: number) => Promise<Record<string, number>> };
+  evaluation?: { every: number; run: (step: number, policy: Policy) => Promise<Record<string, number>> };
   /** Names the task set in the run's description. */
   dataFingerprint?: string;
   config?: Record<string, unknown>;
@@ -88,18 +91,26 @@ export interface RlResult {
 /** DAPO's clip range; `dualClip` bounds what a bad rollout with a huge ratio can do. */
 export const dapoLoss: LossSpec = { name: "ppo", clipLow: 0.2, clipHigh: 0.28, dualClip: 10 };
 
+/** What a run must remember beside the engine's state. */
+interface Memory {
+  rollouts: number;
+  rewards: number[]; // [step]
+  figures: Record<string, number>;
+}
+
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
 export async function trainRl(options: RlOptions): Promise<RlResult> {
-  const { engine, seed, steps } = options;
+  const { engine, seed, steps, temperature = 1 } = options;
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
-  const folder = await openRunFolder(
+  const loss = effectiveLoss({ ...(options.loss ?? dapoLoss), temperature }, engine.capabilities);
+  const folder = await openRunFolder<Memory>(
     options.folder,
     {
       kind: "rl",
       config: {
         ...settings,
         updatesPerEpoch: options.updatesPerEpoch ?? 2,
-        loss: options.loss ?? dapoLoss,
+        loss,
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
         ...options.config,
@@ -112,29 +123,35 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
   );
   const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
   try {
-    if (folder.checkpoint) await engine.loadState(join(folder.checkpoint, "engine"));
+    if (folder.checkpoint) await engine.loadState(folder.checkpoint.state);
     const finished = new Map<string, Rollout>();
+    const done = folder.checkpoint?.step ?? 0;
     for await (const rollout of journal.read()) {
-      if (rollout.step < folder.resumeStep) continue;
+      if (rollout.step < done) continue;
       const { task, trajectory } = rollout;
       finished.set(rolloutKey(rollout), { ...rollout, task: readTask(task), trajectory: readTrajectory(trajectory) });
     }
-    return await loop(options, folder, (step) =>
-      collectGroups({
+    const collect = async (step: number) => {
+      const policy = exactPolicy(await engine.publish(), temperature);
+      return collectGroups({
         step,
         seed,
         groups: settings.groups,
         samples: settings.samples,
         maxRounds: options.maxRounds ?? 4,
         tasks: options.tasks,
-        rollout: async (task, how) => ({ ...(await options.rollout(task, how)), policyVersion: step }),
+        rollout: async (task, run) => ({
+          policyVersion: policy.version,
+          ...(await options.rollout(task, { ...run, policy })),
+        }),
         reward: options.reward,
         concurrency: options.concurrency ?? 64,
         journal,
         finished,
         signal: options.signal,
-      }),
-    );
+      });
+    };
+    return await loop({ ...options, loss }, folder, collect);
   } finally {
     await journal.close();
     await folder.close();
@@ -142,166 +159,63 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
 }
 
 async function loop(
-  options: RlOptions,
-  folder: RunFolder,
+  options: RlOptions & { loss: LossSpec },
+  folder: RunFolder<Memory>,
   collect: (step: number) => Promise<Collected>,
 ): Promise<RlResult> {
   const { engine, steps, signal } = options;
   const schedule: Schedule = { ...defaultSchedule, decay: "constant", ...options.schedule };
   const ahead = (options.maxStaleness ?? 0) > 0 && engine.capabilities.overlap;
-  const totals = await readTotals(folder);
-  let figures: Record<string, number> = {};
+  const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, rewards: [], figures: {} };
+  const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
+  let { version } = await engine.publish();
   let upcoming: Promise<Collected> | null = null;
-  for (let step = folder.resumeStep; step < steps; ) {
+  for (let step = folder.checkpoint?.step ?? 0; step < steps; ) {
     const startedAt = performance.now();
     const collected = await (upcoming ?? collect(step));
     const collectMs = performance.now() - startedAt;
     upcoming = ahead && step + 1 < steps ? collect(step + 1) : null;
     upcoming?.catch(() => {}); // awaited in the next step; until then a failure must not count as unhandled
-    const update = await updatePolicy(options, collected.groups, step, scheduleFactor(schedule, step, steps));
-    step++;
-    totals.rollouts += collected.rollouts;
-    totals.rewards.push(collected.meanReward);
-    const { groups, ...counts } = collected;
-    const trainMs = performance.now() - startedAt - collectMs;
-    await folder.log({
+    const update = await updatePolicy(options, collected, {
       step,
-      ...counts,
-      keptGroups: groups.length,
-      ...update,
-      collectMs,
-      trainMs,
-      staleness: ahead ? 1 : 0,
+      version,
+      factor: scheduleFactor(schedule, step, steps),
     });
+    version += update.figures["updates"] ?? 0;
+    step++;
+    memory.rollouts += collected.rollouts;
+    memory.rewards.push(collected.meanReward);
+    const { groups, dropped: _, ...counts } = collected;
+    const trainMs = performance.now() - startedAt - collectMs;
+    await folder.log({ step, ...counts, keptGroups: groups.length, ...update.figures, collectMs, trainMs });
+    for (const line of update.rollouts) await rolloutFigures.append({ ...line, step });
     options.onProgress?.({
       stage: "rl",
       done: step,
       total: steps,
       figures: {
         reward: collected.meanReward,
-        curve: sparkline(totals.rewards),
+        curve: memory.rewards,
         kept: groups.length,
-        rollouts: totals.rollouts,
+        rollouts: memory.rollouts,
       },
     });
     if (options.evaluation && (step % options.evaluation.every === 0 || step === steps)) {
-      figures = await options.evaluation.run(step);
-      await folder.log({ step, ...figures });
+      memory.figures = await options.evaluation.run(step, await engine.publish());
+      await folder.log({ step, ...memory.figures });
     }
-    if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted) {
-      await folder.save(step, async (path) => {
-        await engine.saveState(join(path, "engine"));
-        await writeFile(join(path, "totals.json"), JSON.stringify(totals));
-      });
-    }
+    if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted)
+      await folder.save(step, engine, memory);
     if (signal?.aborted)
       throw new CoaError("engine", `stopped after step ${step}; continue with --resume (${options.folder})`);
   }
-  const fifth = Math.max(1, Math.floor(totals.rewards.length / 5));
+  const fifth = Math.max(1, Math.floor(memory.rewards.length / 5));
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
   return {
     steps,
-    rollouts: totals.rollouts,
-    firstReward: mean(totals.rewards.slice(0, fifth)),
-    lastReward: mean(totals.rewards.slice(-fifth)),
-    figures,
+    rollouts: memory.rollouts,
+    firstReward: mean(memory.rewards.slice(0, fifth)),
+    lastReward: mean(memory.rewards.slice(-fifth)),
+    figures: memory.figures,
   };
-}
-
-/** Advantages, examples, and `epochs x updatesPerEpoch` clipped updates. */
-async function updatePolicy(
-  options: RlOptions,
-  groups: readonly Group[],
-  step: number,
-  factor: number,
-): Promise<Record<string, number>> {
-  const { engine, optimizer } = options;
-  const examples = groupExamples(groups, options.tokenizer, engine.capabilities.maxContext, options.baseline);
-  if (examples.length === 0) return { updates: 0 };
-  if (options.kl) await subtractKl(examples, options.kl, options.microBatchTokens);
-  const totals: Record<string, number> = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
-  for (let epoch = 0; epoch < (options.epochs ?? 1); epoch++) {
-    const order = seededRandom(options.seed, "update", step, epoch).shuffle(examples);
-    for (const batch of inParts(order, options.updatesPerEpoch ?? 2)) {
-      const tokens = batch.reduce((sum, example) => sum + trainedTokens(example), 0);
-      // Token-level mean: long rollouts weigh more, as DAPO argues, and every update sees the same scale.
-      const normalised = tokenMean(batch, "advantages", tokens, engine.capabilities.reduction);
-      for (const part of microBatches(
-        normalised.sort((a, b) => a.input.length - b.input.length),
-        options.microBatchTokens,
-      )) {
-        const { loss, metrics } = await engine.forwardBackward(part, options.loss ?? dapoLoss);
-        if (!Number.isFinite(loss)) throw new CoaError("engine", `the loss is ${loss}; the last checkpoint is intact`);
-        totals["loss"]! += loss;
-        for (const [name, value] of Object.entries(metrics)) totals[name] = (totals[name] ?? 0) + value;
-      }
-      const { gradientNorm } = await engine.optimStep({ ...optimizer, learningRate: optimizer.learningRate * factor });
-      totals["gradientNorm"]! += gradientNorm;
-      totals["trainedTokens"]! += tokens;
-      totals["updates"]!++;
-    }
-  }
-  for (const name of ["loss", "gradientNorm"]) totals[name]! /= totals["updates"]!;
-  return totals;
-}
-
-/** Every rollout of every group with its advantage on the tokens it sampled. */
-export function groupExamples(
-  groups: readonly Group[],
-  tokenizer: Tokenizer,
-  maxContext = Number.POSITIVE_INFINITY,
-  baseline: Baseline = "group",
-): Example[] {
-  return groups.flatMap(({ rollouts }) => {
-    const rewards = rollouts.map(({ reward }) => reward);
-    const examples = rollouts.map(({ trajectory }) =>
-      withinContext(rolloutToExample(trajectory, tokenizer, 1), maxContext),
-    );
-    const advantages = groupAdvantages(rewards, baseline === "group" ? undefined : examples.map(gradientWeight));
-    return examples
-      .map((example, at) => ({ ...example, advantages: example.advantages?.map((one) => one * advantages[at]!) }))
-      .filter((example) => trainedTokens(example) > 0);
-  });
-}
-
-/** A rollout that a last observation took past the window: what the model wrote stands before it and is kept. */
-function withinContext(example: Example, maxContext: number): Example {
-  if (example.input.length <= maxContext) return example;
-  return {
-    input: example.input.slice(0, maxContext),
-    targets: example.targets.slice(0, maxContext),
-    oldLogprobs: example.oldLogprobs?.slice(0, maxContext),
-    advantages: example.advantages?.slice(0, maxContext),
-  };
-}
-
-/** Charges every sampled token for how far the policy has gone from the reference. */
-async function subtractKl(
-  examples: readonly Example[],
-  kl: NonNullable<RlOptions["kl"]>,
-  maxTokens?: number,
-): Promise<void> {
-  for (const part of microBatches(examples, maxTokens)) {
-    const { logprobs } = await kl.reference.forward(part, { name: "cross_entropy" });
-    part.forEach(({ advantages, oldLogprobs }, index) => {
-      advantages?.forEach((advantage, at) => {
-        if (advantage !== 0)
-          advantages[at]! -= kl.coefficient * ((oldLogprobs?.[at] ?? 0) - (logprobs[index]?.[at] ?? 0));
-      });
-    });
-  }
-}
-
-function trainedTokens(example: Example): number {
-  return example.advantages?.reduce((count, advantage) => count + (advantage === 0 ? 0 : 1), 0) ?? 0;
-}
-
-function inParts<T>(items: readonly T[], parts: number): T[][] {
-  const size = Math.ceil(items.length / Math.max(1, parts));
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
-}
-
-async function readTotals(folder: RunFolder): Promise<{ rollouts: number; rewards: number[] }> {
-  if (!folder.checkpoint) return { rollouts: 0, rewards: [] };
-  return JSON.parse(await readFile(join(folder.checkpoint, "totals.json"), "utf8"));
 }

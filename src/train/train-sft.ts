@@ -4,16 +4,16 @@
  * clip, update. State is checkpointed whole, and the batch is a function of the step, so a run that was killed and
  * resumed ends with the weights of one that was not.
  */
-import { join } from "node:path";
-import { sparkline } from "../cli/plot-metrics.ts";
-import type { Engine, OptimizerStep } from "../core/engine.ts";
+import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
+import { totalLoss } from "../core/policy-loss.ts";
 import type { ExampleSource } from "./example-source.ts";
-import { tokenMean, totalWeight } from "./normalise.ts";
+import { trainedTokens } from "./normalise.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
+import { effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
   engine: Engine;
@@ -32,8 +32,8 @@ export interface SftOptions {
   evaluation?: {
     every: number;
     examples?: readonly Example[];
-    /** Runs real chains with the model as it is and returns figures, e.g. `{ success: 0.93 }`. */
-    chains?: (step: number) => Promise<Record<string, number>>;
+    /** Runs real chains with the published model and returns figures, e.g. `{ success: 0.93 }`. */
+    chains?: (step: number, policy: Policy) => Promise<Record<string, number>>;
     /** Stop when this figure has not improved for `patience` evaluations; `loss` falls, all others rise. */
     earlyStop?: { figure: string; patience: number };
   };
@@ -50,9 +50,20 @@ export interface SftResult {
   figures: Record<string, number>;
 }
 
+/** What a run must remember beside the engine's state to continue as if it had never stopped. */
+interface Memory {
+  smoothedLoss: number | null;
+  /** The best cost that the early stop has seen (null: none yet), and for how many evaluations it has stood. */
+  best: number | null;
+  misses: number;
+  stoppedEarly: boolean;
+  figures: Record<string, number>;
+}
+
 /** Trains until the steps are done, an early stop, or an abort (which leaves a checkpoint to resume from). */
 export async function trainSft(options: SftOptions): Promise<SftResult> {
   const { engine, source, steps, seed, signal } = options;
+  const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
   const description = {
     kind: "sft" as const,
     config: {
@@ -60,16 +71,17 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
       optimizer: options.optimizer,
       schedule: options.schedule ?? {},
       microBatchTokens: options.microBatchTokens ?? null,
+      reduction: engine.capabilities.losses.cross_entropy?.reduction ?? "sum",
       ...options.config,
     },
     seed,
     dataFingerprint: source.fingerprint,
     codeVersion: options.codeVersion ?? "unknown",
   };
-  const folder = await openRunFolder(options.folder, description, options.resume ?? false);
+  const folder = await openRunFolder<Memory>(options.folder, description, options.resume ?? false);
   try {
-    if (folder.checkpoint) await engine.loadState(join(folder.checkpoint, "engine"));
-    return await loop(options, folder);
+    if (folder.checkpoint) await engine.loadState(folder.checkpoint.state);
+    return await loop(options, loss, folder);
   } catch (error) {
     if (signal?.aborted)
       throw new CoaError("engine", `stopped at the last checkpoint; continue with --resume (${options.folder})`, {
@@ -81,30 +93,35 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
   }
 }
 
-async function loop(options: SftOptions, folder: RunFolder): Promise<SftResult> {
+async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memory>): Promise<SftResult> {
   const { engine, source, steps, evaluation, signal } = options;
   const schedule = { ...defaultSchedule, ...options.schedule };
   const checkpointEvery = options.checkpointEvery ?? 200;
-  const save = (step: number) => folder.save(step, (path) => engine.saveState(join(path, "engine")));
-  const best = { value: Number.POSITIVE_INFINITY, misses: 0 };
+  const memory: Memory = folder.checkpoint?.memory ?? {
+    smoothedLoss: null,
+    best: null,
+    misses: 0,
+    stoppedEarly: false,
+    figures: {},
+  };
   const curve: number[] = [];
-  let smoothed: number | null = null;
-  let figures: Record<string, number> = {};
-  let step = folder.resumeStep;
-  let stoppedEarly = false;
-  while (step < steps && !stoppedEarly) {
+  let step = folder.checkpoint?.step ?? 0;
+  while (step < steps && !memory.stoppedEarly) {
     const startedAt = performance.now();
     const factor = scheduleFactor(schedule, step, steps);
-    const { loss, tokens, gradientNorm } = await sftStep(options, await source.batch(step), factor);
+    const batch = await source.batch(step);
+    const taken = await takeStep(engine, batch, { ...options, loss, factor });
+    const tokens = batch.reduce((sum, example) => sum + example.input.length, 0);
     step++;
-    smoothed = smoothed === null ? loss : 0.95 * smoothed + 0.05 * loss;
+    const smoothed = memory.smoothedLoss === null ? taken.loss : 0.95 * memory.smoothedLoss + 0.05 * taken.loss;
+    memory.smoothedLoss = smoothed;
     curve.push(smoothed);
     const tokensPerSecond = tokens / ((performance.now() - startedAt) / 1000);
     await folder.log({
       step,
-      loss,
+      loss: taken.loss,
       tokens,
-      gradientNorm,
+      ...(taken.gradientNorm === undefined ? {} : { gradientNorm: taken.gradientNorm }),
       learningRate: options.optimizer.learningRate * factor,
       tokensPerSecond,
     });
@@ -112,91 +129,45 @@ async function loop(options: SftOptions, folder: RunFolder): Promise<SftResult> 
       stage: "sft",
       done: step,
       total: steps,
-      figures: { loss: smoothed, curve: sparkline(curve), "tokens/s": Math.round(tokensPerSecond) },
+      figures: { loss: smoothed, curve, "tokens/s": Math.round(tokensPerSecond) },
     });
     if (evaluation && (step % evaluation.every === 0 || step === steps)) {
-      figures = await evaluate(options, step);
-      await folder.log({ step, ...figures });
-      stoppedEarly = hasStalled(evaluation.earlyStop, figures, best);
+      memory.figures = await evaluate(options, loss, step);
+      await folder.log({ step, ...memory.figures });
+      countMisses(evaluation.earlyStop, memory);
     }
-    if (step % checkpointEvery === 0 || step === steps || stoppedEarly || signal?.aborted) await save(step);
+    if (step % checkpointEvery === 0 || step === steps || memory.stoppedEarly || signal?.aborted)
+      await folder.save(step, engine, memory);
     if (signal?.aborted) throw new CoaError("engine", "stopped");
   }
-  return { steps: step, loss: smoothed ?? Number.NaN, stoppedEarly, figures };
+  const { smoothedLoss, stoppedEarly, figures } = memory;
+  return { steps: step, loss: smoothedLoss ?? Number.NaN, stoppedEarly, figures };
 }
 
-/** One update. A loss that is not a number stops the run before it can spoil the weights. */
-async function sftStep(
-  options: SftOptions,
-  batch: readonly Example[],
-  factor: number,
-): Promise<{ loss: number; tokens: number; gradientNorm: number }> {
-  const { engine, optimizer } = options;
-  const total = totalWeight(batch);
-  if (total <= 0) throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
-  const normalised = tokenMean(batch, "weights", total, engine.capabilities.reduction);
-  let loss = 0;
-  for (const part of microBatches(normalised, options.microBatchTokens)) {
-    loss += (await engine.forwardBackward(part, { name: "cross_entropy" })).loss;
-  }
-  if (!Number.isFinite(loss)) {
-    throw new CoaError(
-      "engine",
-      `the loss is ${loss}: the last checkpoint is intact; lower the learning rate and resume`,
-    );
-  }
-  const { gradientNorm } = await engine.optimStep({
-    ...optimizer,
-    learningRate: optimizer.learningRate * factor,
-    ...(optimizer.matrixLearningRate === undefined
-      ? {}
-      : { matrixLearningRate: optimizer.matrixLearningRate * factor }),
-  });
-  return { loss, tokens: batch.reduce((sum, example) => sum + example.input.length, 0), gradientNorm };
-}
-
-/** Cuts a batch so that each part's padded size stays within the limit. */
-export function microBatches(batch: readonly Example[], maxTokens = Number.POSITIVE_INFINITY): Example[][] {
-  const parts: Example[][] = [];
-  let longest = 0;
-  for (const example of batch) {
-    const part = parts.at(-1);
-    longest = Math.max(longest, example.input.length);
-    if (part && (part.length + 1) * longest <= maxTokens) part.push(example);
-    else {
-      parts.push([example]);
-      longest = example.input.length;
-    }
-  }
-  return parts;
-}
-
-async function evaluate(options: SftOptions, step: number): Promise<Record<string, number>> {
+async function evaluate(options: SftOptions, loss: LossSpec, step: number): Promise<Record<string, number>> {
   const { engine, evaluation } = options;
   const figures: Record<string, number> = {};
-  if (evaluation?.examples?.length) {
-    let loss = 0;
-    for (const part of microBatches(evaluation.examples, options.microBatchTokens)) {
-      loss += (await engine.forward(part, { name: "cross_entropy" })).loss;
-    }
-    figures["heldOutLoss"] = loss / totalWeight(evaluation.examples);
+  const examples = evaluation?.examples ?? [];
+  if (examples.length > 0) {
+    const parts = microBatches(examples, options.microBatchTokens, engine.capabilities.requestLimits);
+    const results = await Promise.all(parts.map((part) => engine.forward(part, loss)));
+    const logprobs = results.flatMap((result) => result.logprobs);
+    figures["heldOutLoss"] = totalLoss(examples, loss, logprobs) / trainedTokens(examples, loss);
   }
-  return { ...figures, ...(await evaluation?.chains?.(step)) };
+  if (!evaluation?.chains) return figures;
+  return { ...figures, ...(await evaluation.chains(step, await engine.publish())) };
 }
 
-function hasStalled(
-  rule: { figure: string; patience: number } | undefined,
-  figures: Record<string, number>,
-  best: { value: number; misses: number },
-): boolean {
-  const value = rule ? figures[rule.figure] : undefined;
-  if (!rule || value === undefined) return false;
+/** Compares an evaluation with the best so far; `loss` falls, all other figures rise. */
+function countMisses(rule: { figure: string; patience: number } | undefined, memory: Memory): void {
+  const value = rule ? memory.figures[rule.figure] : undefined;
+  if (!rule || value === undefined) return;
   const cost = /loss/i.test(rule.figure) ? value : -value;
-  if (cost < best.value) {
-    best.value = cost;
-    best.misses = 0;
-    return false;
+  if (memory.best === null || cost < memory.best) {
+    memory.best = cost;
+    memory.misses = 0;
+  } else {
+    memory.misses++;
+    memory.stoppedEarly = memory.misses >= rule.patience;
   }
-  best.misses++;
-  return best.misses >= rule.patience;
 }

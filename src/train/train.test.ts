@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
-import type { Engine } from "../core/engine.ts";
+import type { Engine, LossSpec, OptimizerStep, Policy, Sample, SampleRequest } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
@@ -12,13 +12,16 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { outcomeReward, overlongPenalty } from "../graders/reward.ts";
 import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
-import { gradientWeight, groupAdvantages, hasVariance } from "./advantages.ts";
+import { gradientWeight, groupAdvantages, groupBaseline, hasVariance } from "./advantages.ts";
 import { type Rollout, rolloutKey } from "./collect-groups.ts";
 import { fixedExamples } from "./example-source.ts";
-import { tokenMean, totalWeight } from "./normalise.ts";
+import { tokenMean, trainedTokens } from "./normalise.ts";
+import type { Metrics } from "./run-folder.ts";
 import { scheduleFactor } from "./schedule.ts";
+import { effectiveLoss, microBatches } from "./take-step.ts";
 import { dapoLoss, trainRl } from "./train-rl.ts";
-import { microBatches, trainSft } from "./train-sft.ts";
+import { trainSft } from "./train-sft.ts";
+import type { RolloutLine } from "./update-policy.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-train-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -107,6 +110,47 @@ describe("trainSft", () => {
     assert.equal(result.steps, 15);
   });
 
+  it("stops at the same step when it was interrupted and resumed", async () => {
+    // 0.5, 0.6, 0.55, 0.55, ...: the best is the second, and patience ends two evaluations later.
+    const evaluation = (stop?: AbortController) => ({
+      every: 5,
+      chains: async (step: number) => {
+        if (step === 15) stop?.abort();
+        return { success: step === 5 ? 0.5 : step === 10 ? 0.6 : 0.55 };
+      },
+      earlyStop: { figure: "success", patience: 3 },
+    });
+    const whole = await sft(tabularEngine(8), fresh(), { evaluation: evaluation() });
+    const path = fresh();
+    const stop = new AbortController();
+    await assert.rejects(sft(tabularEngine(8), path, { evaluation: evaluation(stop), signal: stop.signal }), /resume/);
+    const resumed = await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: true });
+    assert.deepEqual(resumed, whole);
+    assert.equal(whole.steps, 25);
+    assert.deepEqual(await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: true }), whole);
+  });
+
+  it("sends the whole step before it awaits the first answer", async () => {
+    const engine = tabularEngine(8);
+    const open = new Set<string>();
+    let together = 0;
+    const watched = <T>(name: string, work: () => Promise<T>): Promise<T> => {
+      open.add(name);
+      together = Math.max(together, open.size);
+      return new Promise((resolve, reject) => setImmediate(() => work().then(resolve, reject))).finally(() =>
+        open.delete(name),
+      ) as Promise<T>;
+    };
+    let calls = 0;
+    const pipelined: Engine = {
+      ...engine,
+      forwardBackward: (...input) => watched(`pass ${calls++}`, () => engine.forwardBackward(...input)),
+      optimStep: (step) => watched("step", () => engine.optimStep(step)),
+    };
+    await sft(pipelined, fresh(), { microBatchTokens: 8, steps: 3 });
+    assert.ok(together > 2, `${together} calls at once`);
+  });
+
   it("gives the same batch for the same step, and every example once per epoch", () => {
     const examples = counting(40);
     const a = fixedExamples(examples, 32, 9);
@@ -122,17 +166,45 @@ describe("trainSft", () => {
 
 describe("normalisation", () => {
   it("means the same on engines that sum and on engines that average per sequence", () => {
-    const examples = counting(6);
+    const loss: LossSpec = { name: "importance_sampling" };
+    const examples = counting(6).map(({ weights, ...example }) => ({ ...example, advantages: weights! }));
     const losses = examples.map(({ targets }) => targets.map((target) => target + 1));
-    const expected = losses.flatMap((row) => [...row]).reduce((sum, value) => sum + value, 0) / totalWeight(examples);
+    const total = trainedTokens(examples, loss);
+    const expected = losses.flatMap((row) => [...row]).reduce((sum, value) => sum + value, 0) / total;
     const weighted = (scaled: Example[], at: number) =>
-      losses[at]!.reduce((sum, value, k) => sum + value * scaled[at]!.weights![k]!, 0);
-    const summed = tokenMean(examples, "weights", totalWeight(examples), "sum");
+      losses[at]!.reduce((sum, value, k) => sum + value * scaled[at]!.advantages![k]!, 0);
+    const as = (reduction: "sum" | "sequence-mean") =>
+      tokenMean(examples, loss, { losses: { importance_sampling: { reduction, options: [] } } });
+    const summed = as("sum");
     assert.ok(Math.abs(summed.reduce((sum, _, at) => sum + weighted(summed, at), 0) - expected) < 1e-5);
-    const means = tokenMean(examples, "weights", totalWeight(examples), "sequence-mean");
+    const means = as("sequence-mean");
     const reduced =
       means.reduce((sum, { targets }, at) => sum + weighted(means, at) / targets.length, 0) / means.length;
     assert.ok(Math.abs(reduced - expected) < 1e-5);
+  });
+
+  it("sends weights as they are to an engine that divides by them", () => {
+    const losses = { cross_entropy: { reduction: "weighted-sequence-mean", options: [] } } as const;
+    assert.deepEqual(tokenMean(counting(3), { name: "cross_entropy" }, { losses }), counting(3));
+  });
+
+  it("leaves out a dual clip that an engine lacks, and refuses a temperature or a loss that it lacks", () => {
+    const few = {
+      ...tabularEngine(8).capabilities,
+      losses: { ppo: { reduction: "sum", options: [] } } as const,
+    };
+    assert.deepEqual(effectiveLoss(dapoLoss, few), { name: "ppo", clipLow: 0.2, clipHigh: 0.28 });
+    assert.throws(() => effectiveLoss({ ...dapoLoss, temperature: 0.7 }, few), /temperature 0.7; sample at 1/);
+    assert.throws(() => effectiveLoss({ name: "cross_entropy" }, few), /no loss cross_entropy; it has ppo/);
+  });
+
+  it("cuts requests by the number and the bytes an engine takes", () => {
+    const parts = microBatches(counting(40), undefined, { examples: 7, bytes: 16 * 30 });
+    assert.equal(parts.flat().length, 40);
+    for (const part of parts) {
+      const bytes = part.reduce((sum, { input }) => sum + 16 * input.length, 0);
+      assert.ok(part.length <= 7 && bytes <= 16 * 30, `${part.length} examples, ${bytes} bytes`);
+    }
   });
 
   it("cuts batches by padded size and loses nothing", () => {
@@ -170,7 +242,7 @@ describe("DAPO", () => {
     });
     const weights = [rollout(1, 0.9, 0.9), rollout(1, 0.9, 0.2)].map(gradientWeight);
     assert.ok(Math.abs(weights[0]! - 0.02) < 1e-6 && Math.abs(weights[1]! - 0.65) < 1e-6);
-    const [right, wrong] = groupAdvantages([1, 0], [1, 3]);
+    const [right, wrong] = groupAdvantages([1, 0], groupBaseline([1, 0], [1, 3]));
     assert.ok(Math.abs(right! + 3 * wrong!) < 1e-9, "weighted advantages cancel out");
     assert.ok(right! > 0 && wrong! < 0);
   });
@@ -218,10 +290,18 @@ describe("DAPO", () => {
   });
 });
 
+/** A table that writes hardly anything but digits. */
+function digitEngine() {
+  const engine = tabularEngine(256);
+  const digits = [..."0123"].map((digit) => digit.charCodeAt(0));
+  for (const digit of digits)
+    for (let token = 0; token < 256; token++) engine.logits[256 * digit + token] = digits.includes(token) ? 0 : -20;
+  return engine;
+}
+
 /** A one-token game on the tabular engine: the prompt names a digit, the right move is the same digit. */
 function game(engine: Engine, path: string, extra: Partial<Parameters<typeof trainRl>[0]> = {}) {
   const tasks: Task[] = [..."0123"].map((digit) => defineTask({ id: digit, question: digit, answers: [digit] }));
-  const digits = [..."0123"].map((digit) => digit.charCodeAt(0));
   return trainRl({
     engine,
     tokenizer: byteTokenizer(),
@@ -231,26 +311,11 @@ function game(engine: Engine, path: string, extra: Partial<Parameters<typeof tra
     groups: 4,
     samples: 8,
     tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % tasks.length]!),
-    rollout: async (task, { seed }) => {
+    rollout: async (task, { seed, policy }) => {
       const promptTokens = [task.question.charCodeAt(0)];
-      const sample = await engine.sample({ tokens: promptTokens, maxTokens: 1, seed, allowedTokens: () => digits });
-      const answer = String.fromCharCode(...sample.tokens);
-      return {
-        version: 2,
-        id: `${task.id}-${seed}`,
-        taskId: task.id,
-        profile: "none",
-        model: "tabular",
-        prompt: [],
-        promptTokens,
-        segments: [
-          { tag: "answer", text: answer, raw: answer, by: "model", tokens: sample.tokens, logprobs: sample.logprobs },
-        ],
-        answer,
-        ending: { reason: "answered" },
-        usage: { ...emptyUsage(), completionTokens: 1 },
-        violations: [],
-      } satisfies Trajectory;
+      const { temperature } = extra;
+      const sample = await policy.sample({ tokens: promptTokens, maxTokens: 1, seed, temperature });
+      return digitTrajectory(task, promptTokens, String.fromCharCode(...sample.tokens), sample);
     },
     reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
     optimizer: { learningRate: 0.3 },
@@ -259,10 +324,27 @@ function game(engine: Engine, path: string, extra: Partial<Parameters<typeof tra
   });
 }
 
+function digitTrajectory(task: Task, promptTokens: number[], answer: string, { tokens, logprobs }: Sample): Trajectory {
+  return {
+    version: 2,
+    id: `${task.id}-${answer}`,
+    taskId: task.id,
+    profile: "none",
+    model: "tabular",
+    prompt: [],
+    promptTokens,
+    segments: [{ tag: "answer", text: answer, raw: answer, by: "model", tokens, logprobs }],
+    answer,
+    ending: { reason: "answered" },
+    usage: { ...emptyUsage(), completionTokens: 1 },
+    violations: [],
+  };
+}
+
 describe("trainRl", () => {
   it("raises the reward from rollouts alone, in three seeds", async () => {
     for (const seed of [1, 2, 3]) {
-      const result = await game(tabularEngine(256), fresh(), { seed, steps: 20 });
+      const result = await game(digitEngine(), fresh(), { seed, steps: 20 });
       assert.ok(
         result.lastReward > result.firstReward + 0.3,
         `seed ${seed}: ${result.firstReward} -> ${result.lastReward}`,
@@ -271,7 +353,7 @@ describe("trainRl", () => {
   });
 
   it("loses no rollout and trains on none twice when it is interrupted", async () => {
-    const whole = tabularEngine(256);
+    const whole = digitEngine();
     await game(whole, fresh());
     const path = fresh();
     const stop = new AbortController();
@@ -280,9 +362,9 @@ describe("trainRl", () => {
       if (++count === 150) stop.abort();
       return { correct: task.answers[0] === answer, score: 0, reason: "" };
     });
-    await assert.rejects(game(tabularEngine(256), path, { signal: stop.signal, reward }));
+    await assert.rejects(game(digitEngine(), path, { signal: stop.signal, reward }));
     const before = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).length;
-    const resumed = tabularEngine(256);
+    const resumed = digitEngine();
     await game(resumed, path, { resume: true });
     const keys = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).map(rolloutKey);
     assert.ok(before > 32 && before < keys.length);
@@ -291,11 +373,77 @@ describe("trainRl", () => {
   });
 
   it("keeps close to a reference when asked to", async () => {
-    const free = tabularEngine(256);
+    const free = digitEngine();
     await game(free, fresh());
-    const held = tabularEngine(256);
-    await game(held, fresh(), { kl: { coefficient: 5, reference: tabularEngine(256) } });
-    const size = (engine: { logits: Float64Array }) => engine.logits.reduce((sum, value) => sum + value * value, 0);
+    const held = digitEngine();
+    await game(held, fresh(), { kl: { coefficient: 5, reference: digitEngine() } });
+    const start = digitEngine().logits;
+    const size = ({ logits }: { logits: Float64Array }) =>
+      logits.reduce((sum, value, at) => sum + (value - start[at]!) ** 2, 0);
     assert.ok(size(held) < size(free) / 2, `${size(held)} vs ${size(free)}`);
+  });
+
+  it("schedules every learning rate", async () => {
+    const engine = digitEngine();
+    const steps: OptimizerStep[] = [];
+    const watched: Engine = { ...engine, optimStep: (step) => engine.optimStep(steps[steps.push(step) - 1]!) };
+    await game(watched, fresh(), {
+      steps: 6,
+      optimizer: { learningRate: 0.3, matrixLearningRate: 0.6 },
+      schedule: { decay: "linear" },
+    });
+    assert.ok(steps.at(-1)!.learningRate < steps[0]!.learningRate / 2);
+    for (const { learningRate, matrixLearningRate } of steps)
+      assert.ok(Math.abs(matrixLearningRate! - 2 * learningRate) < 1e-12);
+  });
+
+  it("finds ratios of 1 at the first update, at any temperature", async () => {
+    for (const temperature of [1, 0.6]) {
+      const path = fresh();
+      const result = await game(digitEngine(), path, { temperature, steps: 20 });
+      assert.ok(result.lastReward > result.firstReward + 0.3, `${result.firstReward} -> ${result.lastReward}`);
+      const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+      const gaps = metrics.filter((line) => (line["updates"] ?? 0) > 0).map((line) => line["ratioGap"]!);
+      assert.ok(gaps.length > 3 && gaps.every((gap) => gap < 1e-6), `${gaps}`);
+    }
+  });
+
+  it("stops before it trains on samples that the loss can't reproduce", async () => {
+    const rollout = (change: Partial<SampleRequest>, keep = true) => {
+      return async (task: Task, { seed, policy }: { seed: number; policy: Policy }): Promise<Trajectory> => {
+        const promptTokens = [task.question.charCodeAt(0)];
+        const sample = await policy.sample({ tokens: promptTokens, maxTokens: 1, seed, ...change });
+        const text = String.fromCharCode(...sample.tokens);
+        const logprobs = keep ? sample.logprobs : [-3];
+        return digitTrajectory(task, promptTokens, text, { ...sample, logprobs });
+      };
+    };
+    const refused = (change: Partial<SampleRequest>, pattern: RegExp) =>
+      assert.rejects(game(digitEngine(), fresh(), { rollout: rollout(change) }), pattern);
+    await refused({ topP: 0.9 }, /top-p 0.9/);
+    await refused({ topK: 3 }, /top-k 3/);
+    await refused({ temperature: 0.5 }, /temperature 0.5/);
+    await refused({ allowedTokens: () => [48, 49] }, /grammar mask/);
+    await assert.rejects(
+      game(digitEngine(), fresh(), { rollout: rollout({}, false) }),
+      /away from the one it was sampled/,
+    );
+  });
+
+  it("keeps what became of every rollout", async () => {
+    const path = fresh();
+    await game(digitEngine(), path, { steps: 3 });
+    const figures = await readAllJsonl<RolloutLine>(join(path, "rollout-figures.jsonl"));
+    const rollouts = await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"));
+    assert.deepEqual(figures.map(({ rollout }) => rollout).sort(), rollouts.map(rolloutKey).sort());
+    const kept = figures.filter((line) => line.kept);
+    assert.ok(kept.length > 0 && kept.length % 8 === 0);
+    for (const { reward, baseline, advantage, tokens, staleness } of kept) {
+      assert.equal(Math.sign(advantage!), Math.sign(reward! - baseline!));
+      assert.deepEqual([tokens, staleness], [1, 0]);
+    }
+    // Versions come from the engine: the rollouts of a later step were sampled by weights that had seen more updates.
+    const versions = new Set(rollouts.map(({ trajectory }) => trajectory.policyVersion));
+    assert.deepEqual([...versions], [0, 2, 4]);
   });
 });

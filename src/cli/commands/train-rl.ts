@@ -85,7 +85,6 @@ export default defineCommand({
     const engine = await openEmbeddedEngine({ folder: values.model, ...flags.engine });
     try {
       const tokenizer = await loadTokenizer(values.model);
-      const model = engineModel(engine, tokenizer);
       const result = await trainRl({
         ...flags,
         engine,
@@ -111,7 +110,7 @@ export default defineCommand({
         },
         rollout: (task, how) =>
           runChain(task, {
-            model,
+            model: engineModel(how.policy, tokenizer),
             tools: opened.tools,
             profile,
             systemPrompt: values["bare-question"] ? false : undefined,

@@ -3,7 +3,16 @@
  * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
  */
 import { Worker } from "node:worker_threads";
-import type { Engine, Sample, SampleRequest } from "../../core/engine.ts";
+import {
+  type Engine,
+  type EngineCapabilities,
+  type Policy,
+  type Sample,
+  type SampleRequest,
+  type Sampler,
+  sampleManyWith,
+  summedLosses,
+} from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
@@ -20,6 +29,7 @@ interface PendingSample extends Pending<Sample> {
   request: SampleRequest;
   tokens: number[];
   logprobs: number[];
+  policyVersion: number;
   stopListening(): void;
 }
 
@@ -29,9 +39,13 @@ type NewMask = Allow["masks"][number];
 /** Masks the worker remembers; a callback that makes a new array every time must not fill its memory. */
 const maxKeptMasks = 2000;
 
-/** An embedded engine also tells its model's config and, opened with `lora`, writes its adapter in PEFT layout. */
-export interface EmbeddedEngine extends Engine {
+/**
+ * An embedded engine also tells its model's config, and can be sampled from directly: `sample` publishes the weights as they
+ * are. Opened with `lora`, it writes its adapter in PEFT layout.
+ */
+export interface EmbeddedEngine extends Engine, Sampler {
   readonly config: ModelConfig;
+  endSession(sessionKey: string): void;
   saveAdapter(folder: string): Promise<void>;
 }
 
@@ -62,12 +76,13 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     return pending;
   };
 
-  const onEvents = (events: SamplerEvent[]) => {
+  const onEvents = (events: SamplerEvent[], policyVersion: number) => {
     const askNext = new Set<number>();
     for (const event of events) {
       const pending = samples.get(event.id);
       if (!pending) continue;
       if (event.type === "token") {
+        if (pending.tokens.length === 0) pending.policyVersion = policyVersion;
         pending.tokens.push(event.token);
         pending.logprobs.push(event.logprob);
         if (pending.request.allowedTokens) askNext.add(event.id);
@@ -75,9 +90,12 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
       } else {
         askNext.delete(event.id);
         finish(event.id);
-        const { tokens, logprobs } = pending;
         if (event.type === "failed") pending.reject(new CoaError("engine", event.message));
-        else pending.resolve({ tokens, logprobs, finish: event.finish, computedTokens: event.computedTokens });
+        else {
+          const { tokens, logprobs, policyVersion } = pending;
+          const { finish, computedTokens } = event;
+          pending.resolve({ tokens, logprobs, finish, policyVersion, computedTokens });
+        }
       }
     }
     if (askNext.size > 0) answerMasks(askNext);
@@ -121,7 +139,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
         start.resolve(message);
         break;
       case "events":
-        onEvents(message.events);
+        onEvents(message.events, message.policyVersion);
         break;
       case "refused":
         finish(message.id)?.reject(toError(message.error));
@@ -153,45 +171,49 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     return promise;
   };
 
+  const sample = (request: SampleRequest, newest: boolean): Promise<Sample> => {
+    if (ended) return Promise.reject(ended);
+    if (request.signal?.aborted) return Promise.reject(request.signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<Sample>();
+    const id = nextId++;
+    const { allowedTokens, onToken: _, signal, ...rest } = request;
+    const onAbort = () => {
+      post({ type: "cancel", id });
+      finish(id)?.reject(signal!.reason);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const stopListening = () => signal?.removeEventListener("abort", onAbort);
+    samples.set(id, { request, tokens: [], logprobs: [], policyVersion: 0, resolve, reject, stopListening });
+    worker.ref();
+    post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) }, newest });
+    if (allowedTokens) answerMasks([id]);
+    return promise;
+  };
+
   const { config, runtime } = await ready;
   worker.unref();
+  const name = `embedded (${runtime})`;
+  const capabilities = embeddedCapabilities(config, options.lora === undefined);
+  const endSession = (sessionKey: string) => post({ type: "endSession", sessionKey });
   return {
-    name: `embedded (${runtime})`,
+    name,
     config,
-    capabilities: {
-      losses: ["cross_entropy", "importance_sampling", "ppo", "cispo"],
-      reduction: "sum",
-      fullParameter: options.lora === undefined,
-      gradientClipping: true,
-      tokenMasks: true,
-      overlap: true,
-      maxContext: config.maxContext,
-      vocabularySize: config.vocabularySize,
-    },
-    sample(request) {
-      if (ended) return Promise.reject(ended);
-      if (request.signal?.aborted) return Promise.reject(request.signal.reason);
-      const { promise, resolve, reject } = Promise.withResolvers<Sample>();
-      const id = nextId++;
-      const { allowedTokens, onToken: _, signal, ...rest } = request;
-      const onAbort = () => {
-        post({ type: "cancel", id });
-        finish(id)?.reject(signal!.reason);
-      };
-      signal?.addEventListener("abort", onAbort, { once: true });
-      const stopListening = () => signal?.removeEventListener("abort", onAbort);
-      samples.set(id, { request, tokens: [], logprobs: [], resolve, reject, stopListening });
-      worker.ref();
-      post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) } });
-      if (allowedTokens) answerMasks([id]);
-      return promise;
-    },
-    endSession: (sessionKey) => post({ type: "endSession", sessionKey }),
+    capabilities,
+    endSession,
+    sample: (request) => sample(request, true),
     forward: (examples, loss) => call("forward", { examples, loss }),
     forwardBackward: (examples, loss) => call("forwardBackward", { examples, loss }),
     optimStep: (step) => call("optimStep", step),
-    saveState: (folder) => call("saveState", folder),
-    loadState: (folder) => call("loadState", folder),
+    async publish(): Promise<Policy> {
+      const { version } = await call("publish", undefined);
+      const one = (request: SampleRequest) => sample(request, false);
+      return { name, version, capabilities, endSession, sample: one, sampleMany: sampleManyWith(one) };
+    },
+    async saveState(folder) {
+      await call("saveState", folder);
+      return folder;
+    },
+    loadState: (state) => call("loadState", state),
     saveModel: (folder) => call("saveModel", folder),
     saveAdapter: (folder) => call("saveAdapter", folder),
     async close() {
@@ -199,6 +221,20 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
       await call("close", undefined).catch(() => undefined);
       await worker.terminate();
     },
+  };
+}
+
+function embeddedCapabilities({ maxContext, vocabularySize }: ModelConfig, fullParameter: boolean): EngineCapabilities {
+  return {
+    losses: summedLosses,
+    logprobs: "sampled",
+    fullParameter,
+    gradientClipping: true,
+    gradientNorm: true,
+    tokenMasks: true,
+    overlap: true,
+    maxContext,
+    vocabularySize,
   };
 }
 

@@ -36,6 +36,7 @@ export interface EngineCalls {
   forward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
   forwardBackward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
   optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
+  publish: { input: undefined; output: { version: number } };
   saveState: { input: string; output: undefined };
   loadState: { input: string; output: undefined };
   saveModel: { input: string; output: undefined };
@@ -47,7 +48,8 @@ export type ToWorker =
   | {
       [K in keyof EngineCalls]: { type: "call"; id: number; name: K; input: EngineCalls[K]["input"] };
     }[keyof EngineCalls]
-  | { type: "sample"; request: SamplerRequest }
+  /** `newest`: from the weights as they are now; otherwise from those published last. */
+  | { type: "sample"; request: SamplerRequest; newest: boolean }
   /** Masks for the next token of requests; `masks` are the ones the worker has not seen, `forget` drops all it has. */
   | {
       type: "allow";
@@ -62,7 +64,7 @@ export type FromWorker =
   | { type: "ready"; config: ModelConfig; runtime: Runtime["name"] }
   | { type: "result"; id: number; value: unknown }
   | { type: "error"; id: number; error: PlainError }
-  | { type: "events"; events: SamplerEvent[] }
+  | { type: "events"; events: SamplerEvent[]; policyVersion: number }
   | { type: "refused"; id: number; error: PlainError };
 
 /** An error that can cross threads. */

@@ -1,7 +1,7 @@
 /**
  * The thread that computes. It owns weights, gradients, optimizer and sampler. Calls are answered in order; between them,
- * and between the groups of one call, the sampler advances by a step whenever it has something to do, so rollouts go on
- * while gradients are computed.
+ * and between the groups of one call, the sampler advances by a step whenever it has something to do, so rollouts advance
+ * while gradients are computed. The sampler holds its own copy of the weights, as they were when they were published.
  */
 
 import { availableParallelism } from "node:os";
@@ -57,17 +57,17 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     unmerged = false;
   };
   let sampler: Sampler | undefined;
-  /** The sampler has not been told of the latest weights; many steps may pass before anyone samples again. */
-  let outdated = false;
-  const renewSampler = () => {
-    if (!outdated) return;
-    merge();
-    sampler?.weightsChanged();
-    outdated = false;
-  };
-  const openSampler = () => {
-    renewSampler();
-    if (!sampler) merge();
+  /** The sampler has not been told of the latest weights. */
+  let outdated = true;
+  let publishedVersion = 0;
+  /** Gives the sampler the weights as they are; sequences under way continue with them. */
+  const publish = (): Sampler => {
+    if (outdated || !sampler) {
+      merge();
+      sampler?.weightsChanged();
+      outdated = false;
+      publishedVersion = trainer.optimizer.steps;
+    }
     return (sampler ??= createSampler(config, effective, {
       threads,
       maxBatch: options.maxBatch,
@@ -76,9 +76,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   };
   const weightsChanged = () => {
     unmerged = true;
-    outdated = sampler !== undefined;
-    // Sequences on their way go on with the new weights; otherwise the next request will bring them.
-    if (pumping) renewSampler();
+    outdated = true;
   };
 
   let pumping = false;
@@ -89,7 +87,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }
     pumping = true;
     const events = sampler.step();
-    if (events.length > 0) post({ type: "events", events });
+    if (events.length > 0) post({ type: "events", events, policyVersion: publishedVersion });
     setImmediate(pump);
   };
   const wake = () => {
@@ -103,6 +101,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       const result = await trainer.optimStep(step);
       weightsChanged();
       return result;
+    },
+    async publish() {
+      publish();
+      return { version: publishedVersion };
     },
     async saveState(folder) {
       await saveStateFolder(folder, state, companions);
@@ -143,9 +145,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }
     if (message.name === "close") port.close();
   };
-  const submit = (request: SamplerRequest) => {
+  const submit = (request: SamplerRequest, newest: boolean) => {
     try {
-      openSampler().submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
+      const open = newest || !sampler ? publish() : sampler;
+      open.submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
       wake();
     } catch (error) {
       post({ type: "refused", id: request.id, error: plain(error) });
@@ -158,7 +161,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
         last = last.then(() => call(message));
         break;
       case "sample":
-        submit(message.request);
+        submit(message.request, message.newest);
         break;
       case "allow":
         if (message.forget) masks.clear();

@@ -1,7 +1,7 @@
 /** Two tasks that only a working whole can learn: copying from the context, and arithmetic in the weights. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Engine } from "../../core/engine.ts";
+import type { Engine, Sampler } from "../../core/engine.ts";
 import type { Example } from "../../core/example.ts";
 import { seededRandom } from "../../core/random.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
@@ -35,7 +35,7 @@ async function learn(
   }
 }
 
-async function accuracy(engine: Engine, texts: readonly Text[]): Promise<number> {
+async function accuracy(engine: Sampler, texts: readonly Text[]): Promise<number> {
   const right = await Promise.all(
     texts.map(async ({ tokens, answer }) => {
       const sample = await engine.sample({ tokens: tokens.slice(0, -answer), maxTokens: answer, temperature: 0 });

@@ -5,6 +5,7 @@ import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
+import { engineModel } from "../../models/engine-model.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { trainingWorld } from "../lab-runs.ts";
@@ -40,7 +41,7 @@ export const rlStage: Stage = {
         tasks: (step, round, count) => worlds.tasks(step, round, count),
         rollout: async (task, how) =>
           runLabChain(task, {
-            model: lab.model,
+            model: engineModel(how.policy, lab.tokenizer),
             tools: await worlds.toolsOf(task),
             temperature: 1,
             seed: how.seed,

@@ -13,6 +13,8 @@ export interface HeadParts {
   states: Value; // [tokens, hidden]
   head: Value; // [vocabulary, hidden]
   targets: Value; // [tokens]
+  /** Logits are multiplied by this number. */
+  sharpness: Value; // []
   loss?: LossInputs;
   needHead: boolean;
   chunks: number;
@@ -20,7 +22,8 @@ export interface HeadParts {
 
 /** Log-probabilities of all targets and, with a loss, the gradients that leave the head. */
 export function chunkedHead(graph: Graph, parts: HeadParts): { logprobs: Value; gradients?: HeadGradients } {
-  const { chunks, states, head, targets, loss } = parts;
+  const { chunks, head, targets, loss } = parts;
+  const states = on.multiply(graph, parts.states, parts.sharpness);
   const edges =
     chunks === 1 ? [] : Array.from({ length: chunks + 1 }, (_, index) => graph.input(`chunk${index}`, "int64", [1]));
   const cut = (value: Value, index: number) =>
@@ -45,7 +48,7 @@ export function chunkedHead(graph: Graph, parts: HeadParts): { logprobs: Value; 
     ...(loss
       ? {
           gradients: {
-            states: join(gradients.map((gradient) => gradient.states)),
+            states: on.multiply(graph, join(gradients.map((gradient) => gradient.states)), parts.sharpness),
             ...(parts.needHead
               ? {
                   head: on.sum(

@@ -64,6 +64,7 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     states,
     head,
     targets,
+    sharpness: graph.input("sharpness", "float32", []),
     loss,
     needHead: tables.head,
     chunks,

@@ -14,6 +14,8 @@ export type OptimizerName = "adamw" | "muon";
 /** Applies gradients to weights. */
 export interface Optimizer {
   readonly name: OptimizerName;
+  /** Steps taken so far, those before a restored state included. */
+  readonly steps: number;
   /** Updates every parameter that has a gradient; returns the norm the gradients had before clipping. */
   step(parameters: ParameterSet, gradients: ReadonlyMap<string, Float32Array>, step: OptimizerStep): Promise<number>;
   /** Everything that must be saved to go on later. */
@@ -41,6 +43,9 @@ export function openOptimizer(name: OptimizerName, parameters: ParameterSet, run
   };
   return {
     name,
+    get steps() {
+      return steps;
+    },
     async step(target, gradients, step) {
       const norm = gradientNorm(gradients);
       const limit = step.gradientClip ?? 0;

@@ -6,10 +6,10 @@
 import type { ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
+import { lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
 import { attentionFeeds } from "../autodiff/causal-attention.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import { chunkFeeds } from "../loss/chunked-head.ts";
-import { lossNumbers, tokenFactors } from "../loss/policy-loss.ts";
 import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
@@ -17,7 +17,6 @@ import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/opti
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
 import { checkExamples } from "./check-examples.ts";
 import { type BatchPlan, planBatches } from "./plan-batches.ts";
-import { summarize } from "./summarize.ts";
 
 /** What a trainer works on. */
 export interface TrainerOptions {
@@ -67,6 +66,8 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const gradients = new Map<string, Float32Array>();
   const scratch = new Map<string, Float32Array>();
   let accumulated = false;
+  /** A `forwardBackward` failed: what was summed is not the gradient that was asked for. */
+  let incomplete = false;
   const feedsOfWeights: Record<string, HostTensor> = Object.fromEntries([
     ...parameters,
     ...(adapter?.parameters ?? []),
@@ -89,7 +90,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
     loss: LossSpec,
   ): Promise<ForwardResult> => {
     checkExamples(config, examples);
-    const numbers = lossNumbers(loss);
+    const { sharpness, ...numbers } = lossNumbers(loss);
     const factors = examples.map((example) => tokenFactors(example, loss));
     const logprobs: Float32Array[] = examples.map((example) => new Float32Array(example.targets.length));
     const plans = planBatches(
@@ -106,6 +107,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
         ...chunkFeeds(plan.members.length * plan.length, headChunks),
         tokens: batch.tokens,
         targets: batch.targets,
+        sharpness: { data: Float32Array.of(sharpness), shape: [] },
         headRule: {
           data: BigInt64Array.of(BigInt(plan.members.length), BigInt(plan.length), -1n, BigInt(config.headSize)),
           shape: [4],
@@ -122,7 +124,8 @@ export function createTrainer(options: TrainerOptions): Trainer {
       });
       if (kind === "training") collect(loaded, results, batch);
     }
-    return summarize(examples, loss, { numbers, factors, logprobs });
+    checkLogprobs(logprobs);
+    return { logprobs };
   };
 
   /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
@@ -159,6 +162,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const clearGradients = () => {
     for (const gradient of gradients.values()) gradient.fill(0);
     accumulated = false;
+    incomplete = false;
   };
 
   return {
@@ -167,8 +171,22 @@ export function createTrainer(options: TrainerOptions): Trainer {
     gradients: () => (accumulated ? gradients : new Map()),
     clearGradients,
     forward: (examples, loss) => run("scoring", examples, loss),
-    forwardBackward: (examples, loss) => run("training", examples, loss),
+    async forwardBackward(examples, loss) {
+      try {
+        return await run("training", examples, loss);
+      } catch (error) {
+        incomplete = true;
+        throw error;
+      }
+    },
     async optimStep(step) {
+      if (incomplete) {
+        clearGradients();
+        throw new CoaError(
+          "engine",
+          "no step was taken: a forwardBackward before it failed; its gradients are forgotten",
+        );
+      }
       if (!accumulated) throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
       if (!(step.learningRate >= 0)) throw new CoaError("usage", `learning rate is ${step.learningRate}`);
       try {
@@ -221,6 +239,18 @@ function padBatch(examples: readonly Example[], factors: readonly Float32Array[]
     factor: { data: factor, shape: [size, 1] },
     old: { data: old, shape: [size, 1] },
   };
+}
+
+function checkLogprobs(logprobs: readonly Float32Array[]): void {
+  logprobs.forEach((row, number) => {
+    const token = row.findIndex(Number.isNaN);
+    if (token >= 0) {
+      throw new CoaError(
+        "engine",
+        `example ${number}, token ${token}: the log-probability is not a number; the weights have diverged, load an earlier state`,
+      );
+    }
+  });
 }
 
 function addInto(target: Float32Array, values: Float32Array): void {

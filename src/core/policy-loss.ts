@@ -10,12 +10,14 @@
  * | ppo                 | 0, infinity         | a > 0 and ratio > high; a < 0 and ratio < low; a < 0 and ratio > dual |
  * | cispo               | low, high           | never                                                             |
  *
- * So one training graph serves all of them, fed with six numbers.
+ * So one training graph serves all of them, fed with six numbers. Log-probabilities are those at `temperature`, which is how
+ * the tokens were sampled. Engines compute gradients; the loops compute the loss they show from log-probabilities, here, so
+ * that every engine shows the same number.
  */
 
-import type { LossSpec } from "../../../core/engine.ts";
-import { CoaError } from "../../../core/errors.ts";
-import type { Example } from "../../../core/example.ts";
+import type { LossSpec } from "./engine.ts";
+import { CoaError } from "./errors.ts";
+import type { Example } from "./example.ts";
 
 /** The numbers that make the common formula a particular loss. */
 export interface LossNumbers {
@@ -24,6 +26,8 @@ export interface LossNumbers {
   low: number;
   high: number;
   dual: number;
+  /** Logits are multiplied by this: 1 / temperature. */
+  sharpness: number;
 }
 
 const unbounded = 3e38;
@@ -33,7 +37,11 @@ export const largestGap = 20;
 
 /** The numbers of a loss; refuses bounds that are not bounds of a ratio. */
 export function lossNumbers(loss: LossSpec): LossNumbers {
-  const free = { floor: 0, ceiling: unbounded, low: -unbounded, high: unbounded, dual: unbounded };
+  const { temperature = 1 } = loss;
+  if (!(temperature > 0 && temperature < Number.POSITIVE_INFINITY))
+    throw new CoaError("usage", `${loss.name}: temperature is ${temperature}; it must be a number above 0`);
+  const sharpness = 1 / temperature;
+  const free = { sharpness, floor: 0, ceiling: unbounded, low: -unbounded, high: unbounded, dual: unbounded };
   switch (loss.name) {
     case "cross_entropy":
       return { ...free, floor: 1, ceiling: 1 };
@@ -92,4 +100,51 @@ export function tokenLoss(
   let objective = Math.min(ratio * factor, bounded * factor);
   if (factor < 0) objective = Math.max(objective, numbers.dual * factor);
   return { loss: -objective, clipped: objective !== ratio * factor, ratio };
+}
+
+/** What the tokens of one example came to. */
+export interface ExampleFigures {
+  /** Sum over its tokens. */
+  loss: number;
+  /** Tokens with a weight or advantage. */
+  tokens: number;
+  clippedTokens: number;
+  ratioMean: number;
+  ratioMin: number;
+  ratioMax: number;
+  /** The largest distance between the log-probability now and the one it was sampled with. */
+  ratioGap: number;
+}
+
+/** Each example's loss and ratios, from the log-probabilities an engine returned and unscaled weights or advantages. */
+export function lossFigures(
+  examples: readonly Example[],
+  loss: LossSpec,
+  logprobs: readonly Float32Array[],
+): ExampleFigures[] {
+  const numbers = lossNumbers(loss);
+  return examples.map((example, number) => {
+    const factors = tokenFactors(example, loss);
+    const figures = { loss: 0, tokens: 0, clippedTokens: 0, ratioMean: 0, ratioMin: 1, ratioMax: 1, ratioGap: 0 };
+    factors.forEach((factor, at) => {
+      if (factor === 0) return;
+      const logprob = logprobs[number]![at]!;
+      const old = example.oldLogprobs?.[at] ?? 0;
+      const token = tokenLoss(loss, numbers, { logprob, old, factor });
+      figures.loss += token.loss;
+      figures.tokens++;
+      if (token.clipped) figures.clippedTokens++;
+      figures.ratioMean += token.ratio;
+      figures.ratioMin = Math.min(figures.ratioMin, token.ratio);
+      figures.ratioMax = Math.max(figures.ratioMax, token.ratio);
+      if (loss.name !== "cross_entropy") figures.ratioGap = Math.max(figures.ratioGap, Math.abs(logprob - old));
+    });
+    figures.ratioMean = figures.tokens === 0 ? 1 : figures.ratioMean / figures.tokens;
+    return figures;
+  });
+}
+
+/** The loss of all examples, summed over their tokens. */
+export function totalLoss(examples: readonly Example[], loss: LossSpec, logprobs: readonly Float32Array[]): number {
+  return lossFigures(examples, loss, logprobs).reduce((sum, figures) => sum + figures.loss, 0);
 }

@@ -1,0 +1,118 @@
+/**
+ * One optimizer step, the same for imitation and for reinforcement: the batch is normalised to a mean over its trained tokens,
+ * cut into requests, and all of them are sent together with the step before the first answer is awaited. What is shown
+ * (loss, ratios) is computed here from log-probabilities and unscaled weights, so every engine shows the same numbers.
+ */
+import type { Engine, EngineCapabilities, LossSpec, OptimizerStep } from "../core/engine.ts";
+import { CoaError } from "../core/errors.ts";
+import type { Example } from "../core/example.ts";
+import { type ExampleFigures, lossFigures } from "../core/policy-loss.ts";
+import { tokenMean, trainedTokens } from "./normalise.ts";
+
+export interface StepOptions {
+  loss: LossSpec;
+  /** Peak rates; every rate is multiplied by `factor`, the schedule's value at this step. */
+  optimizer: OptimizerStep;
+  factor: number;
+  microBatchTokens?: number;
+}
+
+export interface StepResult {
+  /** Mean loss over the trained tokens. */
+  loss: number;
+  trainedTokens: number;
+  gradientNorm?: number;
+  /** One per example of the batch, in its order. */
+  examples: ExampleFigures[];
+}
+
+/** Trains on one batch; rejects when the loss is not a number, which leaves earlier checkpoints as they were. */
+export async function takeStep(engine: Engine, batch: readonly Example[], options: StepOptions): Promise<StepResult> {
+  const { loss } = options;
+  const trained = trainedTokens(batch, loss);
+  if (trained <= 0) throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
+  const normalised = tokenMean(batch, loss, engine.capabilities);
+  const passes = microBatches(normalised, options.microBatchTokens, engine.capabilities.requestLimits).map((part) =>
+    engine.forwardBackward(part, loss),
+  );
+  const [update, ...results] = await allOf([engine.optimStep(scheduled(options.optimizer, options.factor)), ...passes]);
+  const examples = lossFigures(
+    batch,
+    loss,
+    results.flatMap(({ logprobs }) => logprobs),
+  );
+  const mean = examples.reduce((sum, figures) => sum + figures.loss, 0) / trained;
+  if (!Number.isFinite(mean)) {
+    throw new CoaError(
+      "engine",
+      `the loss is ${mean}: the last checkpoint is intact; lower the learning rate and resume`,
+    );
+  }
+  const { gradientNorm } = update;
+  return { loss: mean, trainedTokens: trained, examples, ...(gradientNorm === undefined ? {} : { gradientNorm }) };
+}
+
+/** Waits for everything that was sent; of several failures the first that was caused is told, not the step's that followed. */
+async function allOf<First, Rest>(sent: [Promise<First>, ...Promise<Rest>[]]): Promise<[First, ...Rest[]]> {
+  const [first, ...rest] = await Promise.allSettled(sent);
+  const failed = [...rest, first].find((outcome) => outcome.status === "rejected");
+  if (failed) throw failed.reason;
+  const value = <T>(outcome: PromiseSettledResult<T>) => (outcome as PromiseFulfilledResult<T>).value;
+  return [value(first as PromiseSettledResult<First>), ...rest.map((one) => value(one as PromiseSettledResult<Rest>))];
+}
+
+/** Every rate of an optimizer step at this point of the schedule. */
+export function scheduled(optimizer: OptimizerStep, factor: number): OptimizerStep {
+  const { learningRate, matrixLearningRate } = optimizer;
+  return {
+    ...optimizer,
+    learningRate: learningRate * factor,
+    ...(matrixLearningRate === undefined ? {} : { matrixLearningRate: matrixLearningRate * factor }),
+  };
+}
+
+/** The loss as this engine can compute it: options it lacks are left out or, where results would be wrong, refused. */
+export function effectiveLoss(loss: LossSpec, { losses, logprobs }: EngineCapabilities): LossSpec {
+  const known = losses[loss.name];
+  if (!known) {
+    throw new CoaError("usage", `this engine has no loss ${loss.name}; it has ${Object.keys(losses).join(", ")}`);
+  }
+  const { temperature = 1, ...rest } = loss;
+  if (temperature !== 1 && (!known.options.includes("temperature") || logprobs === "model")) {
+    throw new CoaError("usage", `this engine can't train on samples of temperature ${temperature}; sample at 1`);
+  }
+  const effective: LossSpec = temperature === 1 ? rest : loss;
+  if (!("dualClip" in effective) || known.options.includes("dualClip")) return effective;
+  const { dualClip: _, ...without } = effective;
+  return without;
+}
+
+/** Cuts a batch so that each part's padded size, and what one request may carry, stay within their limits. */
+export function microBatches(
+  batch: readonly Example[],
+  maxTokens = Number.POSITIVE_INFINITY,
+  limits: EngineCapabilities["requestLimits"] = { examples: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+): Example[][] {
+  const parts: Example[][] = [];
+  let longest = 0;
+  let bytes = 0;
+  for (const example of batch) {
+    const part = parts.at(-1);
+    longest = Math.max(longest, example.input.length);
+    bytes += bytesOf(example);
+    const fits = part && (part.length + 1) * longest <= maxTokens && part.length < limits.examples;
+    if (part && fits && bytes <= limits.bytes) part.push(example);
+    else {
+      parts.push([example]);
+      longest = example.input.length;
+      bytes = bytesOf(example);
+    }
+  }
+  return parts;
+}
+
+/** Size on the wire: 4 bytes an input id, 8 a target, 4 each weight, log-probability or advantage. */
+function bytesOf({ input, weights, advantages, oldLogprobs }: Example): number {
+  const floats = [weights, advantages, oldLogprobs].filter((values) => values !== undefined).length;
+  return input.length * (12 + 4 * floats);
+}
