@@ -1,48 +1,88 @@
 /**
  * Keeps secrets out of recordings. Headers are never written at all; in bodies, fields with the names of credentials and
  * texts with the shape of keys are blanked, and so is every literal that the caller knows to be secret (the key of the
- * very request). A hook of the user's own runs last.
+ * very request). JSON inside a text (the arguments of a tool call) is looked into as well. A hook of the user's own runs
+ * last.
  */
 import { CoaError } from "../../core/errors.ts";
+import { redactText } from "./redact-text.ts";
+import { isSecretName, redactedText } from "./secret-names.ts";
 
 /** Changes a value before it is written. */
 export type Redact = (value: unknown) => unknown;
 
-export const redactedText = "[redacted]";
-
-const secretFields =
-  /^(?:authorization|proxy-authorization|cookie|set-cookie|api[-_]?key|x-api-key|openai_api_key|access_token|refresh_token|id_token|client_secret|private_key|password|passwd|secret)$/i;
-
-const secretShapes =
-  /\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|lsv2_[A-Za-z0-9_]{20,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,})|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/g;
-
 /** How deep a recorded value may be nested. */
 export const maxDepth = 200;
 
+/** JSON in a text in JSON in a text: this many times, no more. */
+const maxTextDepth = 4;
+
 /** A copy of the value without secrets; `literals` are blanked wherever they stand. */
 export function redactSecrets(value: unknown, literals: readonly string[] = [], hook?: Redact): unknown {
-  const known = literals.filter((one) => one.length >= 6);
-  const text = (one: string): string => {
-    let clean = one.replace(secretShapes, (match) =>
-      match.startsWith("Bearer") ? `Bearer ${redactedText}` : redactedText,
-    );
+  const known = [...new Set(literals)].filter((one) => one.length >= 6);
+
+  const text = (one: string, textDepth: number): string => {
+    let clean = one;
+    if (textDepth < maxTextDepth && /^\s*[{[]/.test(one)) {
+      const json = parsed(one);
+      if (json !== undefined && !isNestedDeeper(json, maxDepth)) {
+        const before = JSON.stringify(json);
+        const after = JSON.stringify(walk(json, 0, textDepth + 1));
+        if (after !== before) clean = after;
+      }
+    }
+    clean = redactText(clean);
     for (const literal of known) clean = clean.replaceAll(literal, redactedText);
     return clean;
   };
-  const walk = (one: unknown, depth: number): unknown => {
-    if (typeof one === "string") return text(one);
+
+  const walk = (one: unknown, depth: number, textDepth: number): unknown => {
+    if (typeof one === "string") return text(one, textDepth);
     if (one === null || typeof one !== "object") return one;
     if (depth > maxDepth) throw new CoaError("record", `a value is nested more than ${maxDepth} deep`);
-    if (Array.isArray(one)) return one.map((inner) => walk(inner, depth + 1));
+    if (Array.isArray(one)) return one.map((inner) => walk(inner, depth + 1, textDepth));
+    const named = nameOfPair(one);
     return Object.fromEntries(
-      Object.entries(one).map(([key, inner]) => [
-        key,
-        typeof inner === "string" && secretFields.test(key) ? redactedText : walk(inner, depth + 1),
-      ]),
+      Object.entries(one).map(([key, inner]) => {
+        const secret = (named !== undefined && /value$/i.test(key)) || isSecretField(key, one);
+        return [
+          key,
+          secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth),
+        ];
+      }),
     );
   };
-  const clean = walk(value, 0);
+
+  const clean = walk(value, 0, 0);
   return hook ? hook(clean) : clean;
+}
+
+/** `token` is a credential, except beside a log-probability, where it is a word of the model. */
+function isSecretField(key: string, fields: object): boolean {
+  return isSecretName(key) && !(key === "token" && ("logprob" in fields || "bytes" in fields || "id" in fields));
+}
+
+/** Headers and span attributes come as `{ name, value }` and `{ key, value }`. */
+function nameOfPair(fields: { name?: unknown; key?: unknown; value?: unknown }): string | undefined {
+  if (!("value" in fields)) return undefined;
+  return [fields.name, fields.key].find((name) => typeof name === "string" && isSecretName(name)) as string | undefined;
+}
+
+/** A secret as text, number, list or `{ stringValue }`; other objects (a JSON Schema of the field) are looked into. */
+function blank(value: unknown, lookInto: () => unknown): unknown {
+  if (typeof value === "string" || typeof value === "number") return value === "" ? "" : redactedText;
+  if (Array.isArray(value)) return value.map((inner) => blank(inner, () => inner));
+  if (value === null || typeof value !== "object" || "type" in value) return lookInto();
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, blank(inner, () => inner)]));
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return value !== null && typeof value === "object" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a value is nested deeper than that; stops looking as soon as it is. */
@@ -56,7 +96,8 @@ export function headerSecrets(headers: Iterable<[string, unknown]>): string[] {
   const secrets: string[] = [];
   for (const [name, value] of headers) {
     if (!/authorization|api-?key|token|cookie|secret/i.test(name) || typeof value !== "string") continue;
-    secrets.push(value.replace(/^\s*(?:Bearer|Basic|Token)\s+/i, "").trim());
+    const [scheme = "", ...rest] = value.trim().split(/\s+/);
+    secrets.push(/^(?:Bearer|Basic|Token)$/i.test(scheme) ? rest.join(" ") : value.trim());
   }
   return secrets;
 }

@@ -113,7 +113,8 @@ describe("recording proxy", () => {
         { traceparent: `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01` },
       )
     ).text();
-    await (await ask(url, say("d"))).text();
+    const inAddress = `${url}/chat/completions?key=hunter2inaddress&api-version=1`;
+    await (await fetch(inAddress, { method: "POST", body: JSON.stringify(say("d")) })).text();
     assert.deepEqual(
       (await exchanges()).map(({ runId }) => runId),
       ["run-1", "run-2", "ab".repeat(16), undefined],

@@ -117,7 +117,8 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   if (isNestedDeeper(json, maxDepth)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} deep`);
   let cleaned: unknown;
   const asked = () => (cleaned ??= clean(json));
-  if (setup.replay) return answerFrom(setup, setup.replay, response, path, asked());
+  const cleanPath = String(redactSecrets(path, secrets)); // some servers take their key in the address
+  if (setup.replay) return answerFrom(setup, setup.replay, response, cleanPath, asked());
   const record = async (end: Omit<Forwarded, "body"> & { response: string }): Promise<void> => {
     try {
       const exchange: WireExchange = {
@@ -125,12 +126,12 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
         id: randomUUID(),
         recorder: "proxy",
         ...(runId !== undefined && { runId }),
-        path,
+        path: cleanPath,
         startedAt,
         endedAt: performance.timeOrigin + performance.now(),
         status: end.status,
         outcome: end.outcome,
-        ...(end.error !== undefined && { error: end.error }),
+        ...(end.error !== undefined && { error: String(redactSecrets(end.error, secrets)) }),
         request: asked(),
         contentType: end.contentType,
         response: redactResponse(apiOf(path), end.response, end.contentType, secrets, setup.redact),
