@@ -204,6 +204,34 @@ describe("openaiCompatible", () => {
     );
   });
 
+  it("sends nothing to a host that nobody named", async () => {
+    const { OPENAI_BASE_URL } = process.env;
+    delete process.env["OPENAI_BASE_URL"];
+    try {
+      assert.throws(() => openaiCompatible(), /baseURL.*OPENAI_BASE_URL.*"openai"/);
+      assert.throws(() => openaiCompatible({ baseURL: "" }), /OPENAI_BASE_URL/);
+      assert.throws(() => openaiCompatible({ baseURL: "localhost:8000" }), /must begin with http/);
+      assert.throws(
+        () => openaiCompatible({ baseUrl: "http://x/v1" } as never),
+        /no option baseUrl: did you mean baseURL\?/,
+      );
+      assert.throws(() => openaiCompatible({ baseURL: "openai", temprature: 1 } as never), /no option temprature/);
+      await openaiCompatible({ baseURL: "openai" }).close();
+    } finally {
+      if (OPENAI_BASE_URL !== undefined) process.env["OPENAI_BASE_URL"] = OPENAI_BASE_URL;
+    }
+  });
+
+  it("names a wrong address instead of asking for a model", async () => {
+    const server = await startModelServer({ answer: () => "" });
+    for (const baseURL of [server.url.replace("/v1", "/wrong"), "http://127.0.0.1:9/v1"]) {
+      const model = openaiCompatible({ baseURL, retries: 0 });
+      await assert.rejects(model.prepare(), (error: Error) => error.message.includes(`GET ${baseURL}/models`));
+      await model.close();
+    }
+    await server.close();
+  });
+
   it("takes a whole answer from a server that ignores the wish for a stream", async () => {
     await withServer({ answer: () => "<answer>Lyon</answer>", models: vllm, ignoreStream: true }, async (server) => {
       const model = openaiCompatible({ baseURL: server.url, retries: 0 });

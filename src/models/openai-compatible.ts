@@ -6,7 +6,8 @@
  */
 import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
-import { CoaError } from "../core/errors.ts";
+import { checkOptions, type OptionNames } from "../core/check-options.ts";
+import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { RenderPrompt } from "./chat-template.ts";
@@ -17,7 +18,7 @@ import { continuesMessages, readServerFacts, type ServerFacts, type ServerKind }
 export type ContinueMode = "completions" | "continue" | "turns";
 
 export interface OpenAICompatibleOptions extends HttpOptions {
-  /** With the version: `http://localhost:8000/v1`. By default `OPENAI_BASE_URL`, else OpenAI's own. */
+  /** With the version: `http://localhost:8000/v1`; the word `openai` is OpenAI's own. By default `OPENAI_BASE_URL`. */
   baseURL?: string;
   /** By default `OPENAI_MODEL`, else the first that the server offers. */
   model?: string;
@@ -39,6 +40,29 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   onNote?: (text: string) => void;
 }
 
+const optionNames: OptionNames<OpenAICompatibleOptions> = {
+  baseURL: true,
+  model: true,
+  apiKey: true,
+  mode: true,
+  server: true,
+  chatTemplate: true,
+  tokenizer: true,
+  contextWindow: true,
+  extraBody: true,
+  sessionHeader: true,
+  onNote: true,
+  headers: true,
+  retries: true,
+  retryDelayMs: true,
+  maxRetryDelayMs: true,
+  stallMs: true,
+  connectTimeoutMs: true,
+  connections: true,
+  random: true,
+  boundary: true,
+};
+
 /** What a request needs to know of its server. */
 export interface Connection {
   options: OpenAICompatibleOptions;
@@ -56,7 +80,8 @@ export function openaiCompatible(
   options: OpenAICompatibleOptions = {},
 ): Model &
   ChatModel & { readonly mode: ContinueMode; prepare(signal?: AbortSignal): Promise<void>; close(): Promise<void> } {
-  const baseURL = (options.baseURL ?? env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1").replace(/\/+$/, "");
+  checkOptions<OpenAICompatibleOptions>("openaiCompatible", options, optionNames);
+  const baseURL = addressOf(options.baseURL ?? env["OPENAI_BASE_URL"]);
   const apiKey = options.apiKey ?? env["OPENAI_API_KEY"];
   const { tokenizer } = options;
   const http = httpClient(options);
@@ -76,6 +101,7 @@ export function openaiCompatible(
 
   async function ask(signal: AbortSignal | undefined): Promise<void> {
     const automatic = options.mode === undefined || options.mode === "auto";
+    let failure: unknown;
     if (!options.server || connection.model === "") {
       try {
         const answer = await http.send("GET", `${baseURL}/models`, undefined, {
@@ -87,16 +113,17 @@ export function openaiCompatible(
       } catch (error) {
         if (signal?.aborted) throw error;
         if (error instanceof HttpError && (error.status === 401 || error.status === 403)) throw error;
-        options.onNote?.(
-          `${baseURL} does not say what it is: ${error instanceof Error ? error.message : String(error)}`,
-        );
+        failure = error;
+        options.onNote?.(`${baseURL} does not say what it is: ${messageOf(error)}`);
       }
     }
     connection.model ||= connection.facts.models[0] ?? "";
     if (connection.model === "") {
       throw new CoaError(
         "model",
-        `no model named for ${baseURL}, and it lists none. Set OPENAI_MODEL or pass a model name.`,
+        failure
+          ? `${baseURL} can't be asked for its models: ${messageOf(failure)}. Is the base URL right? If it is, name a model (option model, or OPENAI_MODEL).`
+          : `${baseURL} lists no models: name one (option model, or OPENAI_MODEL)`,
       );
     }
     if (automatic) {
@@ -159,4 +186,17 @@ export function openaiCompatible(
     },
     close: () => http.close(),
   };
+}
+
+/** No outside host is ever chosen in silence. */
+function addressOf(given: string | undefined): string {
+  if (!given)
+    throw new UsageError(
+      'openaiCompatible needs to know its server: pass baseURL or set OPENAI_BASE_URL (the word "openai" chooses OpenAI itself)',
+    );
+  if (given === "openai") return "https://api.openai.com/v1";
+  if (!/^https?:$/.test(URL.parse(given)?.protocol ?? "")) {
+    throw new UsageError(`baseURL must begin with http:// or https://, or be the word "openai", not "${given}"`);
+  }
+  return given.replace(/\/+$/, "");
 }

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { callLines } from "../base/files/call-store.ts";
+import { callLines, noteWritten } from "../base/files/call-store.ts";
 import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
@@ -55,18 +55,16 @@ async function register(): Promise<void> {
 
 /** Writes each record before going on; the file is opened with the first one. */
 function syncLog(folder: string): (exchange: WireExchange) => void {
-  const seen = new Set<string>();
+  const written = new Set<string>();
   let file: number | undefined;
   return (exchange) => {
     if (file === undefined) {
       mkdirSync(folder, { recursive: true });
       file = openSync(join(folder, logName("calls")), "a");
     }
-    const bytes = Buffer.from(
-      callLines(exchange, seen)
-        .map((line) => `${JSON.stringify(line)}\n`)
-        .join(""),
-    );
+    const lines = callLines(exchange, written);
+    const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+    noteWritten(lines, written);
   };
 }

@@ -1,7 +1,8 @@
-/** What other people's tests need: a scripted model, a byte tokenizer, a scripted engine, tools in memory. */
+/** What other people's tests need: a scripted model, a byte tokenizer, a scripted engine, tools in memory, conformance suites. */
 export { byteTokenizer } from "./byte-tokenizer.ts";
 export { type FakeEngineOptions, fakeEngine } from "./fake-engine.ts";
 export { failingTool, tableTool } from "./memory-tools.ts";
+export { type ConformanceCase, type MakeModel, type ModelUnderTest, modelConformance } from "./model-conformance.ts";
 export {
   type Fault,
   type ModelServer,

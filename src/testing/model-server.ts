@@ -76,9 +76,10 @@ async function reply(
     response.end(JSON.stringify({ error: { message: fault === "rate-limit" ? "slow down" : "something broke" } }));
     return;
   }
-  const { text, finish } = cut(options.answer(served, index), served.body, options.keepStop === true);
+  const { text, finish } = cut(options, options.answer(served, index), served.body);
   const api = apiOf(served.path) ?? openaiCompletions;
-  const usage = { promptTokens: tokensOf(served.body), completionTokens: Math.ceil(text.length / 4) };
+  const count = (said: string) => options.tokenizer?.encodeWithSpecials(said).length ?? Math.ceil(said.length / 4);
+  const usage = { promptTokens: tokensOf(served.body), completionTokens: count(text) };
   const whole = { text, toolCalls: [], finish, finished: true, usage, responseId: `r${index}`, model: "served" };
   if (served.body["stream"] !== true || options.ignoreStream) {
     response.writeHead(200, { "content-type": "application/json" });
@@ -121,11 +122,14 @@ function pieces(text: string, size: number): string[] {
 }
 
 function cut(
+  { keepStop, tokenizer }: ModelServerOptions,
   text: string,
   body: Record<string, unknown>,
-  keepStop: boolean,
 ): { text: string; finish: "stop" | "length" } {
-  const limit = Number(body["max_tokens"] ?? body["max_completion_tokens"] ?? 1e9) * 4;
+  const maxTokens = Number(body["max_tokens"] ?? body["max_completion_tokens"] ?? 1e9);
+  const limit = tokenizer
+    ? tokenizer.decode(tokenizer.encodeWithSpecials(text).slice(0, maxTokens)).length
+    : maxTokens * 4;
   let end = text.length;
   for (const stop of (body["stop"] as string[] | undefined) ?? []) {
     const at = text.indexOf(stop);

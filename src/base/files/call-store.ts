@@ -26,8 +26,9 @@ export function callKey(kind: string, request: unknown): string {
   return hash("sha256", `${kind}\n${canonicalJson(asked)}`);
 }
 
-/** The lines of one call: parts not seen before, then the call with references to them. */
-export function callLines(call: { request: unknown }, seen: Set<string>): CallLine[] {
+/** The lines of one call: parts that no earlier line holds, then the call with references to them. */
+export function callLines(call: { request: unknown }, written: ReadonlySet<string>): CallLine[] {
+  const own = new Set<string>();
   const lines: CallLine[] = [];
   const request = asObject(call.request);
   const packed: Json = { ...request };
@@ -36,14 +37,19 @@ export function callLines(call: { request: unknown }, seen: Set<string>): CallLi
     packed[key] = {
       $parts: request[key].map((value: unknown) => {
         const part = hash("sha256", JSON.stringify(value)).slice(0, 24);
-        if (!seen.has(part)) lines.push({ part, value });
-        seen.add(part);
+        if (!written.has(part) && !own.has(part)) lines.push({ part, value });
+        own.add(part);
         return part;
       }),
     };
   }
   lines.push({ exchange: { ...call, request: request ? packed : call.request } });
   return lines;
+}
+
+/** Remembers the parts of lines that are surely written: one that failed to be must be written again. */
+export function noteWritten(lines: readonly CallLine[], written: Set<string>): void {
+  for (const line of lines) if ("part" in line) written.add(line.part);
 }
 
 /** The calls of one file, whole again. */
@@ -145,7 +151,7 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
   }
   const replay = replayOf<KeptCall>(calls, (call) => call);
   const running = new Map<string, Promise<unknown>>();
-  const seen = new Set<string>();
+  const written = new Set<string>();
   let writer: Promise<JsonlWriter<CallLine>> | undefined;
   let hits = 0;
   let misses = 0;
@@ -155,7 +161,9 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
     if (file === undefined) return;
     writer ??= openJsonl<CallLine>(file);
     const open = await writer;
-    await Promise.all(callLines(call, seen).map((line) => open.append(line)));
+    const lines = callLines(call, written);
+    await Promise.all(lines.map((line) => open.append(line)));
+    noteWritten(lines, written);
   }
 
   return {

@@ -1,0 +1,43 @@
+/** Public functions refuse options they do not have: a misspelt one would otherwise be ignored in silence. */
+import { UsageError } from "./errors.ts";
+
+/** The known names of an options type, all of them and no others; give it `T` and the compiler checks the list. */
+export type OptionNames<T> = Record<keyof Required<T>, true>;
+
+/** Throws for an option that is not among the known ones, naming the nearest that is. */
+export function checkOptions<T>(where: string, options: object, known: OptionNames<T>): void {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const near = nearestName(name, Object.keys(known));
+    const hint = near === undefined ? `it has ${Object.keys(known).join(", ")}` : `did you mean ${near}?`;
+    throw new UsageError(`${where} has no option ${name}: ${hint}`);
+  }
+}
+
+/** The name that was probably meant: the nearest, where at most a third of it (and never less than one letter) differs. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  let best: { name: string; distance: number } | undefined;
+  for (const candidate of names) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (distance <= Math.max(1, Math.floor(candidate.length / 3)) && distance < (best?.distance ?? Infinity)) {
+      best = { name: candidate, distance };
+    }
+  }
+  return best?.name;
+}
+
+/** How many letters must be added, dropped, changed or swapped with a neighbour. */
+function editDistance(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, change, swapped ? before[j - 2]! + 1 : Infinity));
+    }
+    [before, last] = [last, row];
+  }
+  return last[b.length]!;
+}
