@@ -1,8 +1,8 @@
 /** The model that ships answers new questions about worlds it never saw, with live tools, and `coa ask` finds it by itself. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { shippedModels } from "../src/cli/find-model.ts";
 import { main } from "../src/cli/main.ts";
-import { shippedModels } from "../src/cli/open-chain.ts";
 import { createOutput } from "../src/cli/output.ts";
 import { createWorld } from "../src/lab/create-world.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
@@ -12,7 +12,7 @@ import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 
 describe("the shipped model", () => {
   it("answers at least 85 % of held-out questions, and no format error aborts a run", async (context) => {
-    const { model, engine } = await openLabModel(shippedModels()[0]!);
+    const { model, engine } = await openLabModel(shippedModels()[0]!.folder);
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(createWorld({ seed: 42, pages: 600, split: "test" }), sandbox);
     try {

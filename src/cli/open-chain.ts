@@ -1,68 +1,112 @@
 /**
- * What `coa ask` runs with, put together from flags: a model folder on this machine, a model behind a server, or the
- * shipped weights; the profile; the tools of the real world, or of a lab world.
+ * What a chain runs with, put together from flags: the model, the profile, and the tools of the real world or of the lab.
+ * Every command that runs chains (ask, eval run, train rl, tasks select) opens them here.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
-import { defineTask, type Task } from "../core/task.ts";
+import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
+import { createWorld, type World } from "../lab/create-world.ts";
+import { labToolsByTask } from "../lab/tools-by-task.ts";
 import type { Profile } from "../language/profile.ts";
-import { builtInProfiles } from "../language/profiles.ts";
+import { chooseProfile, profileFlag } from "./choose-profile.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
-import { disturbed, openTools, toolFlags } from "./open-tools.ts";
+import { modelFlags } from "./find-model.ts";
+import { openModel } from "./open-model.ts";
+import { disturbance, openTools, type ToolState, toolFlags } from "./open-tools.ts";
 
-/** Flags that say with what the question is answered. */
-export const chainFlags = {
-  model: { type: "string", short: "m", valueName: "folder|name", describe: "A model folder, or a model's name on the server" },
-  "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL)" },
-  mode: { type: "string", default: "auto", valueName: "name", describe: "How the server continues a chain: auto, continue or turns" },
-  profile: { type: "string", short: "p", valueName: "name", describe: "Tags and rules: web, mhqa, code, multi or lab" },
-  lab: { type: "string", valueName: "seed", describe: "Work in this made-up lab world; without a question, one is taken from it" },
+/** Flags that say with what tools a chain works. */
+export const workFlags = {
+  profile: profileFlag,
+  lab: { type: "string", valueName: "seed", describe: "Work in this made-up lab world" },
   ...toolFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
 
-type ChainFlags = Values<typeof chainFlags>;
+/** Flags that say with what a question is answered. */
+export const chainFlags = {
+  ...modelFlags,
+  ...workFlags,
+  "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
+} as const satisfies Options; // biome-ignore format: one flag a line
 
-export interface OpenChain {
-  task: Task;
-  model: Model & Partial<ChatModel>;
-  tools: Tool[];
+export type WorkFlags = Values<typeof workFlags>;
+
+export interface OpenWork {
   profile: Profile;
-  /** What chains of this kind of model are usually run with. */
-  defaults: Pick<ChainOptions, "systemPrompt" | "limits">;
+  /** The tools for a task; those of its own world where it is a task of the lab. */
+  toolsOf(task: Task): Tool[];
+  /** What is ready and what is missing, outside the lab. */
+  states: ToolState[];
+  /** The world of `--lab`. */
+  world?: World;
   close(): Promise<void>;
 }
 
-/** Opens model and tools; `note` hears what was chosen where nothing was said. */
+export interface OpenChain extends OpenWork {
+  model: Model & Partial<ChatModel>;
+  chat?: ChatModel;
+  folder?: string;
+  /** What chains of this model are run with. */
+  defaults: Pick<ChainOptions, "systemPrompt" | "limits">;
+}
+
+/** Opens model, profile and tools; `note` is told what was chosen where nothing was said. */
 export async function openChain(
-  flags: ChainFlags,
-  question: string | undefined,
-  note: (text: string) => void,
-  signal: AbortSignal,
+  flags: Values<typeof chainFlags>,
+  options: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenChain> {
-  const folder = modelFolder(flags, note);
-  const inLab =
-    flags.lab !== undefined || (folder !== undefined && flags.profile === undefined) || flags.profile === "lab";
-  const profile = await profileOf(flags.profile ?? (inLab ? "lab" : "web"));
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async () => {
-    for (const closer of closers.toReversed()) await closer();
-  };
+  const opened = await openModel(flags, {
+    lab: flags.lab !== undefined || flags.profile === "lab",
+    note: options.note,
+  });
   try {
-    const model = folder === undefined ? await serverModel(flags, note) : await folderModel(folder);
-    closers.push(async () => model.close?.());
-    const { task, tools, closeTools } = inLab
-      ? await labWork(flags, question, note)
-      : await realWork(flags, question, profile, note, signal);
-    closers.push(closeTools);
-    return { task, model, tools, profile, defaults: folder === undefined ? {} : ownModelDefaults, close };
+    const work = await openWork(flags, { ...options, ownModel: opened.folder !== undefined });
+    return {
+      ...opened,
+      ...work,
+      defaults: {
+        ...(opened.folder === undefined ? {} : ownModelDefaults),
+        ...(flags["bare-question"] && { systemPrompt: false as const }),
+      },
+      async close() {
+        await work.close();
+        await opened.close();
+      },
+    };
   } catch (error) {
-    await close();
+    await opened.close();
     throw error;
   }
+}
+
+/** Opens profile and tools without a model. A model folder that says nothing else was taught in the lab. */
+export async function openWork(
+  flags: WorkFlags,
+  options: { note: (text: string) => void; signal: AbortSignal; ownModel: boolean },
+): Promise<OpenWork> {
+  const inLab = flags.lab !== undefined || flags.profile === "lab" || (options.ownModel && flags.profile === undefined);
+  const profile = await chooseProfile(flags.profile ?? (inLab ? "lab" : "web"));
+  if (inLab) {
+    const seed = numberOf(flags.lab, "lab", { min: 0, integer: true });
+    const world = seed === undefined ? undefined : createWorld({ seed, pages: 600, split: "test" });
+    const { toolsOf } = labToolsByTask(world, await disturbance(flags["tool-faults"]));
+    return { profile, world, states: [], toolsOf, close: async () => {} };
+  }
+  const { tools, states, close } = await openTools(flags, { signal: options.signal });
+  const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
+  for (const { name, ready, detail, remedy } of states)
+    if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
+  return {
+    profile,
+    states,
+    close,
+    toolsOf(task) {
+      if (task.meta?.["world"] !== undefined && flags.tools === undefined && tools.length === 0)
+        throw new UsageError(`${task.id} is a task of the lab: run it with --profile lab`);
+      return tools;
+    },
+  };
 }
 
 /** A small model of our own was trained on the bare question and knows short turns. */
@@ -76,102 +120,3 @@ const ownModelDefaults: OpenChain["defaults"] = {
     maxObservationTokens: 200,
   },
 };
-
-async function profileOf(name: string): Promise<Profile> {
-  if (name === "lab") return (await import("../lab/profile.ts")).labProfile;
-  const profile = builtInProfiles[name];
-  if (!profile)
-    throw new UsageError(`there is no profile "${name}"; there are ${Object.keys(builtInProfiles).join(", ")} and lab`);
-  return profile;
-}
-
-/** The folder to run here, or undefined for a server. */
-function modelFolder(flags: ChainFlags, note: (text: string) => void): string | undefined {
-  if (flags.model !== undefined && existsSync(join(flags.model, "config.json"))) return flags.model;
-  if (flags.model !== undefined && (existsSync(flags.model) || flags.model.startsWith("."))) {
-    throw new UsageError(`${flags.model} is no model folder: it has no config.json`);
-  }
-  if (flags["base-url"] || process.env["OPENAI_BASE_URL"] || process.env["OPENAI_API_KEY"]) return undefined;
-  if (flags.model !== undefined)
-    throw new UsageError(
-      `"${flags.model}" is no folder here; for a model on a server give --base-url too, or set OPENAI_BASE_URL`,
-    );
-  const shipped = shippedModels();
-  if (shipped.length === 0) {
-    throw new UsageError(
-      "no model: give --model <folder>, or --base-url <url> (or set OPENAI_BASE_URL). To make a model on this machine: coa quickstart",
-    );
-  }
-  note(
-    `Using the shipped model ${basename(shipped[0]!)}. It knows lab worlds only; for real questions give --base-url or set OPENAI_BASE_URL.`,
-  );
-  return shipped[0];
-}
-
-/** Model folders that come with the package, the newest name first. */
-export function shippedModels(weights = resolve(import.meta.dirname, "..", "..", "weights")): string[] {
-  if (!existsSync(weights)) return [];
-  return readdirSync(weights)
-    .map((name) => join(weights, name))
-    .filter((folder) => existsSync(join(folder, "config.json")))
-    .toSorted()
-    .toReversed();
-}
-
-async function folderModel(folder: string): Promise<Model> {
-  const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
-    import("../engines/embedded/embedded-engine.ts"),
-    import("../tokenizers/load-tokenizer.ts"),
-    import("../models/engine-model.ts"),
-  ]);
-  const [engine, tokenizer] = await Promise.all([openEmbeddedEngine({ folder }), loadTokenizer(folder)]);
-  return engineModel(engine, tokenizer, { name: basename(resolve(folder)), ownsEngine: true });
-}
-
-async function serverModel(flags: ChainFlags, note: (text: string) => void): Promise<Model & ChatModel> {
-  const { openaiCompatible } = await import("../models/openai-compatible.ts");
-  const { mode } = flags;
-  if (mode !== "auto" && mode !== "continue" && mode !== "turns")
-    throw new UsageError(`--mode takes auto, continue or turns, not "${mode}"`);
-  return openaiCompatible({ baseURL: flags["base-url"], model: flags.model, mode, onNote: note });
-}
-
-interface Work {
-  task: Task;
-  tools: Tool[];
-  closeTools(): Promise<void>;
-}
-
-async function labWork(flags: ChainFlags, question: string | undefined, note: (text: string) => void): Promise<Work> {
-  const seed = numberOf(flags.lab ?? "9001", "lab", { min: 0, integer: true })!;
-  const [{ createWorld }, { worldTasks }, { memoryLabTools }] = await Promise.all([
-    import("../lab/create-world.ts"),
-    import("../lab/world-tasks.ts"),
-    import("../lab/memory-lab-tools.ts"),
-  ]);
-  const world = createWorld({ seed, pages: 600, split: "test" });
-  const [example] = worldTasks(world, { count: 1, seed });
-  if (question === undefined) {
-    if (!example) throw new UsageError(`lab world ${seed} has no question; name one`);
-    note(`A question about lab world ${seed}: ${example.question} (right: ${example.answers.join(" or ")})`);
-  }
-  const task = question === undefined ? example! : defineTask({ id: "ask", question });
-  return { task, tools: await disturbed(memoryLabTools(world), flags["tool-faults"]), closeTools: async () => {} };
-}
-
-async function realWork(
-  flags: ChainFlags,
-  question: string | undefined,
-  profile: Profile,
-  note: (text: string) => void,
-  signal: AbortSignal,
-): Promise<Work> {
-  if (question === undefined)
-    throw new UsageError('coa ask needs a question. Example: coa ask "How long is the river that flows through Lyon?"');
-  const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
-  const opened = await openTools(flags, { signal });
-  for (const { name, ready, detail, remedy } of opened.states) {
-    if (!ready && wanted.has(name)) note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
-  }
-  return { task: defineTask({ id: "ask", question }), tools: opened.tools, closeTools: opened.close };
-}

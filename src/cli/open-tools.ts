@@ -85,7 +85,7 @@ export async function openTools(flags: ToolFlags, options: { signal?: AbortSigna
         `there is no tool "${unknown}". There are: ${[...Object.keys(makers), ...known].join(", ")}`,
       );
     if (named) result.tools = result.tools.filter((tool) => named.includes(tool.name));
-    result.tools = await disturbed(result.tools, flags["tool-faults"]);
+    result.tools = (await disturbance(flags["tool-faults"]))(result.tools);
     return result;
   } catch (error) {
     await result.close();
@@ -93,11 +93,12 @@ export async function openTools(flags: ToolFlags, options: { signal?: AbortSigna
   }
 }
 
-/** The tools with the faults of `--tool-faults`, or as they are. */
-export async function disturbed(tools: readonly Tool[], plan: string | undefined): Promise<Tool[]> {
-  if (!plan) return [...tools];
+/** What `--tool-faults` does to tools: the faults of its plan, or nothing. */
+export async function disturbance(plan: string | undefined): Promise<(tools: Tool[]) => Tool[]> {
+  if (!plan) return (tools) => tools;
   const { parseFaultPlan, withFaults } = await import("../tools/with-faults.ts");
-  return withFaults(tools, parseFaultPlan(plan));
+  const faults = parseFaultPlan(plan);
+  return (tools) => withFaults(tools, faults);
 }
 
 async function openMcpServers(

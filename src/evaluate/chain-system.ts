@@ -2,17 +2,26 @@
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { defineSystem, type System } from "../core/system.ts";
+import type { Task } from "../core/task.ts";
 
-export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal"> {
+export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
   name?: string;
+  /** The tools, or a function that gives those of a task (tasks of a lab world have their own). */
+  tools: ChainOptions["tools"] | ((task: Task) => ChainOptions["tools"]);
 }
 
 /** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
-export function chainSystem({ name, ...chain }: ChainSystemOptions): System {
+export function chainSystem({ name, tools, ...chain }: ChainSystemOptions): System {
   return defineSystem({
     name: name ?? chain.model.name,
     topology: "single",
     run: (task, { sample, seed, signal }) =>
-      runChain(task, { ...chain, id: `${task.id}#${sample}`, sampling: { ...chain.sampling, seed }, signal }),
+      runChain(task, {
+        ...chain,
+        tools: typeof tools === "function" ? tools(task) : tools,
+        id: `${task.id}#${sample}`,
+        sampling: { ...chain.sampling, seed },
+        signal,
+      }),
   });
 }

@@ -11,8 +11,13 @@ export interface Workspace {
   freeBytes(): Promise<number>;
 }
 
-/** Opens (and makes) a workspace; `COA_HOME` or the argument overrides `./.coa`. */
-export async function openWorkspace(root = process.env["COA_HOME"] ?? ".coa"): Promise<Workspace> {
+/** Where the workspace is, made or not: `COA_HOME`, or `.coa` here. */
+export function workspaceRoot(): string {
+  return resolve(process.env["COA_HOME"] ?? ".coa");
+}
+
+/** Opens (and makes) a workspace. */
+export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> {
   const absolute = resolve(root);
   await mkdir(absolute, { recursive: true });
   // A workspace is never part of anyone's repository.

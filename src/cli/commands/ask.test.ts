@@ -95,7 +95,7 @@ describe("coa ask", () => {
       coa("q", ...flags(), "--enforcement", "hope"),
       /--enforcement takes report, repair or grammar/,
     );
-    await assert.rejects(coa("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is no model folder/);
+    await assert.rejects(coa("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is not a model folder/);
     await assert.rejects(coa("--base-url", server.url), /needs a question/);
   });
 

@@ -1,15 +1,19 @@
+import { fstatSync } from "node:fs";
 import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
+import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { bestOf } from "../../evaluate/best-of.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { byMajority } from "../../evaluate/choose.ts";
 import { byJudge } from "../../evaluate/judge-choice.ts";
+import { worldTasks } from "../../lab/world-tasks.ts";
 import { defineCommand, numberOf } from "../command.ts";
-import { chainFlags, openChain } from "../open-chain.ts";
+import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
 
 export default defineCommand({
@@ -33,31 +37,30 @@ export default defineCommand({
     "max-tokens": { type: "string", valueName: "n", describe: "Tokens the model may write in all" },
     "max-cost": { type: "string", valueName: "usd", describe: "Dollars the chain may cost (needs --price)" },
     "max-seconds": { type: "string", valueName: "n", describe: "Wall time" },
-    price: { type: "string", valueName: "in,out[,cached]", describe: "Dollars per million tokens" },
+    price: priceFlag,
     "best-of": { type: "string", valueName: "n", describe: "Run n chains and let the model judge which is best" },
-    journal: { type: "string", valueName: "file", describe: "Write finished steps here; the same command goes on after a crash" },
+    journal: { type: "string", valueName: "file", describe: "Write finished steps here; the same command resumes after a crash" },
     save: { type: "string", valueName: "file", describe: "Append the trajectory to this JSONL file" },
     events: { type: "boolean", default: false, describe: "Print every event as a line of JSON while it happens" },
     quiet: { type: "boolean", short: "q", default: false, describe: "Print the answer alone" },
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const question = positionals.length === 0 ? undefined : positionals.join(" ");
-    const { enforcement } = values;
-    if (enforcement !== "report" && enforcement !== "repair" && enforcement !== "grammar") {
-      throw new UsageError(`--enforcement takes report, repair or grammar, not "${enforcement}"`);
-    }
+    const question =
+      positionals.length > 0 ? positionals.join(" ") : values.lab === undefined ? await pipedQuestion() : undefined;
+    const enforcement = choiceOf(values.enforcement, "enforcement", ["report", "repair", "grammar"]);
     const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true });
     const live = !values.json && !values.events && !values.quiet && n === undefined;
-    const opened = await openChain(values, question, out.note, signal);
+    const opened = await openChain(values, { note: out.note, signal });
     const journal =
       values.journal === undefined ? undefined : await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema);
     try {
+      const task = taskOf(question, opened, out.note);
       // On a terminal text appears as it is written; elsewhere whole lines are printed.
       const write = (text: string) => (out.isTTY ? void process.stdout.write(text) : out.print(text.trimEnd()));
       const render = renderChain({ style: out.style, live: out.isTTY, write });
       const options: ChainOptions = {
         model: opened.model,
-        tools: opened.tools,
+        tools: opened.toolsOf(task),
         profile: opened.profile,
         enforcement,
         ...opened.defaults,
@@ -73,7 +76,7 @@ export default defineCommand({
         onEvent: values.events ? out.json : live ? render : undefined,
       };
       const trajectory =
-        n === undefined ? await runChain(opened.task, options) : await best(n, options, opened, out.note);
+        n === undefined ? await runChain(task, options) : await best(n, task, options, opened, out.note);
       if (values.save !== undefined) await append(values.save, trajectory);
       if (values.json && !values.events) out.json(trajectory);
       else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
@@ -88,8 +91,9 @@ export default defineCommand({
 
 async function best(
   n: number,
+  task: Task,
   options: ChainOptions,
-  { task, model }: Awaited<ReturnType<typeof openChain>>,
+  { model }: OpenChain,
   note: (text: string) => void,
 ): Promise<Trajectory> {
   const { chat } = model;
@@ -118,13 +122,25 @@ function limitsOf(values: {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
-function priceOf(text: string | undefined): ChainOptions["prices"] {
-  if (text === undefined) return undefined;
-  const [input, output, cachedInput] = text.split(",").map(Number);
-  if (input === undefined || output === undefined || [input, output, cachedInput ?? 0].some((value) => !(value >= 0))) {
-    throw new UsageError(`--price takes dollars per million tokens as in,out or in,out,cached, not "${text}"`);
-  }
-  return { input, output, ...(cachedInput === undefined ? {} : { cachedInput }) };
+/** What a pipe or file gives: `echo "…" | coa ask`. A terminal, or an input left open by a parent, gives nothing. */
+async function pipedQuestion(): Promise<string | undefined> {
+  const stat = fstatSync(0);
+  if (!stat.isFIFO() && !stat.isFile()) return undefined;
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
+  return text.trim() || undefined;
+}
+
+/** The question as a task; in a lab world without one, the first that the world has. */
+function taskOf(question: string | undefined, { world }: OpenChain, note: (text: string) => void): Task {
+  if (question !== undefined) return defineTask({ id: "ask", question });
+  const example = world && worldTasks(world, { count: 1, seed: world.options.seed })[0];
+  if (!example)
+    throw new UsageError('coa ask needs a question. Example: coa ask "How long is the river that flows through Lyon?"');
+  note(
+    `A question about lab world ${world.options.seed}: ${example.question} (right: ${example.answers.join(" or ")})`,
+  );
+  return example;
 }
 
 async function append(file: string, trajectory: Trajectory): Promise<void> {

@@ -1,7 +1,5 @@
 /** Reads the flags of `coa distill run` into a configuration and plugins. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -11,27 +9,11 @@ import { modelCheck } from "../../distill/model-check.ts";
 import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { judgeGrader } from "../../graders/judge-grader.ts";
-import { labProfile } from "../../lab/profile.ts";
 import type { Profile } from "../../language/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import * as standard from "./distill-plugins.ts";
-
-/** A profile by its name, or the default export of a module. */
-export async function chooseProfile(name: string): Promise<Profile> {
-  const known: Record<string, Profile> = { ...builtInProfiles, lab: labProfile };
-  if (known[name]) return known[name];
-  if (!existsSync(name)) {
-    throw new UsageError(
-      `there is no profile "${name}"; there are ${Object.keys(known).join(", ")}, or give a file that exports one`,
-    );
-  }
-  const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
-  if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export`);
-  return profile;
-}
 
 /** The questions of evaluation sets: any JSONL whose lines have a `question`. */
 export async function readQuestions(files: readonly string[] = []): Promise<string[]> {

@@ -3,9 +3,11 @@ import { pathToFileURL } from "node:url";
 import { UsageError } from "../../core/errors.ts";
 import { distill } from "../../distill/distill.ts";
 import { reportText } from "../../report/distill-text.ts";
+import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { choiceOf } from "../flag-values.ts";
 import { existingFiles } from "./dataset-input.ts";
-import { choosePlugins, chooseProfile, readQuestions } from "./distill-options.ts";
+import { choosePlugins, readQuestions } from "./distill-options.ts";
 
 const examples = [
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
@@ -64,12 +66,8 @@ export default defineCommand({
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
     if (!values.out) throw new UsageError("say where the result goes with --out <folder>");
-    if (values.ungraded !== "drop" && values.ungraded !== "keep") {
-      throw new UsageError(`--ungraded takes drop or keep, not "${values.ungraded}"`);
-    }
-    if (values.layout !== "compact" && values.layout !== "paper") {
-      throw new UsageError(`--layout takes compact or paper, not "${values.layout}"`);
-    }
+    const ungraded = choiceOf(values.ungraded, "ungraded", ["drop", "keep"]);
+    const layout = choiceOf(values.layout, "layout", ["compact", "paper"]);
     const tasksFiles = await existingFiles(values.tasks ?? []);
     await existingFiles([...positionals, ...(values.filter ?? [])]);
     const profile = await chooseProfile(values.profile);
@@ -93,7 +91,7 @@ export default defineCommand({
         config: {
           profile,
           ...(values.bare && { systemPrompt: false as const }),
-          layout: values.layout,
+          layout,
           toolTags: readPairs(values["tool-tag"]),
           minInteractions: numberOf(values["min-interactions"], "min-interactions", { min: 0 }),
           reflection: {
@@ -103,7 +101,7 @@ export default defineCommand({
           nearDuplicates: numberOf(values["near-duplicates"], "near-duplicates", { min: 0 }),
           balanceRatio: numberOf(values.balance, "balance", { min: 0 }),
           maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
-          ungraded: values.ungraded,
+          ungraded,
           contamination: { questions: await readQuestions(values.eval), blockedUrls: values["block-url"] ?? [] },
           skip: values.skip ?? [],
           seed: numberOf(values.seed, "seed", { integer: true }),

@@ -16,7 +16,7 @@ const examples = [
 
 export default defineCommand({
   name: "eval run",
-  summary: "Run a system on tasks and grade it. Started again under the same name, it goes on where it was.",
+  summary: "Run a system on tasks and grade it. Started again under the same name, it resumes.",
   arguments: "<tasks>",
   examples,
   options: {
@@ -53,7 +53,7 @@ export default defineCommand({
       signal,
     });
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file} (after --family and --level)`);
-    const { system, close } = await openSystem(values, values.name, signal);
+    const { system, close } = await openSystem(values, values.name, { note: out.note, signal });
     const graders = openGrader(values, tasks);
     if (graders.note) out.note(graders.note);
     const usual = findBenchmark(tasks[0]!.source ?? "")?.metric;

@@ -5,37 +5,33 @@ import { openCallStore } from "../../base/files/call-store.ts";
 import { UsageError } from "../../core/errors.ts";
 import { limitedModel } from "../../core/limited-model.ts";
 import { limiter } from "../../core/limiter.ts";
-import type { ChatModel, Model, Price } from "../../core/model.ts";
+import type { ChatModel, Model } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
+import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
-import { labProfile } from "../../lab/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
-import { openTools, toolFlags } from "../open-tools.ts";
+import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 
 /** Flags that say what is evaluated. */
 export const systemFlags = {
   system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), or a module whose default export is a system" },
-  model: { type: "string", valueName: "name", describe: "A model folder, or a model of the server at --base-url" },
-  "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL)" },
-  profile: { type: "string", default: "web", valueName: "name", describe: "Tags and rules of the chain: web, mhqa, code, multi or lab" },
-  "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
+  ...chainFlags,
   topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
   temperature: { type: "string", default: "0", valueName: "x", describe: "Sampling temperature" },
   "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
-  "max-tokens": { type: "string", default: "32768", valueName: "n", describe: "Tokens one run may write" },
-  "max-steps": { type: "string", default: "24", valueName: "n", describe: "Model calls of one run" },
-  price: { type: "string", valueName: "in,out[,cached]", describe: "Dollars per million tokens, for the money columns" },
+  "max-tokens": { type: "string", valueName: "n", describe: "Tokens one run may write" },
+  "max-steps": { type: "string", valueName: "n", describe: "Model calls of one run" },
+  price: priceFlag,
   "requests-per-minute": { type: "string", valueName: "n", describe: "Start at most so many model calls a minute" },
   "model-concurrency": { type: "string", valueName: "n", describe: "At most so many model calls at the same time" },
   cache: { type: "string", valueName: "file", describe: "Keep model and tool calls here, for exact re-runs" },
   "cached-only": { type: "boolean", default: false, describe: "Answer every call from --cache; a missing one is an error" },
   blocklist: { type: "boolean", default: true, describe: "Keep pages that hold benchmark answers out (--no-blocklist to allow)" },
-  ...toolFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 type SystemValues = Values<typeof systemFlags>;
@@ -49,21 +45,17 @@ export interface OpenSystem {
 export async function openSystem(
   values: SystemValues,
   name: string | undefined,
-  signal: AbortSignal,
+  { note, signal }: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenSystem> {
   if (!["chain", "team", "model"].includes(values.system)) return openModule(values.system, name);
-  const closers: (() => Promise<unknown>)[] = [];
+  const opened = await openChain(toolValues(values), { note, signal });
+  const closers: (() => Promise<unknown>)[] = [opened.close];
   const close = async () => {
     for (const closer of closers.toReversed()) await closer();
   };
   try {
-    const client = await openModel(values);
-    closers.push(client.close);
-    const opened =
-      values.system === "model" ? { tools: [] as Tool[] } : await openTools(toolValues(values), { signal });
-    if ("close" in opened) closers.push(opened.close as () => Promise<void>);
-    const wrapped = await wrap(values, client, values.blocklist ? withoutUrls(opened.tools) : opened.tools, closers);
-    return { system: makeSystem(values, name ?? defaultName(values), wrapped), close };
+    const wrapped = await wrap(values, opened, closers);
+    return { system: makeSystem(values, name ?? defaultName(values), opened, wrapped), close };
   } catch (error) {
     await close();
     throw error;
@@ -79,44 +71,16 @@ function defaultName({ system, model }: SystemValues): string {
   return model === undefined ? system : `${system}-${basename(resolve(model))}`;
 }
 
-interface Players {
+/** The model and tools that a system is made of, behind limits and caches. */
+interface Parts {
   model: Model;
   chat?: ChatModel;
-}
-
-/** A folder is run here; anything else is a name on a server. */
-async function openModel(values: SystemValues): Promise<Players & { close(): Promise<unknown> }> {
-  const { existsSync } = await import("node:fs");
-  if (values.model !== undefined && existsSync(resolve(values.model, "config.json"))) {
-    const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
-      import("../../engines/embedded/embedded-engine.ts"),
-      import("../../tokenizers/load-tokenizer.ts"),
-      import("../../models/engine-model.ts"),
-    ]);
-    const engine = await openEmbeddedEngine({ folder: values.model });
-    const tokenizer = await loadTokenizer(values.model);
-    return {
-      model: engineModel(engine, tokenizer, { name: basename(resolve(values.model)) }),
-      close: () => engine.close(),
-    };
-  }
-  if (!values["base-url"] && !process.env["OPENAI_BASE_URL"] && !process.env["OPENAI_API_KEY"]) {
-    throw new UsageError(
-      "no model to evaluate: give --model <folder>, or --base-url (and --model), or set OPENAI_BASE_URL",
-    );
-  }
-  const { openaiCompatible } = await import("../../models/openai-compatible.ts");
-  const client = openaiCompatible({ baseURL: values["base-url"], model: values.model });
-  return { model: client, chat: client, close: () => client.close() };
+  toolsOf(task: Task): Tool[];
 }
 
 /** Rate limits around the server, the cache around those: cached calls bypass the limiter. */
-async function wrap(
-  values: SystemValues,
-  { model, chat }: Players,
-  tools: Tool[],
-  closers: (() => Promise<unknown>)[],
-): Promise<Players & { tools: Tool[] }> {
+async function wrap(values: SystemValues, opened: OpenChain, closers: (() => Promise<unknown>)[]): Promise<Parts> {
+  let { model, chat }: { model: Model; chat?: ChatModel } = opened;
   const requestsPerMinute = numberOf(values["requests-per-minute"], "requests-per-minute", { min: 0.001 });
   const concurrency = numberOf(values["model-concurrency"], "model-concurrency", { min: 1, integer: true });
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
@@ -124,48 +88,54 @@ async function wrap(
     model = limitedModel(model, places);
     chat = chat && limitedModel(chat, places);
   }
+  const allowed = values.blocklist ? withoutUrls : (tools: Tool[]) => tools;
   if (values.cache === undefined) {
     if (values["cached-only"]) throw new UsageError("--cached-only needs to know where calls are kept: --cache <file>");
-    return { model, chat, tools };
+    return { model, chat, toolsOf: wrappedOnce(opened.toolsOf, allowed) };
   }
   const cache = await openCallStore(values.cache, { mode: values["cached-only"] ? "replay" : "auto" });
   closers.push(() => cache.close());
   return {
     model: cachedModel(model, cache),
     chat: chat && cachedModel(chat, cache),
-    tools: cachedTools(tools, cache),
+    toolsOf: wrappedOnce(opened.toolsOf, (tools) => cachedTools(allowed(tools), cache)),
   };
 }
 
-function makeSystem(values: SystemValues, name: string, { model, chat, tools }: Players & { tools: Tool[] }): System {
+/** Wraps each set of tools once, however many tasks share it. */
+function wrappedOnce(toolsOf: OpenChain["toolsOf"], wrap: (tools: Tool[]) => Tool[]): OpenChain["toolsOf"] {
+  const wrapped = new WeakMap<Tool[], Tool[]>();
+  return (task) => {
+    const tools = toolsOf(task);
+    const known = wrapped.get(tools) ?? wrap(tools);
+    wrapped.set(tools, known);
+    return known;
+  };
+}
+
+function makeSystem(values: SystemValues, name: string, opened: OpenChain, { model, chat, toolsOf }: Parts): System {
   const temperature = numberOf(values.temperature, "temperature", { min: 0 })!;
   const topP = numberOf(values["top-p"], "top-p", { min: 0, max: 1 });
-  const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true })!;
-  const price = readPrice(values.price);
+  const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
+  const maxSteps = numberOf(values["max-steps"], "max-steps", { min: 1, integer: true });
+  const price = priceOf(values.price);
   if (values.system === "chain") {
-    const profile = values.profile === "lab" ? labProfile : builtInProfiles[values.profile];
-    if (!profile) throw new UsageError(`there is no profile "${values.profile}"; see: coa profiles`);
     const limits = {
-      maxCompletionTokens: maxTokens,
-      maxSteps: numberOf(values["max-steps"], "max-steps", { min: 1, integer: true }),
+      maxCompletionTokens: 32_768,
+      maxSteps: 24,
+      ...opened.defaults.limits,
+      ...(maxTokens !== undefined && { maxCompletionTokens: maxTokens }),
+      ...(maxSteps !== undefined && { maxSteps }),
     };
-    return chainSystem({
-      name,
-      model,
-      tools,
-      profile,
-      limits,
-      sampling: { temperature, topP },
-      systemPrompt: values["bare-question"] ? false : undefined,
-      prices: price,
-    });
+    const { profile, defaults } = opened;
+    const sampling = { temperature, topP };
+    return chainSystem({ name, model, tools: toolsOf, profile, ...defaults, limits, sampling, prices: price });
   }
   if (!chat)
     throw new UsageError(`--system ${values.system} needs a chat model behind a server: give --base-url and --model`);
-  if (values.system === "model") return bareSystem({ name, model: chat, temperature, maxTokens, price });
-  const { topology } = values;
-  if (topology !== "agents-as-tools" && topology !== "handoff")
-    throw new UsageError(`--topology takes agents-as-tools or handoff, not "${topology}"`);
+  if (values.system === "model")
+    return bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price });
+  const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
   const roles = { default: chat };
   return defineSystem({
     name,
@@ -174,7 +144,7 @@ function makeSystem(values: SystemValues, name: string, { model, chat, tools }: 
       const { runTeam } = await import("../../team/run-team.ts");
       return runTeam(task, {
         roles,
-        tools,
+        tools: toolsOf(task),
         topology,
         temperature,
         seed,
@@ -184,15 +154,6 @@ function makeSystem(values: SystemValues, name: string, { model, chat, tools }: 
       });
     },
   });
-}
-
-function readPrice(text: string | undefined): Price | undefined {
-  if (text === undefined) return undefined;
-  const [input, output, cachedInput] = text.split(",").map(Number);
-  if (input === undefined || output === undefined || [input, output, cachedInput ?? 0].some((value) => !(value >= 0))) {
-    throw new UsageError(`--price takes dollars per million tokens as in,out or in,out,cached, not "${text}"`);
-  }
-  return { input, output, cachedInput };
 }
 
 /** A system of the user's own: the default export is one, or a function that makes one. */

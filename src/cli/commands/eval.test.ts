@@ -162,7 +162,7 @@ describe("coa eval", () => {
 
   it("says what is missing", async () => {
     const cases: [string[], RegExp][] = [
-      [["eval", "run", "tasks.jsonl"], /no model to evaluate/],
+      [["eval", "run", "tasks.jsonl"], /no model: give --model/],
       [["eval", "run"], /needs a file of tasks/],
       [["eval", "run", "tasks.jsonl", "--system", "./none.mjs"], /can't be loaded/],
       [["eval", "compare", "a"], /two evaluations or more/],

@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { BudgetLimits } from "../../record/proxy/budget.ts";
 import { startProxy } from "../../record/proxy/start-proxy.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { pricesOf } from "../flag-values.ts";
 import { folderOption, recordingsFolder } from "./record-folder.ts";
 
 const examples = [
@@ -31,7 +32,7 @@ export default defineCommand({
     price: {
       type: "string",
       multiple: true,
-      valueName: "[model=]in,out",
+      valueName: "[model=]in,out[,cached]",
       describe: "Dollars for a million tokens, of one model or of all",
     },
   },
@@ -42,7 +43,7 @@ export default defineCommand({
       numberOf(values[name], name, { min: 0 });
     const perRun = limits(limit("run-calls"), limit("run-tokens"), limit("run-usd"));
     const total = limits(limit("calls"), limit("tokens"), limit("usd"));
-    const prices = readPrices(values.price ?? []);
+    const prices = pricesOf(values.price ?? []);
     if ((perRun.usd !== undefined || total.usd !== undefined) && Object.keys(prices).length === 0) {
       throw new UsageError("a limit on money needs prices: --price 0.25,2 (dollars for a million tokens, in and out)");
     }
@@ -80,15 +81,4 @@ function limits(calls?: number, tokens?: number, usd?: number): BudgetLimits {
     ...(tokens !== undefined && { tokens }),
     ...(usd !== undefined && { usd }),
   };
-}
-
-function readPrices(given: readonly string[]): Record<string, { input: number; output: number }> {
-  return Object.fromEntries(
-    given.map((text) => {
-      const [, model, input, output] = /^(?:(.+)=)?([\d.]+),([\d.]+)$/.exec(text) ?? [];
-      if (input === undefined || output === undefined)
-        throw new UsageError(`--price takes [model=]in,out, not "${text}"`);
-      return [model ?? "*", { input: Number(input), output: Number(output) }];
-    }),
-  );
 }

@@ -3,18 +3,13 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
-import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
-import { labProfile } from "../../lab/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
-import { engineModel } from "../../models/engine-model.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { type AnswerTask, selectTasks } from "../../tasks/select-tasks.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { openTools, toolFlags } from "../open-tools.ts";
+import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 import { table } from "../output.ts";
 
 const examples = [
@@ -30,9 +25,6 @@ export default defineCommand({
   examples,
   options: {
     out: { type: "string", default: "rl-tasks.jsonl", valueName: "file", describe: "Where the kept tasks go" },
-    model: { type: "string", valueName: "folder", describe: "The current model: how often does it solve a task?" },
-    profile: { type: "string", default: "web", valueName: "name", describe: "web, mhqa, code, multi or lab" },
-    "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
     "without-tools": { type: "string", valueName: "name", describe: "Model on the server at OPENAI_BASE_URL that is asked without tools" },
     exclude: { type: "string", multiple: true, default: [], valueName: "file", describe: "Tasks that SFT has used" },
     samples: { type: "string", default: "8", valueName: "n", describe: "Tries per task" },
@@ -40,12 +32,12 @@ export default defineCommand({
     "min-solved": { type: "string", default: "0.01", valueName: "share", describe: "Tasks solved less often are too hard for now" },
     "max-solved": { type: "string", default: "0.99", valueName: "share", describe: "Tasks solved more often have nothing to teach" },
     concurrency: { type: "string", default: "16", valueName: "n", describe: "Tasks at the same time" },
-    ...toolFlags,
+    ...chainFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
     const file = oneInputFile({ name: "tasks select", examples }, positionals, "a file of tasks");
-    const folder = values.model;
-    if (!folder && !values["without-tools"])
+    const byModel = values.model !== undefined || values["base-url"] !== undefined;
+    if (!byModel && !values["without-tools"])
       throw new UsageError(
         `say who tries the tasks: --model <folder>, --without-tools <name>, or both. Example: ${examples[0]}`,
       );
@@ -56,7 +48,7 @@ export default defineCommand({
     const share = (name: "max-without-tools" | "min-solved" | "max-solved") =>
       numberOf(values[name], name, { min: 0, max: 1 })!;
     const sandbox = chooseSandbox();
-    const current = folder ? await openCurrentModel(folder, values, signal) : null;
+    const current = byModel ? await openChain(values, { note: out.note, signal }) : null;
     const kept = await openJsonl<Task>(values.out);
     let done = 0;
     try {
@@ -67,7 +59,7 @@ export default defineCommand({
           ? { answer: withoutTools(values["without-tools"]), samples, maxPassRate: share("max-without-tools") }
           : undefined,
         withModel: current
-          ? { answer: current.answer, samples, minPassRate: share("min-solved"), maxPassRate: share("max-solved") }
+          ? { answer: withTools(current), samples, minPassRate: share("min-solved"), maxPassRate: share("max-solved") }
           : undefined,
         concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
         signal,
@@ -101,26 +93,9 @@ function withoutTools(name: string): AnswerTask {
 }
 
 /** The current model with its tools, as RL will run it. */
-async function openCurrentModel(
-  folder: string,
-  values: Parameters<typeof openTools>[0] & { profile: string; "bare-question": boolean },
-  signal: AbortSignal,
-): Promise<{ answer: AnswerTask; close(): Promise<void> }> {
-  const profile = values.profile === "lab" ? labProfile : builtInProfiles[values.profile];
-  if (!profile) throw new UsageError(`there is no profile "${values.profile}"`);
-  const opened = await openTools(values, { signal });
-  const engine = await openEmbeddedEngine({ folder });
-  const model = engineModel(engine, await loadTokenizer(folder));
-  return {
-    answer: async (task, sample, stop) => {
-      const systemPrompt = values["bare-question"] ? false : undefined;
-      const sampling = { temperature: 1, seed: sample };
-      return (await runChain(task, { model, tools: opened.tools, profile, systemPrompt, sampling, signal: stop }))
-        .answer;
-    },
-    async close() {
-      await engine.close();
-      await opened.close();
-    },
+function withTools({ model, profile, defaults, toolsOf }: OpenChain): AnswerTask {
+  return async (task, sample, signal) => {
+    const sampling = { temperature: 1, seed: sample };
+    return (await runChain(task, { model, tools: toolsOf(task), profile, ...defaults, sampling, signal })).answer;
   };
 }

@@ -6,7 +6,7 @@ import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import { disturbed } from "../open-tools.ts";
+import { disturbance } from "../open-tools.ts";
 
 /** Plays every task in the world it says it is about; returns in words with which tools. */
 export async function runInLab(
@@ -35,7 +35,7 @@ export async function runInLab(
         ? await realLabTools(world, sandbox)
         : { tools: memoryLabTools(world), close: async () => {} };
       try {
-        const tools = await disturbed(lab.tools, faults);
+        const tools = (await disturbance(faults))(lab.tools);
         for await (const run of runTeams(ofWorld, { ...options, totalBudget: { ...left }, tools })) {
           left.runs--;
           left.tokens -= run.usage.billedTokens;

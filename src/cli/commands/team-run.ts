@@ -7,6 +7,7 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
+import { choiceOf } from "../flag-values.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { bestTeamRun } from "./best-team-run.ts";
 import { runInLab } from "./team-in-lab.ts";
@@ -21,7 +22,7 @@ const examples = [
 
 export default defineCommand({
   name: "team run",
-  summary: "Run a multi-agent team on every task and keep what it did. Started again, it goes on where it was.",
+  summary: "Run a multi-agent team on every task and keep what it did. Started again, it resumes.",
   arguments: "<tasks.jsonl>",
   examples,
   options: {
@@ -60,9 +61,7 @@ export default defineCommand({
     const file = oneInputFile({ name: "team run", examples }, positionals, "a file of tasks");
     const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
-    if (values.topology !== "agents-as-tools" && values.topology !== "handoff") {
-      throw new UsageError(`--topology takes agents-as-tools or handoff, not "${values.topology}"`);
-    }
+    const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
     const whole = (value: string | undefined, name: string) => numberOf(value, name, { min: 0, integer: true });
     const seed = whole(values.seed, "seed");
     if (values.choose !== "list-wise" && values.choose !== "scored") {
@@ -75,7 +74,7 @@ export default defineCommand({
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
     const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
     const common = {
-      topology: values.topology,
+      topology,
       concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
       journal,
       retryErrors: values["retry-errors"],

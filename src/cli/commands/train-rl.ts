@@ -5,17 +5,16 @@ import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
 import { taskSchema } from "../../core/task.ts";
-import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
-import { labProfile } from "../../lab/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
 import { engineModel } from "../../models/engine-model.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { openTools, toolFlags } from "../open-tools.ts";
+import { findModel } from "../find-model.ts";
+import { choiceOf } from "../flag-values.ts";
+import { openWork, workFlags } from "../open-chain.ts";
+import { openFolder } from "../open-model.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 const examples = [
@@ -33,7 +32,6 @@ export default defineCommand({
       valueName: "folder",
       describe: "Model to start from, usually one trained by: coa train sft",
     },
-    profile: { type: "string", default: "web", valueName: "name", describe: "web, mhqa, code, multi or lab" },
     "bare-question": {
       type: "boolean",
       default: false,
@@ -56,35 +54,33 @@ export default defineCommand({
       type: "string",
       default: "group",
       valueName: "name",
-      describe: "group (DAPO) or least-variance: learns faster where failed rollouts run on in confusion",
+      describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely",
     },
     "format-factor": { type: "boolean", default: false, describe: "Reward 0 where a chain breaks the profile's rules" },
     "overlong-tokens": { type: "string", valueName: "n", describe: "Punish answers that come near this many tokens" },
     "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
     concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
-    ...toolFlags,
+    ...workFlags,
     ...trainFlags,
   },
   async run({ values, positionals, out, signal }) {
     const file = oneInputFile({ name: "train rl", examples }, positionals, "a file of tasks");
     if (!values.model)
       throw new UsageError(`coa train rl needs a model to start from: --model <folder>. Example: ${examples[0]}`);
-    const profile = values.profile === "lab" ? labProfile : builtInProfiles[values.profile];
-    if (!profile) throw new UsageError(`there is no profile "${values.profile}"`);
     const tasks = await readAllJsonl(file, taskSchema);
     if (tasks.length === 0) throw new UsageError(`${file} has no tasks`);
-    const { baseline } = values;
-    if (baseline !== "group" && baseline !== "least-variance")
-      throw new UsageError(`--baseline is group or least-variance, not "${baseline}"`);
+    const baseline = choiceOf(values.baseline, "baseline", ["group", "least-variance"]);
     const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "max-tokens") =>
       numberOf(values[name], name, { min: 1, integer: true })!;
     const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
     const overlongTokens = numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true });
-    const opened = await openTools(values);
+    const start = findModel({ model: values.model }, { lab: false });
+    if (start.kind !== "folder") throw new UsageError(`${values.model} is not a model folder: RL trains weights here`);
+    const opened = await openWork(values, { note: out.note, signal, ownModel: true });
+    const { profile } = opened;
     const sandbox = chooseSandbox();
-    const engine = await openEmbeddedEngine({ folder: values.model, ...flags.engine });
+    const { engine, tokenizer } = await openFolder(start.folder, flags.engine);
     try {
-      const tokenizer = await loadTokenizer(values.model);
       const result = await trainRl({
         ...flags,
         engine,
@@ -111,7 +107,7 @@ export default defineCommand({
         rollout: (task, how) =>
           runChain(task, {
             model: engineModel(how.policy, tokenizer),
-            tools: opened.tools,
+            tools: opened.toolsOf(task),
             profile,
             systemPrompt: values["bare-question"] ? false : undefined,
             limits: { maxCompletionTokens: whole("max-tokens") },
@@ -123,7 +119,7 @@ export default defineCommand({
           overlongTokens,
         }),
         dataFingerprint: `${tasks.length} tasks of ${file}`,
-        config: { model: values.model, profile: profile.name },
+        config: { model: start.folder, profile: profile.name },
         codeVersion: packageVersion(),
         signal,
         onProgress: out.progress,

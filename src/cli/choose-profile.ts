@@ -1,0 +1,33 @@
+/** A profile by its name, or from a file of the user's own. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { UsageError } from "../core/errors.ts";
+import { labProfile } from "../lab/profile.ts";
+import type { Profile } from "../language/profile.ts";
+import { builtInProfiles } from "../language/profiles.ts";
+
+/** The `--profile` flag, as every command that runs, trains or evaluates a chain takes it. */
+export const profileFlag = {
+  type: "string",
+  short: "p",
+  valueName: "name|file",
+  describe: "Tags and rules: web, mhqa, code, multi, lab, or a module that exports one by default",
+} as const;
+
+/** Every profile that has a name. */
+export const namedProfiles: Readonly<Record<string, Profile>> = { ...builtInProfiles, lab: labProfile };
+
+/** The profile with this name, or the default export of this module. */
+export async function chooseProfile(name: string): Promise<Profile> {
+  const named = namedProfiles[name];
+  if (named) return named;
+  if (!existsSync(name)) {
+    throw new UsageError(
+      `there is no profile "${name}"; there are ${Object.keys(namedProfiles).join(", ")}, or give a file that exports one`,
+    );
+  }
+  const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
+  if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export: use defineProfile`);
+  return profile;
+}

@@ -1,0 +1,107 @@
+/**
+ * Which model a command line means. A folder or a name of a model here (shipped, or in the workspace) is run here; with a
+ * server's address, the name is the server's. A key in the environment alone never chooses an outside host.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { workspaceRoot } from "../base/files/workspace.ts";
+import { UsageError } from "../core/errors.ts";
+import type { Options } from "./command.ts";
+
+/** Flags that name a model. */
+export const modelFlags = {
+  model: { type: "string", short: "m", valueName: "folder|name", describe: "A model folder, a model of the workspace or a shipped one by name, or a name on the server" },
+  "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL); the word openai means the public API" },
+  mode: { type: "string", default: "auto", valueName: "name", describe: "How the server continues a chain: auto, completions, continue or turns" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+export interface ModelFlags {
+  model?: string;
+  "base-url"?: string;
+  mode?: string;
+}
+
+export type FoundModel =
+  | { kind: "folder"; folder: string }
+  /** `folder` says how a model of ours that runs behind the server was taught. */
+  | { kind: "server"; baseURL: string | undefined; name: string | undefined; folder?: string };
+
+/** Finds the model, or says what to give. `lab` allows the shipped model where nothing was said. */
+export function findModel(flags: ModelFlags, options: { lab: boolean }): FoundModel {
+  const { model: name } = flags;
+  const folder = name === undefined ? undefined : findFolder(name);
+  if (folder === undefined && name !== undefined && (existsSync(name) || /^[./\\]/.test(name)))
+    throw new UsageError(`${name} is not a model folder: it has no config.json`);
+  if (flags["base-url"] !== undefined) return { kind: "server", baseURL: flags["base-url"], name, folder };
+  if (folder !== undefined) return { kind: "folder", folder };
+  if (options.lab && name === undefined) {
+    const [shipped] = shippedModels();
+    if (shipped !== undefined) return { kind: "folder", folder: shipped.folder };
+  }
+  if (process.env["OPENAI_BASE_URL"]) return { kind: "server", baseURL: undefined, name };
+  const known = [...shippedModels(), ...workspaceModels()].map(({ name }) => name);
+  if (name !== undefined)
+    throw new UsageError(
+      `there is no model "${name}" here${known.length > 0 ? `; there are ${known.join(", ")}` : ""}. For a model on a server give --base-url too, or set OPENAI_BASE_URL`,
+    );
+  const key = process.env["OPENAI_API_KEY"] ? " OPENAI_API_KEY is set: --base-url openai uses the public API." : "";
+  throw new UsageError(
+    `no model: give --model <folder or name>, or --base-url <url> (or set OPENAI_BASE_URL).${key} To try the shipped model in its made-up world: coa ask --lab 7`,
+  );
+}
+
+export interface NamedModel {
+  name: string;
+  folder: string;
+}
+
+/** Model folders that come with the package, the newest name first. */
+export function shippedModels(weights = resolve(import.meta.dirname, "..", "..", "weights")): NamedModel[] {
+  return modelsBelow(weights, "").toSorted((a, b) => b.name.localeCompare(a.name));
+}
+
+/** Models of the workspace: `.coa/<name>`, `.coa/models/<name>`, and what training runs and quickstarts left. */
+export function workspaceModels(): NamedModel[] {
+  const root = workspaceRoot();
+  const found: NamedModel[] = [];
+  for (const name of subfolders(root)) {
+    const folder = join(root, name);
+    if (isModel(folder)) found.push({ name, folder });
+    if (isModel(join(folder, "model"))) found.push({ name, folder: join(folder, "model") });
+    if (name === "models") found.push(...modelsBelow(folder, ""));
+    else for (const stage of subfolders(folder)) found.push(...modelsBelow(join(folder, stage), `${name}/${stage}`));
+  }
+  return found;
+}
+
+/** A folder given as such, or by a model's name; `rl` finds `quickstart/rl` when no other name ends so. */
+function findFolder(name: string): string | undefined {
+  if (isModel(name)) return name;
+  const known = [...shippedModels(), ...workspaceModels()];
+  const exact = known.find((model) => model.name === name);
+  if (exact) return exact.folder;
+  const ending = known.filter((model) => model.name.endsWith(`/${name}`));
+  if (ending.length > 1)
+    throw new UsageError(`"${name}" may be ${ending.map((model) => model.name).join(" or ")}: say which`);
+  return ending[0]?.folder;
+}
+
+function modelsBelow(folder: string, prefix: string): NamedModel[] {
+  return subfolders(folder).flatMap((name) => {
+    if (!isModel(join(folder, name))) return [];
+    return [
+      { name: prefix === "" ? name : name === "model" ? prefix : `${prefix}/${name}`, folder: join(folder, name) },
+    ];
+  });
+}
+
+function isModel(folder: string): boolean {
+  return existsSync(join(folder, "config.json"));
+}
+
+function subfolders(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+}

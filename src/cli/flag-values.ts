@@ -1,0 +1,41 @@
+/** Reads flag values that several commands take: a word out of a few, and prices. */
+import { UsageError } from "../core/errors.ts";
+import type { Price } from "../core/model.ts";
+
+/** Reads a flag as one of the words it takes. */
+export function choiceOf<const T extends string>(value: string, flag: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value);
+  if (found === undefined)
+    throw new UsageError(
+      `--${flag} takes ${choices.slice(0, -1).join(", ")}${choices.length > 1 ? " or " : ""}${choices.at(-1)}, not "${value}"`,
+    );
+  return found;
+}
+
+/** The `--price` flag, as every command that counts money takes it. */
+export const priceFlag = {
+  type: "string",
+  valueName: "in,out[,cached]",
+  describe: "Dollars per million tokens, for figures and limits in money",
+} as const;
+
+/** Reads `in,out` or `in,out,cached`: dollars per million tokens. */
+export function priceOf(text: string | undefined): Price | undefined {
+  if (text === undefined) return undefined;
+  const parts = text.split(",").map((part) => (part.trim() === "" ? Number.NaN : Number(part)));
+  const [input, output, cachedInput] = parts;
+  if (input === undefined || output === undefined || parts.length > 3 || parts.some((value) => !(value >= 0))) {
+    throw new UsageError(`--price takes dollars per million tokens as in,out or in,out,cached, not "${text}"`);
+  }
+  return { input, output, ...(cachedInput !== undefined && { cachedInput }) };
+}
+
+/** Reads prices by model: `gpt-5=1.25,10,0.125`; without a name it is every model's. */
+export function pricesOf(given: readonly string[]): Record<string, Price> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const at = text.lastIndexOf("=");
+      return [at < 0 ? "*" : text.slice(0, at), priceOf(text.slice(at + 1))!];
+    }),
+  );
+}

@@ -1,0 +1,55 @@
+/** Opens the model that the flags name: a folder runs in the embedded engine here, a name runs behind a server. */
+import { basename, resolve } from "node:path";
+import type { Engine } from "../core/engine.ts";
+import type { ChatModel, Model } from "../core/model.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
+import { findModel, type ModelFlags } from "./find-model.ts";
+import { choiceOf } from "./flag-values.ts";
+
+export interface OpenModel {
+  model: Model & Partial<ChatModel>;
+  /** Present where the model answers messages: a server. */
+  chat?: ChatModel;
+  /** The folder it was read from; absent for a server's model. */
+  folder?: string;
+  close(): Promise<void>;
+}
+
+export interface OpenFolder {
+  engine: Engine;
+  tokenizer: Tokenizer;
+  model: Model;
+}
+
+/** Opens a model for running chains. */
+export async function openModel(
+  flags: ModelFlags,
+  options: { lab: boolean; note: (text: string) => void },
+): Promise<OpenModel> {
+  const found = findModel(flags, options);
+  if (found.kind === "folder") {
+    const { model, engine } = await openFolder(found.folder);
+    if (flags.model === undefined) options.note(`Using the shipped model ${basename(found.folder)}.`);
+    return { model, folder: found.folder, close: () => engine.close() };
+  }
+  const { openaiCompatible } = await import("../models/openai-compatible.ts");
+  const mode = choiceOf(flags.mode ?? "auto", "mode", ["auto", "completions", "continue", "turns"]);
+  const client = openaiCompatible({ baseURL: found.baseURL, model: found.name, mode, onNote: options.note });
+  return { model: client, chat: client, close: () => client.close() };
+}
+
+/** Opens a model folder with its engine and tokenizer, for training or for running. */
+export async function openFolder(
+  folder: string,
+  options: Omit<EmbeddedEngineOptions, "folder" | "config"> = {},
+): Promise<OpenFolder> {
+  const [{ openEmbeddedEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
+    import("../engines/embedded/embedded-engine.ts"),
+    import("../tokenizers/load-tokenizer.ts"),
+    import("../models/engine-model.ts"),
+  ]);
+  const [engine, tokenizer] = await Promise.all([openEmbeddedEngine({ ...options, folder }), loadTokenizer(folder)]);
+  const name = basename(resolve(folder));
+  return { engine, tokenizer, model: engineModel(engine, tokenizer, { name }) };
+}

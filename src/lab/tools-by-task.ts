@@ -1,0 +1,34 @@
+/** The lab's tools for a task: a task of the lab names its world, and the tools are made once for each world. */
+import { UsageError } from "../core/errors.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import { createWorld, type World, type WorldOptions } from "./create-world.ts";
+import { memoryLabTools } from "./memory-lab-tools.ts";
+
+export interface LabTools {
+  toolsOf(task: Task): Tool[];
+}
+
+/** How many worlds stay in memory: tasks of one world usually come together. */
+const keptWorlds = 8;
+
+/** Tools in memory of the task's own world; `home` is the world of tasks that name none; `wrap` may disturb or limit them. */
+export function labToolsByTask(home?: World, wrap: (tools: Tool[]) => Tool[] = (tools) => tools): LabTools {
+  const known = new Map<string, Tool[]>();
+  return {
+    toolsOf(task) {
+      const origin = task.meta?.["world"];
+      if (origin === undefined && home === undefined)
+        throw new UsageError(
+          `${task.id} is not a task of the lab, and this model's tools are the lab's: name a world with --lab <seed>, or use a model that was taught with real tools`,
+        );
+      const key = JSON.stringify(origin ?? null);
+      const tools =
+        known.get(key) ?? wrap(memoryLabTools(origin === undefined ? home! : createWorld(origin as WorldOptions)));
+      known.delete(key);
+      known.set(key, tools);
+      if (known.size > keptWorlds) known.delete(known.keys().next().value!);
+      return tools;
+    },
+  };
+}
