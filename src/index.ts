@@ -84,16 +84,17 @@ export {
   trajectoryToSequence,
 } from "./dataset/trajectory-to-example.ts";
 // Distillation: from team runs to chains worth learning from.
-export { type DistillOptions, distill, readReport } from "./distill/distill.ts";
+export { type DistillOptions, distill } from "./distill/distill.ts";
 export type { DistillConfig, DistillPlugins } from "./distill/distill-config.ts";
 export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill/distill-run.ts";
 export { modelCheck } from "./distill/model-check.ts";
+export { readOutcomes, readReport } from "./distill/read-distillation.ts";
 export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./distill/rewrite-thoughts.ts";
 export {
   defineFilter,
-  type Rejection as FilterRejection,
   type Stage,
   type StageContext,
+  type StageVerdict,
 } from "./distill/stages/stage.ts";
 // The engine inside Node.
 export {

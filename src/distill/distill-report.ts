@@ -2,6 +2,7 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
+import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../core/distill-report.ts";
 import type { ChainFacts } from "./judge-record.ts";
 
@@ -18,6 +19,8 @@ export interface OutcomeRecord {
   detail?: string;
   problem?: boolean;
   facts?: ChainFacts;
+  /** What each filter measured and decided. */
+  decisions?: FilterDecision[];
   /** Base64 of the near-duplicate signature, for resuming. */
   signature?: string;
 }

@@ -5,15 +5,16 @@
  */
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { acquireLock } from "../base/files/lock.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
+import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
-import { UsageError } from "../core/errors.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { distillHtml } from "../report/distill-html.ts";
@@ -139,6 +140,7 @@ function remember(state: State, tally: Tally, outcome: OutcomeRecord): void {
 
 async function judgeAll(options: DistillOptions, tally: Tally, state: State): Promise<void> {
   const files = await openFiles(options.out);
+  await cutAfter(join(options.out, "kept.jsonl"), state.members.length);
   const skip = state.processed;
   async function* remaining(): AsyncGenerator<InputLine> {
     let index = 0;
@@ -151,7 +153,7 @@ async function judgeAll(options: DistillOptions, tally: Tally, state: State): Pr
       const dropped: string[] = [];
       for (const [place, outcome] of outcomes.entries()) {
         const record = settle(state, outcome, lines[place]!, state.processed++);
-        if (record.stage === null) kept.push(`{"index":${record.index},"trajectory":${outcome.line}}\n`);
+        if (record.stage === null) kept.push(`${outcome.line}\n`);
         else if (wantsSample(state, record)) {
           const sample = sampleOf(record, outcome.line);
           state.samples.push(sample);
@@ -181,8 +183,13 @@ function settle(state: State, outcome: WireOutcome, input: InputLine, index: num
     const bytes = Buffer.from(signature.buffer, signature.byteOffset, signature.byteLength);
     return { ...record, signature: bytes.toString("base64") };
   }
-  const detail = `${Math.round(100 * twin.similarity)} % like record ${twin.number}`;
-  return { ...record, stage: lateStages[0], reason: "near-duplicate", detail };
+  const verdict = {
+    reason: "near-duplicate",
+    detail: `${Math.round(100 * twin.similarity)} % like record ${twin.number}`,
+  };
+  const measured = { measure: "similarity", value: twin.similarity, threshold: state.duplicates.minSimilarity };
+  const decision: FilterDecision = { stage: lateStages[0], kept: false, ...verdict, ...measured };
+  return { ...record, stage: lateStages[0], ...verdict, decisions: [...(record.decisions ?? []), decision] };
 }
 
 function signatureFrom(text: string): Uint32Array {
@@ -217,26 +224,33 @@ async function openFiles(out: string): Promise<Record<"kept" | "dropped" | "outc
   return { kept: kept!, dropped: dropped!, outcomes: outcomes! };
 }
 
+/**
+ * Line n of `kept.jsonl` is the chain of the nth outcome that was kept. A crash can leave chains without an outcome at
+ * its end; they are cut off, and their lines are judged again.
+ */
+async function cutAfter(file: string, lines: number): Promise<void> {
+  let bytes = 0;
+  let count = 0;
+  for await (const { text } of inputLines([file])) {
+    if (count++ === lines) return truncate(file, bytes);
+    bytes += Buffer.byteLength(text) + 1;
+  }
+  if (count < lines) throw new CoaError("storage", `${file} has lost chains: ${count} of ${lines}; distil it again`);
+}
+
 /** Balances, multiplies, writes the result and the report. */
 async function finish(options: DistillOptions, tally: Tally, state: State): Promise<DistillReport> {
   const { out, config } = options;
   const ratio = config.skip?.includes("balance") ? undefined : config.balanceRatio;
   const { drop } =
     ratio === undefined ? { drop: new Set<number>() } : balanceFamilies(state.members, ratio, config.seed);
-  const keep = new Map(
-    state.members.filter((member) => !drop.has(member.index)).map((member) => [member.index, member]),
-  );
   const times = Math.max(1, Math.floor(config.correctionCopies ?? 2));
   let copies = 0;
   async function* lines(): AsyncGenerator<string> {
-    let last = -1;
-    for await (const { text } of inputLines([join(out, "kept.jsonl")], options.signal)) {
-      const index = Number(/^\{"index":(\d+),"trajectory":/.exec(text)?.[1] ?? -1);
-      const member = keep.get(index);
-      // After a crash a chain may stand here twice, or stand here though it was judged again and dropped.
-      if (index <= last || !member) continue;
-      last = index;
-      const trajectory = text.slice(text.indexOf(":{") + 1, -1);
+    let place = 0;
+    for await (const { text: trajectory } of inputLines([join(out, "kept.jsonl")], options.signal)) {
+      const member = state.members[place++]!;
+      if (drop.has(member.index)) continue;
       yield `${trajectory}\n`;
       if (!member.corrects) continue;
       for (let copy = 2; copy <= times; copy++) {
@@ -253,11 +267,4 @@ async function finish(options: DistillOptions, tally: Tally, state: State): Prom
   await writeFile(join(out, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
   await writeFile(join(out, "report.html"), distillHtml(report));
   return report;
-}
-
-/** Reads the report of a finished distillation. */
-export async function readReport(out: string): Promise<DistillReport> {
-  const text = await readFile(join(out, "report.json"), "utf8").catch(() => null);
-  if (text === null) throw new UsageError(`${out} has no report.json; make one with: coa distill run --out ${out}`);
-  return JSON.parse(text) as DistillReport;
 }

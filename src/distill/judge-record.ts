@@ -2,6 +2,7 @@
  * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
+import type { FilterDecision } from "../core/decision.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -40,6 +41,8 @@ export interface RecordOutcome {
   /** Something is broken (the line, a filter), as opposed to not good enough. */
   problem?: boolean;
   facts?: ChainFacts;
+  /** What each stage decided, in order; the last one dropped it where one did. */
+  decisions?: FilterDecision[];
   trajectory?: Trajectory;
   signature?: Uint32Array;
 }
@@ -93,36 +96,40 @@ export function recordJudge(
     const chain = withLength(trajectory!, plugins.countTokens);
     const facts = chainFacts(chain, run, profile.think, profile.answer);
     const context: StageContext = { profile, task, run, signal };
-    for (const stage of stages) {
+    const decisions: FilterDecision[] = [];
+    const decided = { ...base, facts, decisions };
+    for (const { name, judge } of stages) {
+      let verdict: Omit<FilterDecision, "stage" | "kept"> | null;
       try {
-        const rejection = await stage.judge(chain, context);
-        if (rejection) return { ...base, stage: stage.name, ...rejection, facts, trajectory: chain };
+        verdict = await judge(chain, context);
       } catch (error) {
         if (isAbort(error)) throw error;
-        return {
-          ...base,
-          stage: stage.name,
-          reason: "filter failed",
-          detail: messageOf(error),
-          problem: true,
-          facts,
-          trajectory: chain,
-        };
+        verdict = { reason: "filter failed", detail: messageOf(error), problem: true };
       }
+      decisions.push({ stage: name, kept: verdict?.reason === undefined, ...verdict });
+      if (verdict?.reason === undefined) continue;
+      const { reason, detail, problem } = verdict;
+      return {
+        ...decided,
+        stage: name,
+        reason,
+        detail,
+        ...(problem && { problem }),
+        trajectory: { ...chain, decisions },
+      };
     }
     try {
       const written = plugins.rewrite ? await rewritten(chain, plugins.rewrite, config, signal) : chain;
       return {
-        ...base,
+        ...decided,
         stage: null,
-        facts,
-        trajectory: written,
+        trajectory: { ...written, decisions },
         ...(wantsSignature && { signature: signatureOf(written) }),
       };
     } catch (error) {
       if (isAbort(error)) throw error;
       const broken = { stage: "rewrite", reason: "rewriting failed", detail: messageOf(error), problem: true };
-      return { ...base, ...broken, facts, trajectory: chain };
+      return { ...decided, ...broken, trajectory: chain };
     }
   };
 }

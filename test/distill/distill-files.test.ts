@@ -7,8 +7,9 @@ import { after, before, describe, it } from "node:test";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../src/core/trajectory.ts";
-import { type DistillOptions, distill, readReport } from "../../src/distill/distill.ts";
+import { type DistillOptions, distill } from "../../src/distill/distill.ts";
 import type { DistillConfig } from "../../src/distill/distill-config.ts";
+import { readOutcomes, readReport } from "../../src/distill/read-distillation.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import { reportText } from "../../src/report/distill-text.ts";
@@ -72,6 +73,24 @@ describe("distill", () => {
     assert.match(html, /<svg .*correctness.*<\/svg>/s);
     assert.ok(!html.includes("<script"));
     assert.match(reportText(report), /correctness +█+.*wrong answer \d+/);
+  });
+
+  it("keeps what every filter measured and the bound it compared with, of kept and of dropped chains", async () => {
+    const out = join(root, "plain");
+    const outcomes = await Array.fromAsync(readOutcomes(out, () => true));
+    assert.equal(outcomes.length, runs.length);
+    for (const { outcome, chain } of outcomes) {
+      const decisions = outcome.decisions!;
+      assert.deepEqual(
+        decisions.filter(({ kept }) => !kept).map(({ stage, reason }) => [stage, reason]),
+        outcome.stage === null ? [] : [[outcome.stage, outcome.reason]],
+      );
+      const complexity = decisions.find(({ stage }) => stage === "complexity");
+      if (complexity) assert.deepEqual([complexity.measure, complexity.threshold], ["interactions", 4]);
+      if (outcome.stage !== null) continue;
+      assert.equal(chain!.source?.id, outcome.id);
+      assert.deepEqual(chain!.decisions, decisions);
+    }
   });
 
   it("writes chains that correct themselves as often as asked, each under an id of its own", async () => {
@@ -149,7 +168,8 @@ describe("distill", () => {
     // A crash may leave half a line in the journal, and chains whose outcome was not written yet.
     await appendFile(join(out, "outcomes.jsonl"), '{"index":9');
     const ahead = (await readFile(join(root, "plain", "kept.jsonl"), "utf8")).split("\n");
-    const next = ahead.find((line) => Number(/^\{"index":(\d+)/.exec(line)?.[1]) >= half);
+    const keptSoFar = (await readFile(join(out, "kept.jsonl"), "utf8")).trim().split("\n").length;
+    const next = ahead[keptSoFar];
     await appendFile(join(out, "kept.jsonl"), `${next}\n`);
     await distill({ ...options, out, workers: 0 });
     assert.equal(await bytesOf(out), await bytesOf(join(root, "plain")));

@@ -1,4 +1,4 @@
-import { readReport } from "../../distill/distill.ts";
+import { readReport } from "../../distill/read-distillation.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { defineCommand, onePositional } from "../command.ts";
 

@@ -1,9 +1,7 @@
-import { join } from "node:path";
-import { readJsonl } from "../../base/files/read-jsonl.ts";
-import type { DroppedSample } from "../../core/distill-report.ts";
 import { UsageError } from "../../core/errors.ts";
-import { readTrajectory, type Trajectory, writtenForm } from "../../core/trajectory.ts";
+import { writtenForm } from "../../core/trajectory.ts";
 import type { OutcomeRecord } from "../../distill/distill-report.ts";
+import { readOutcomes } from "../../distill/read-distillation.ts";
 import { defineCommand } from "../command.ts";
 
 const examples = ["coa distill show .coa/distilled/web run-17", "coa distill show .coa/distilled/web run-17 --json"];
@@ -18,10 +16,9 @@ export default defineCommand({
     const [folder, id] = positionals;
     if (!folder || !id) throw new UsageError(`coa distill show needs a folder and an id. Example: ${examples[0]}`);
     let found = 0;
-    for await (const outcome of readJsonl<OutcomeRecord>(join(folder, "outcomes.jsonl"))) {
-      if (outcome.id !== id && outcome.taskId !== id) continue;
+    const asked = ({ id: run, taskId }: OutcomeRecord) => run === id || taskId === id;
+    for await (const { outcome, chain } of readOutcomes(folder, asked)) {
       found++;
-      const chain = await chainOf(folder, outcome);
       const { signature: _signature, ...shown } = outcome;
       if (values.json) {
         out.json({ ...shown, chain });
@@ -32,6 +29,9 @@ export default defineCommand({
           ? "kept"
           : `dropped by ${outcome.stage}: ${outcome.reason}${outcome.detail ? ` (${outcome.detail})` : ""}`;
       out.print(`${outcome.id} (task ${outcome.taskId}, ${outcome.file}:${outcome.line}): ${fate}`);
+      for (const { stage, measure, value, threshold } of outcome.decisions ?? []) {
+        if (measure !== undefined) out.print(`  ${stage}: ${measure} ${value} (bound ${threshold})`);
+      }
       if (chain)
         out.print(
           chain.segments
@@ -44,15 +44,3 @@ export default defineCommand({
     return 0;
   },
 });
-
-async function chainOf(folder: string, outcome: OutcomeRecord): Promise<Trajectory | undefined> {
-  if (outcome.stage === null) {
-    for await (const kept of readJsonl<{ index: number; trajectory: Trajectory }>(join(folder, "kept.jsonl"))) {
-      if (kept.index === outcome.index) return readTrajectory(kept.trajectory);
-    }
-  }
-  for await (const sample of readJsonl<DroppedSample>(join(folder, "dropped.jsonl"))) {
-    if (sample.id === outcome.id && sample.trajectory) return readTrajectory(sample.trajectory);
-  }
-  return undefined;
-}

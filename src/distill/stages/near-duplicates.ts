@@ -31,6 +31,8 @@ export interface DuplicateIndex {
   /** The number of an earlier chain that is as similar as asked; otherwise the chain is added and undefined comes back. */
   findOrAdd(signature: Uint32Array, number: number): { number: number; similarity: number } | undefined;
   readonly size: number;
+  /** How similar two chains must be to count as one. */
+  readonly minSimilarity: number;
 }
 
 /** An index of the chains kept so far. */
@@ -52,6 +54,7 @@ export function duplicateIndex(minSimilarity: number): DuplicateIndex {
     return equal / size;
   };
   return {
+    minSimilarity,
     get size() {
       return count;
     },

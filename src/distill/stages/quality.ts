@@ -19,8 +19,13 @@ export function complexityStage(minInteractions: number): Stage {
     name: "complexity",
     judge(trajectory, { profile }) {
       const count = interactionsOf(trajectory, profile.think, profile.answer);
-      if (count >= minInteractions) return null;
-      return { reason: "too few interactions", detail: `${count}, at least ${minInteractions} are wanted` };
+      const measured = { measure: "interactions", value: count, threshold: minInteractions };
+      if (count >= minInteractions) return measured;
+      return {
+        reason: "too few interactions",
+        detail: `${count}, at least ${minInteractions} are wanted`,
+        ...measured,
+      };
     },
   };
 }
@@ -85,15 +90,19 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
     async judge(trajectory, { task, signal }) {
       const gradable = task !== undefined && (task.answers.length > 0 || task.tests !== undefined);
       if (!gradable || !options.grade) {
-        if (trajectory.reward !== undefined)
-          return trajectory.reward > 0 ? null : { reason: "wrong answer", detail: "reward 0" };
+        if (trajectory.reward !== undefined) {
+          const measured = { measure: "reward", value: trajectory.reward, threshold: 0 };
+          return trajectory.reward > 0 ? measured : { reason: "wrong answer", detail: "reward 0", ...measured };
+        }
         return options.ungraded === "keep"
           ? null
           : { reason: "nothing to grade by", detail: `task ${trajectory.taskId}` };
       }
       const grade = await options.grade(task, trajectory.answer, { signal });
-      if (grade.correct === true) return null;
-      return { reason: grade.correct === null ? "grader undecided" : "wrong answer", detail: grade.reason };
+      const measured = { measure: "grade", value: grade.score, threshold: 1 };
+      if (grade.correct === true) return measured;
+      const reason = grade.correct === null ? "grader undecided" : "wrong answer";
+      return { reason, detail: grade.reason, ...measured };
     },
   };
 }
@@ -115,8 +124,11 @@ export function redundancyStage(options: RedundancyOptions = {}): Stage {
     judge(trajectory, { profile }) {
       const repeated = repeatedCalls(trajectory, (tag) => tagSpec(profile, tag)?.tool);
       if (repeated.length > maxRepeatedCalls) {
-        return { reason: "repeated tool input", detail: repeated.slice(0, 3).join("; ").slice(0, 200) };
+        const detail = repeated.slice(0, 3).join("; ").slice(0, 200);
+        const measured = { measure: "repeated calls", value: repeated.length, threshold: maxRepeatedCalls };
+        return { reason: "repeated tool input", detail, ...measured };
       }
+      let most = 0;
       const seen = new Set<number>();
       for (const [index, segment] of trajectory.segments.entries()) {
         const words = wordsOf(segment.text);
@@ -128,17 +140,22 @@ export function redundancyStage(options: RedundancyOptions = {}): Stage {
         if (isProse && !mayRepeat && words.length >= minCopiedWords) {
           let copied = 0;
           for (const gram of grams) if (seen.has(gram)) copied++;
-          if (copied / grams.length > maxCopiedShare) {
-            const share = Math.round((100 * copied) / grams.length);
+          const share = copied / grams.length;
+          most = Math.max(most, share);
+          if (share > maxCopiedShare) {
+            const detail = `segment ${index} <${segment.tag}>: ${Math.round(100 * share)} % stands before it`;
             return {
               reason: "copied content",
-              detail: `segment ${index} <${segment.tag}>: ${share} % stands before it`,
+              detail,
+              measure: "copied share",
+              value: share,
+              threshold: maxCopiedShare,
             };
           }
         }
         for (const gram of grams) seen.add(gram);
       }
-      return null;
+      return { measure: "copied share", value: most, threshold: maxCopiedShare };
     },
   };
 }

@@ -28,7 +28,9 @@ export function reflectionStage(options: ReflectionOptions = {}): Stage {
     judge(trajectory, { task }) {
       if (trajectory.segments.some((segment) => segment.tag === "reflection" && segment.by === "model")) return null;
       if (task && required.includes(task.kind)) return { reason: "no reflection", detail: `a ${task.kind} task` };
-      return shareOf(trajectory.id, seed) < keepWithout ? null : { reason: "no reflection, sampled out" };
+      const value = shareOf(trajectory.id, seed);
+      const measured = { measure: "drawn share", value, threshold: keepWithout };
+      return value < keepWithout ? measured : { reason: "no reflection, sampled out", ...measured };
     },
   };
 }
@@ -48,7 +50,9 @@ export function lengthStage(maxTokens: number): Stage {
     judge(trajectory) {
       // Distilled chains carry their length; one sequence holds each token once.
       const tokens = trajectory.usage.computedTokens;
-      return tokens <= maxTokens ? null : { reason: "too long", detail: `${tokens} tokens, at most ${maxTokens}` };
+      const measured = { measure: "tokens", value: tokens, threshold: maxTokens };
+      if (tokens <= maxTokens) return measured;
+      return { reason: "too long", detail: `${tokens} tokens, at most ${maxTokens}`, ...measured };
     },
   };
 }

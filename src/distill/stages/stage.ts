@@ -1,5 +1,5 @@
 /**
- * A stage is a named predicate: it keeps a trajectory or says why not. Stages know nothing of each other and nothing of
+ * A stage is a named filter: it keeps a trajectory or says why not, with the figure it looked at. Stages know nothing of each other and nothing of
  * files; the pipeline runs them in order and counts. A filter of your own is the same thing: a name and a function.
  */
 
@@ -8,10 +8,16 @@ import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Profile } from "../../language/profile.ts";
 
-/** Why a trajectory is dropped: a short reason that is counted, and the details of this one. */
-export interface Rejection {
-  reason: string;
+/** What a stage found: a reason drops the trajectory; what it measured is kept either way. */
+export interface StageVerdict {
+  /** Short, because reasons are counted; absent keeps the trajectory. */
+  reason?: string;
   detail?: string;
+  /** What was measured, e.g. `interactions`. */
+  measure?: string;
+  value?: number;
+  /** The bound it was compared with. */
+  threshold?: number;
 }
 
 export interface StageContext {
@@ -26,13 +32,16 @@ export interface StageContext {
 export interface Stage {
   name: string;
   /** Null keeps it. */
-  judge(trajectory: Trajectory, context: StageContext): Rejection | null | Promise<Rejection | null>;
+  judge(trajectory: Trajectory, context: StageContext): StageVerdict | null | Promise<StageVerdict | null>;
 }
 
 /** Defines a filter of your own; it may return a reason as plain text. */
 export function defineFilter(filter: {
   name: string;
-  judge(trajectory: Trajectory, context: StageContext): string | Rejection | null | Promise<string | Rejection | null>;
+  judge(
+    trajectory: Trajectory,
+    context: StageContext,
+  ): string | StageVerdict | null | Promise<string | StageVerdict | null>;
 }): Stage {
   return {
     name: filter.name,

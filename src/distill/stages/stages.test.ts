@@ -8,7 +8,7 @@ import { contaminationStage } from "./contamination.ts";
 import { duplicateIndex, signatureOf } from "./near-duplicates.ts";
 import { completenessStage, complexityStage, correctnessStage, redundancyStage } from "./quality.ts";
 import { balanceFamilies, correctsItself, lengthStage, reflectionStage, shareOf } from "./sampling.ts";
-import { defineFilter } from "./stage.ts";
+import { defineFilter, type Stage, type StageVerdict } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";
 
 const model = (tag: string, text: string): Segment => ({ tag, text, by: "model" });
@@ -47,8 +47,11 @@ describe("complexityStage", () => {
       tool("e"),
       model("answer", "f"),
     ]);
-    assert.equal(complexityStage(2).judge(made, context), null);
+    const measured = { measure: "interactions", value: 2 };
+    assert.deepEqual(complexityStage(2).judge(made, context), { ...measured, threshold: 2 });
     assert.deepEqual(complexityStage(3).judge(made, context), {
+      ...measured,
+      threshold: 3,
       reason: "too few interactions",
       detail: "2, at least 3 are wanted",
     });
@@ -90,9 +93,10 @@ describe("correctnessStage", () => {
   it("tells wrong from undecided and from ungradable", async () => {
     const judge = (correct: boolean | null, more = {}) =>
       correctnessStage({ grade: grade(correct) }).judge(chain([], more), { ...context, task });
-    assert.equal(await judge(true), null);
-    assert.deepEqual(await judge(false), { reason: "wrong answer", detail: "because" });
-    assert.deepEqual(await judge(null), { reason: "grader undecided", detail: "because" });
+    const measured = { measure: "grade", value: 0, threshold: 1 };
+    assert.deepEqual(await judge(true), measured);
+    assert.deepEqual(await judge(false), { reason: "wrong answer", detail: "because", ...measured });
+    assert.deepEqual(await judge(null), { reason: "grader undecided", detail: "because", ...measured });
     assert.deepEqual(await correctnessStage({}).judge(chain([]), context), {
       reason: "nothing to grade by",
       detail: "task q",
@@ -100,7 +104,7 @@ describe("correctnessStage", () => {
     assert.equal(await correctnessStage({ ungraded: "keep" }).judge(chain([]), context), null);
   });
   it("takes the reward of a chain from RL where there is no task to grade by", async () => {
-    assert.equal(await correctnessStage({}).judge(chain([], { reward: 1 }), context), null);
+    assert.equal((await correctnessStage({}).judge(chain([], { reward: 1 }), context))?.reason, undefined);
     assert.equal((await correctnessStage({}).judge(chain([], { reward: 0 }), context))?.reason, "wrong answer");
   });
 });
@@ -126,16 +130,18 @@ describe("reflectionStage", () => {
   it("keeps the asked-for share, the same one each time", () => {
     const ids = Array.from({ length: 4000 }, (_, index) => `run-${index}`);
     const stage = reflectionStage({ keepWithout: 0.3 });
-    const kept = ids.filter((id) => stage.judge(chain([], { id }), context) === null);
+    const keeps = (one: Stage, id: string) =>
+      (one.judge(chain([], { id }), context) as StageVerdict | null)?.reason === undefined;
+    const kept = ids.filter((id) => keeps(stage, id));
     assert.ok(Math.abs(kept.length / ids.length - 0.3) < 0.03, String(kept.length));
     assert.deepEqual(
       kept,
-      ids.filter((id) => stage.judge(chain([], { id }), context) === null),
+      ids.filter((id) => keeps(stage, id)),
     );
     const other = reflectionStage({ keepWithout: 0.3, seed: 1 });
     assert.notDeepEqual(
       kept,
-      ids.filter((id) => other.judge(chain([], { id }), context) === null),
+      ids.filter((id) => keeps(other, id)),
     );
     assert.ok(ids.every((id) => shareOf(id, 0) >= 0 && shareOf(id, 0) < 1));
   });
@@ -161,8 +167,10 @@ describe("sampling", () => {
   });
   it("measures length by tokens", () => {
     const made = chain([], { usage: { ...emptyUsage(), computedTokens: 100 } });
-    assert.equal(lengthStage(100).judge(made, context), null);
-    assert.deepEqual(lengthStage(99).judge(made, context), { reason: "too long", detail: "100 tokens, at most 99" });
+    const measured = { measure: "tokens", value: 100 };
+    assert.deepEqual(lengthStage(100).judge(made, context), { ...measured, threshold: 100 });
+    const long = { reason: "too long", detail: "100 tokens, at most 99", ...measured, threshold: 99 };
+    assert.deepEqual(lengthStage(99).judge(made, context), long);
   });
   it("caps large families at a multiple of the median one, and no other", () => {
     const members = ["a", "b", "c"].flatMap((family, place) =>

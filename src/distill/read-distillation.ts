@@ -1,0 +1,31 @@
+/** Reads back what a distillation left in its folder. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
+import { UsageError } from "../core/errors.ts";
+import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import type { OutcomeRecord } from "./distill-report.ts";
+
+/** The report of a finished distillation. */
+export async function readReport(folder: string): Promise<DistillReport> {
+  const text = await readFile(join(folder, "report.json"), "utf8").catch(() => null);
+  if (text === null) throw new UsageError(`${folder} has no report.json: no finished distillation is there`);
+  return JSON.parse(text) as DistillReport;
+}
+
+/** What became of the records for which `wanted` is true, each with its chain where that was kept. */
+export async function* readOutcomes(
+  folder: string,
+  wanted: (outcome: OutcomeRecord) => boolean,
+): AsyncGenerator<{ outcome: OutcomeRecord; chain?: Trajectory }> {
+  const samples = await Array.fromAsync(readJsonl<DroppedSample>(join(folder, "dropped.jsonl")));
+  // Line n of kept.jsonl is the chain of the nth outcome that was kept.
+  const kept = readJsonl<Trajectory>(join(folder, "kept.jsonl"))[Symbol.asyncIterator]();
+  for await (const outcome of readJsonl<OutcomeRecord>(join(folder, "outcomes.jsonl"))) {
+    const line = outcome.stage === null ? (await kept.next()).value : undefined;
+    if (!wanted(outcome)) continue;
+    const chain = line ?? samples.find(({ id, stage }) => id === outcome.id && stage === outcome.stage)?.trajectory;
+    yield { outcome, ...(chain && { chain: readTrajectory(chain) }) };
+  }
+}
