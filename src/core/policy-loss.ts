@@ -15,7 +15,7 @@
  * that every engine shows the same number.
  */
 
-import type { LossSpec } from "./engine.ts";
+import type { LossSpec, OptimizerStep } from "./engine.ts";
 import { CoaError } from "./errors.ts";
 import type { Example } from "./example.ts";
 
@@ -70,6 +70,21 @@ function checkBounds(loss: { name: string; clipLow: number; clipHigh: number }):
       "usage",
       `${loss.name}: clipLow ${loss.clipLow} and clipHigh ${loss.clipHigh} are distances from a ratio of 1, such as 0.2 and 0.28`,
     );
+  }
+}
+
+/** Refuses an optimizer step whose numbers would spoil the weights. */
+export function checkStep(step: OptimizerStep): void {
+  const bounds = { beta1: 1, beta2: 1 } as Record<string, number>;
+  const names = { learningRate: "learning rate", matrixLearningRate: "learning rate of matrices" } as Record<
+    string,
+    string
+  >;
+  for (const [key, value] of Object.entries(step)) {
+    const most = bounds[key];
+    if (value === undefined || (value >= 0 && (most === undefined ? Number.isFinite(value) : value < most))) continue;
+    const range = most === undefined ? "a number of at least 0" : `at least 0 and below ${most}`;
+    throw new CoaError("usage", `the ${names[key] ?? key} is ${value}; it must be ${range}`);
   }
 }
 

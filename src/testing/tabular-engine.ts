@@ -19,6 +19,7 @@ import {
 } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
+import { checkStep } from "../core/policy-loss.ts";
 import { seededRandom } from "../core/random.ts";
 
 /** An engine over a table of `vocabularySize` squared logits, all 0 at first. */
@@ -121,6 +122,7 @@ export function tabularEngine(vocabularySize: number): Engine & Sampler & { read
       if (had !== "summed") gradient.fill(0);
       if (had === "none") throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
       if (had === "incomplete") throw new CoaError("engine", "no step was taken: a forwardBackward before it failed");
+      checkStep(step);
       const gradientNorm = Math.sqrt(gradient.reduce((sum, value) => sum + value * value, 0));
       const clip = step.gradientClip && gradientNorm > step.gradientClip ? step.gradientClip / gradientNorm : 1;
       updates++;

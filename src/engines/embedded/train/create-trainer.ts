@@ -6,7 +6,7 @@
 import type { ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
-import { lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
+import { checkStep, lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
 import { attentionFeeds } from "../autodiff/causal-attention.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import { chunkFeeds } from "../loss/chunked-head.ts";
@@ -188,7 +188,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
         );
       }
       if (!accumulated) throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
-      if (!(step.learningRate >= 0)) throw new CoaError("usage", `learning rate is ${step.learningRate}`);
+      checkStep(step);
       try {
         return { gradientNorm: await optimizer.step(trainable, gradients, step) };
       } finally {
