@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { type RuleCheck, worstGradientError } from "../../../../test/engine/finite-differences.ts";
 import { attentionBlocks, attentionFeeds, causalAttention } from "./causal-attention.ts";
-import { type RuleCheck, worstGradientError } from "./finite-differences.ts";
 import { add, linear, reshape, rmsNorm, rotary, rotaryTables, scale, swiGlu, transpose } from "./rules.ts";
 
 const tolerance = 2e-3;

@@ -6,7 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
-import { fromFloat16Bits, narrow, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
+import { widenBfloat16 } from "./bfloat16.ts";
 import type { Tensor } from "./safetensors.ts";
 
 export type GgufType = "f32" | "f16" | "q8_0" | "bf16";
@@ -104,7 +104,7 @@ function byteLength(count: number, type: GgufType): number {
 
 function encode(data: Float32Array, type: GgufType): Uint8Array {
   if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  if (type === "f16") return new Uint8Array(narrow(data, toFloat16Bits).buffer);
+  if (type === "f16") return new Uint8Array(new Float16Array(data).buffer);
   if (type === "bf16") throw new CoaError("usage", "GGUF files are written here as f32, f16 or q8_0, not as bf16");
   return quantize(data);
 }
@@ -112,11 +112,12 @@ function encode(data: Float32Array, type: GgufType): Uint8Array {
 /** Blocks of 32: a scale so that the largest magnitude becomes 127, then whole numbers. */
 function quantize(data: Float32Array): Uint8Array {
   const bytes = Buffer.alloc(byteLength(data.length, "q8_0"));
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let block = 0, at = 0; block < data.length; block += blockSize, at += blockSize + 2) {
     let largest = 0;
     for (let index = 0; index < blockSize; index++) largest = Math.max(largest, Math.abs(data[block + index]!));
     const scale = largest / 127;
-    bytes.writeUInt16LE(toFloat16Bits(scale), at);
+    view.setFloat16(at, scale, true);
     for (let index = 0; index < blockSize; index++)
       bytes.writeInt8(scale === 0 ? 0 : Math.round(data[block + index]! / scale), at + 2 + index);
   }
@@ -125,8 +126,9 @@ function quantize(data: Float32Array): Uint8Array {
 
 function dequantize(bytes: Buffer, count: number): Float32Array {
   const data = new Float32Array(count);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let block = 0, at = 0; block < count; block += blockSize, at += blockSize + 2) {
-    const scale = fromFloat16Bits(bytes.readUInt16LE(at));
+    const scale = view.getFloat16(at, true);
     for (let index = 0; index < blockSize; index++) data[block + index] = scale * bytes.readInt8(at + 2 + index);
   }
   return data;
@@ -222,5 +224,5 @@ function decode(bytes: Buffer, start: number, shape: number[], typeCode: number,
   if (type === "q8_0") return dequantize(part, count);
   const copy = part.buffer.slice(part.byteOffset, part.byteOffset + length);
   if (type === "f32") return new Float32Array(copy);
-  return type === "f16" ? widenFloat16(new Uint16Array(copy)) : widenBfloat16(new Uint16Array(copy));
+  return type === "f16" ? new Float32Array(new Float16Array(copy)) : widenBfloat16(new Uint16Array(copy));
 }

@@ -7,7 +7,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
-import { narrow, toBfloat16Bits, toFloat16Bits, widenBfloat16, widenFloat16 } from "./half-precision.ts";
+import { narrowBfloat16, widenBfloat16 } from "./bfloat16.ts";
 
 /** How the numbers of a tensor are stored. */
 export type TensorType = "f32" | "f16" | "bf16";
@@ -131,7 +131,7 @@ async function readTensor(file: FileHandle, entry: TensorEntry, name: string, pa
       throw new CoaError("format", `tensor ${name} in ${path} ends early, at ${done} of ${bytes.length} bytes`);
     done += bytesRead;
   }
-  if (entry.dtype === "F16") return widenFloat16(new Uint16Array(buffer));
+  if (entry.dtype === "F16") return new Float32Array(new Float16Array(buffer));
   if (entry.dtype === "BF16") return widenBfloat16(new Uint16Array(buffer));
   if (entry.dtype === "F64") return Float32Array.from(new Float64Array(buffer));
   return new Float32Array(buffer);
@@ -140,7 +140,7 @@ async function readTensor(file: FileHandle, entry: TensorEntry, name: string, pa
 /** The bytes of a tensor, stored as `type`. */
 export function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
   if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  return new Uint8Array(narrow(data, type === "f16" ? toFloat16Bits : toBfloat16Bits).buffer);
+  return new Uint8Array(type === "f16" ? new Float16Array(data).buffer : narrowBfloat16(data).buffer);
 }
 
 /** Writes tensors in the map's order, all or nothing. */

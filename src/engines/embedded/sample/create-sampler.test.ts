@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { naiveForward } from "../../../../test/engine/naive-forward.ts";
 import { seededRandom } from "../../../core/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { createSampler } from "./create-sampler.ts";
-import { naiveForward } from "./naive-forward.ts";
 import type { Sampler, SamplerRequest } from "./sampler.ts";
 
 interface Result {

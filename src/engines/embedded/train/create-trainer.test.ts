@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { naiveForward } from "../../../../test/engine/naive-forward.ts";
 import type { LossSpec } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
@@ -9,7 +10,6 @@ import { createAdapter } from "../lora/adapter.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
-import { naiveForward } from "../sample/naive-forward.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
 
 const runtime = await openRuntime({ threads: 2 });

@@ -1,5 +1,5 @@
 /** Draws a graph as a Mermaid flow chart: what docs show and what one prints when a graph is not what was meant. */
-import type { Graph } from "./graph.ts";
+import type { Graph } from "../../src/engines/embedded/onnx/graph.ts";
 
 /** One box per operator, input and output; arrows carry nothing but order. */
 export function drawGraph(graph: Graph): string {

@@ -3,11 +3,11 @@
  * how much a random weighting of the outputs moves.
  */
 
-import { seededRandom } from "../../../core/random.ts";
-import { createGraph, type Dimension, type Value } from "../onnx/graph.ts";
-import { openNativeRuntime } from "../runtime/native.ts";
-import type { HostTensor } from "../runtime/runtime.ts";
-import { createTape, gradients, type Tape } from "./tape.ts";
+import { seededRandom } from "../../src/core/random.ts";
+import { createTape, gradients, type Tape } from "../../src/engines/embedded/autodiff/tape.ts";
+import { createGraph, type Dimension, type Value } from "../../src/engines/embedded/onnx/graph.ts";
+import { openNativeRuntime } from "../../src/engines/embedded/runtime/native.ts";
+import type { HostTensor } from "../../src/engines/embedded/runtime/runtime.ts";
 
 /** What a check needs: inputs to differentiate, other feeds, and the operator. */
 export interface RuleCheck {

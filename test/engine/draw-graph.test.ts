@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { swiGlu } from "../autodiff/rules.ts";
-import { createTape, gradients } from "../autodiff/tape.ts";
+import { swiGlu } from "../../src/engines/embedded/autodiff/rules.ts";
+import { createTape, gradients } from "../../src/engines/embedded/autodiff/tape.ts";
+import { createGraph } from "../../src/engines/embedded/onnx/graph.ts";
 import { drawGraph } from "./draw-graph.ts";
-import { createGraph } from "./graph.ts";
 
 /** The example of docs/guide/engine.md: a gated unit, and the gradients of both its arguments. */
 function smallGraph() {
@@ -24,7 +24,7 @@ function smallGraph() {
 describe("drawGraph", () => {
   it("draws the graph that the guide shows", () => {
     const drawing = drawGraph(smallGraph());
-    const guide = readFileSync(join(import.meta.dirname, "../../../../docs/guide/engine.md"), "utf8");
+    const guide = readFileSync(join(import.meta.dirname, "../../docs/guide/engine.md"), "utf8");
     assert.ok(guide.includes(`\`\`\`mermaid\n${drawing}\n\`\`\``), `docs/guide/engine.md should show:\n${drawing}`);
   });
 

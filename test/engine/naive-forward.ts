@@ -2,8 +2,14 @@
  * The model in plain loops and double precision, one sequence, no cache: slow, obvious, and therefore what the fast
  * paths are checked against.
  */
-import type { ModelConfig } from "../model/config.ts";
-import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
+import type { ModelConfig } from "../../src/engines/embedded/model/config.ts";
+import {
+  embeddingName,
+  finalNormName,
+  headName,
+  layerNames,
+  type ParameterSet,
+} from "../../src/engines/embedded/model/parameters.ts";
 
 /** Log-probabilities of every token of the vocabulary after each position. */
 export function naiveForward(config: ModelConfig, parameters: ParameterSet, tokens: readonly number[]): Float64Array[] {
