@@ -75,11 +75,10 @@ export {
   exportFormats,
 } from "./dataset/export/export-dataset.ts";
 export { splitSide } from "./dataset/split.ts";
+export { sequenceToExample, type TrainingSequence, weightsOf } from "./dataset/training-sequence.ts";
 export {
   type ExampleOptions,
   rolloutToExamples,
-  sequenceToExample,
-  type TrainingSequence,
   trajectoryToExample,
   trajectoryToSequence,
 } from "./dataset/trajectory-to-example.ts";

@@ -10,6 +10,7 @@ import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { buildDataset, openDataset } from "./dataset-folder.ts";
 import { datasetStats } from "./dataset-stats.ts";
 import { splitSide } from "./split.ts";
+import { trainedTokens } from "./training-sequence.ts";
 import { trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const tokenizer = trainTokenizer(["look for the answer in the page"], {
@@ -53,7 +54,7 @@ describe("a dataset folder", () => {
     const sequences = await Array.fromAsync(dataset.sequences());
     const expected = chains.map((made) => {
       const weightOf = (segment: { tag: string }) => (segment.tag === "think" ? 0.5 : 1);
-      return { ...trajectoryToSequence(made, tokenizer, { weightOf }).sequence, profile: "web" };
+      return trajectoryToSequence(made, tokenizer, { weightOf }).sequence;
     });
     assert.deepEqual(sequences, expected);
     assert.equal(
@@ -62,7 +63,7 @@ describe("a dataset folder", () => {
     );
     assert.equal(
       manifest.tokens.trained,
-      sequences.reduce((sum, one) => sum + one.weights.filter(Boolean).length, 0),
+      sequences.reduce((sum, one) => sum + trainedTokens(one), 0),
     );
     const bytes = await readFile(join(folder, "examples.jsonl"));
     assert.equal(manifest.fingerprint, createHash("sha256").update(bytes).digest("hex"));

@@ -15,19 +15,8 @@ import type { OnProgress } from "../core/events.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
-import { type ExampleOptions, type TrainingSequence, trajectoryToSequence } from "./trajectory-to-example.ts";
-
-const exampleRecordSchema = z.object({
-  id: z.string(),
-  taskId: z.string(),
-  profile: z.string(),
-  tokens: z.array(z.number().int().nonnegative()),
-  /** Stretches of equal weight that are not 0: first token, one past the last, weight. */
-  spans: z.array(z.tuple([z.number(), z.number(), z.number()])),
-  promptLength: z.number(),
-  cutSegments: z.number(),
-});
-type ExampleRecord = z.infer<typeof exampleRecordSchema>;
+import { type TrainingSequence, trainedTokens, trainingSequenceSchema } from "./training-sequence.ts";
+import { type ExampleOptions, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 export const datasetManifestSchema = z.object({
   version: z.literal(1),
@@ -80,7 +69,7 @@ export async function buildDataset(
   };
   const hash = createHash("sha256");
   await writeFolder(folder, async (temporary) => {
-    const examples = await openJsonl<ExampleRecord>(join(temporary, "examples.jsonl"), { lock: false });
+    const examples = await openJsonl<TrainingSequence>(join(temporary, "examples.jsonl"), { lock: false });
     const dropped = await openJsonl(join(temporary, "dropped.jsonl"), { lock: false });
     try {
       for await (const trajectory of trajectories) {
@@ -93,10 +82,10 @@ export async function buildDataset(
           await dropped.append(result.dropped);
           continue;
         }
-        const record = toRecord(result.sequence, trajectory.profile);
-        countExample(manifest, record);
-        hash.update(`${JSON.stringify(record)}\n`);
-        await examples.append(record);
+        const { sequence } = result;
+        countExample(manifest, sequence);
+        hash.update(`${JSON.stringify(sequence)}\n`);
+        await examples.append(sequence);
         if (manifest.examples % 200 === 0) {
           options.onProgress?.({
             stage: "dataset",
@@ -125,7 +114,7 @@ export async function buildDataset(
 export interface Dataset {
   manifest: DatasetManifest;
   tokenizer(): Promise<Tokenizer>;
-  sequences(): AsyncIterable<TrainingSequence & { profile: string }>;
+  sequences(): AsyncIterable<TrainingSequence>;
 }
 
 /** Opens a dataset folder; examples are streamed. */
@@ -139,46 +128,23 @@ export async function openDataset(folder: string): Promise<Dataset> {
     const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
     throw new CoaError(
       "storage",
-      missing
-        ? `${folder} is no dataset: it has no dataset.json. Make one with: coa dataset build`
-        : `can't read ${path}: ${messageOf(error)}`,
+      missing ? `${folder} is not a dataset: it has no dataset.json` : `can't read ${path}: ${messageOf(error)}`,
       { cause: error },
     );
   }
   return {
     manifest,
     tokenizer: () => loadTokenizer(join(folder, "tokenizer")),
-    async *sequences() {
-      for await (const record of readJsonl(join(folder, "examples.jsonl"), exampleRecordSchema))
-        yield fromRecord(record);
-    },
+    sequences: () => readJsonl(join(folder, "examples.jsonl"), trainingSequenceSchema),
   };
 }
 
-function countExample(manifest: DatasetManifest, record: ExampleRecord): void {
+function countExample(manifest: DatasetManifest, sequence: TrainingSequence): void {
   manifest.examples++;
-  if (record.cutSegments > 0) manifest.cut++;
-  manifest.tokens.all += record.tokens.length;
-  manifest.tokens.prompt += record.promptLength;
-  for (const [start, end] of record.spans) manifest.tokens.trained += end - start;
-  manifest.tokens.longest = Math.max(manifest.tokens.longest, record.tokens.length);
-  manifest.profiles[record.profile] = (manifest.profiles[record.profile] ?? 0) + 1;
-}
-
-function toRecord(sequence: TrainingSequence, profile: string): ExampleRecord {
-  const spans: [number, number, number][] = [];
-  sequence.weights.forEach((weight, index) => {
-    if (weight === 0) return;
-    const last = spans.at(-1);
-    if (last && last[1] === index && last[2] === weight) last[1] = index + 1;
-    else spans.push([index, index + 1, weight]);
-  });
-  const { id, taskId, tokens, promptLength, cutSegments } = sequence;
-  return { id, taskId, profile, tokens, spans, promptLength, cutSegments };
-}
-
-function fromRecord({ spans, ...record }: ExampleRecord): TrainingSequence & { profile: string } {
-  const weights = new Array<number>(record.tokens.length).fill(0);
-  for (const [start, end, weight] of spans) weights.fill(weight, start, end);
-  return { ...record, weights };
+  if (sequence.cutSegments > 0) manifest.cut++;
+  manifest.tokens.all += sequence.tokens.length;
+  manifest.tokens.prompt += sequence.promptLength;
+  manifest.tokens.trained += trainedTokens(sequence);
+  manifest.tokens.longest = Math.max(manifest.tokens.longest, sequence.tokens.length);
+  manifest.profiles[sequence.profile] = (manifest.profiles[sequence.profile] ?? 0) + 1;
 }

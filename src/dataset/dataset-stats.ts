@@ -1,5 +1,6 @@
 /** What a dataset looks like from above: lengths, how much of it is learned, and the words that tell two sets apart. */
 import type { Dataset } from "./dataset-folder.ts";
+import { trainedTokens } from "./training-sequence.ts";
 
 export interface DatasetStats {
   examples: number;
@@ -18,12 +19,12 @@ export async function datasetStats(dataset: Pick<Dataset, "sequences">): Promise
   const lengths: number[] = [];
   const tasks = new Set<string>();
   const profiles: Record<string, number> = {};
-  let trainedTokens = 0;
+  let trained = 0;
   for await (const sequence of dataset.sequences()) {
     lengths.push(sequence.tokens.length);
     tasks.add(sequence.taskId);
     profiles[sequence.profile] = (profiles[sequence.profile] ?? 0) + 1;
-    for (const weight of sequence.weights) if (weight !== 0) trainedTokens++;
+    trained += trainedTokens(sequence);
   }
   lengths.sort((a, b) => a - b);
   const tokens = lengths.reduce((sum, length) => sum + length, 0);
@@ -32,7 +33,7 @@ export async function datasetStats(dataset: Pick<Dataset, "sequences">): Promise
     examples: lengths.length,
     tasks: tasks.size,
     tokens,
-    trainedTokens,
+    trainedTokens: trained,
     lengths: {
       min: at(0),
       p50: at(0.5),

@@ -1,6 +1,6 @@
 /** One example as a person can check it: which text is learned, which is only read, and where the tokens are cut. */
 import type { Tokenizer } from "../core/tokenizer.ts";
-import type { TrainingSequence } from "./trajectory-to-example.ts";
+import { type TrainingSequence, weightsOf } from "./training-sequence.ts";
 
 export interface InspectedSpan {
   kind: "prompt" | "masked" | "trained";
@@ -14,8 +14,9 @@ export interface InspectedSpan {
 /** The stretches of a sequence that are treated alike. */
 export function inspectSequence(sequence: TrainingSequence, tokenizer: Tokenizer): InspectedSpan[] {
   const spans: InspectedSpan[] = [];
+  const weights = weightsOf(sequence);
   sequence.tokens.forEach((token, index) => {
-    const weight = sequence.weights[index]!;
+    const weight = weights[index]!;
     const kind = weight !== 0 ? "trained" : index < sequence.promptLength ? "prompt" : "masked";
     let span = spans.at(-1);
     if (!span || span.kind !== kind || span.weight !== weight) {

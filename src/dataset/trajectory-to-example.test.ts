@@ -8,6 +8,7 @@ import { emptyUsage } from "../core/usage.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
+import { weightsOf } from "./training-sequence.ts";
 import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 const rounds = Number(process.env["COA_FUZZ"] ?? 2000);
@@ -135,7 +136,7 @@ for (const [name, make] of tokenizers) {
         const trained = [...targets].filter((_, index) => weights![index] === 1);
         assert.equal(tokenizer.decode(trained), written(made.segments, true));
         const masked = result.sequence.tokens.filter(
-          (_, index) => index >= result.sequence.promptLength && result.sequence.weights[index] === 0,
+          (_, index) => index >= result.sequence.promptLength && weightsOf(result.sequence)[index] === 0,
         );
         assert.equal(tokenizer.decode(masked), written(made.segments, false));
         assert.deepEqual([input[0], ...targets], result.sequence.tokens);
@@ -152,17 +153,27 @@ for (const [name, make] of tokenizers) {
         weightOf: (segment) => (segment.tag === "think" ? 0.25 : 1),
         endOfTurn: false,
       });
-      const { tokens, weights } = result.sequence!;
+      const { tokens } = result.sequence!;
+      const weights = weightsOf(result.sequence!);
       const light = tokenizer.decode(tokens.filter((_, index) => weights[index] === 0.25));
       // Qwen writes `><` as one token, which counts for the segment it begins in.
       assert.match(light, /^<think> look<\/think><?<think> enough<\/think><?$/);
       assert.ok(!light.includes("Ada"));
     });
 
+    it("never trains what the distiller filled in, whatever weight is asked for", () => {
+      const filled = chain.map((segment) => (segment.tag === "think" ? { ...segment, filled: true } : segment));
+      const { sequence } = trajectoryToSequence(trajectory(filled), tokenizer, { weightOf: () => 1, endOfTurn: false });
+      const weights = weightsOf(sequence!);
+      const learned = tokenizer.decode(sequence!.tokens.filter((_, index) => weights[index] !== 0));
+      assert.ok(!/look|enough/.test(learned), learned);
+      assert.match(learned, /Ada/);
+    });
+
     it("ends the turn after an answer, and only then", () => {
       const ended = trajectoryToSequence(trajectory(chain), tokenizer).sequence!;
       assert.equal(ended.tokens.at(-1), tokenizer.endOfTurn[0]);
-      assert.equal(ended.weights.at(-1), 1);
+      assert.equal(weightsOf(ended).at(-1), 1);
       const open = trajectoryToSequence(trajectory(chain, { ending: { reason: "limit" } }), tokenizer).sequence!;
       assert.notEqual(open.tokens.at(-1), tokenizer.endOfTurn[0]);
     });
@@ -193,7 +204,7 @@ for (const [name, make] of tokenizers) {
           continue;
         }
         assert.ok(sequence.tokens.length <= maxTokens);
-        assert.notEqual(sequence.weights.at(-1), 0);
+        assert.notEqual(weightsOf(sequence).at(-1), 0);
         const kept = chain.slice(0, chain.length - sequence.cutSegments);
         assert.equal(tokenizer.decode(sequence.tokens.slice(sequence.promptLength)), kept.map(writtenForm).join(""));
       }

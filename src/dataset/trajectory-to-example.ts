@@ -7,30 +7,20 @@ import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
 import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
+import { sequenceToExample, spansOf, type TrainingSequence } from "./training-sequence.ts";
 
 export interface ExampleOptions {
   /** Longest sequence, prompt included; no limit by default. */
   maxTokens?: number;
   /** What happens to longer ones: `drop` (default), or `cut` after the last segment that fits. */
   overlong?: "drop" | "cut";
-  /** Weight of each segment by the model (default 1); what tools wrote has none, whatever this says. */
+  /** Weight of each segment by the model (default 1); what tools wrote or the distiller filled in has none in any case. */
   weightOf?: (segment: Segment, index: number) => number;
   /** Teach the model to end its turn after an answer (default true), so that servers without stop strings stop too. */
   endOfTurn?: boolean;
 }
 
 export type DropReason = "overlong" | "nothing-to-learn" | "no-prompt";
-
-export interface TrainingSequence {
-  id: string;
-  taskId: string;
-  tokens: number[];
-  /** How much predicting each token counts; 0 on prompt and observations. */
-  weights: number[]; // [token]
-  promptLength: number;
-  /** Segments left out at the end because of the length. */
-  cutSegments: number;
-}
 
 export type SequenceResult =
   | { sequence: TrainingSequence; dropped?: undefined }
@@ -60,7 +50,7 @@ export function trajectoryToSequence(
   }
   const weightOf = options.weightOf ?? (() => 1);
   const segmentWeights = trajectory.segments.map((segment, index) =>
-    segment.by === "model" ? weightOf(segment, index) : 0,
+    segment.by === "model" && !segment.filled ? weightOf(segment, index) : 0,
   );
   const weights = owners.map((owner) => (owner === -1 ? 0 : segmentWeights[owner]!));
   if (end !== undefined && kept === trajectory.segments.length && tokens.length < limit) {
@@ -71,18 +61,10 @@ export function trajectoryToSequence(
   if (!weights.some((weight, index) => index > 0 && weight !== 0)) {
     return drop("nothing-to-learn", "no token written by the model has weight");
   }
-  return {
-    sequence: { id, taskId, tokens, weights, promptLength, cutSegments: trajectory.segments.length - kept },
-  };
-}
-
-/** A sequence in the shifted form that engines eat. */
-export function sequenceToExample(sequence: Pick<TrainingSequence, "tokens" | "weights">): Example {
-  return {
-    input: Int32Array.from(sequence.tokens.slice(0, -1)),
-    targets: Int32Array.from(sequence.tokens.slice(1)),
-    weights: Float32Array.from(sequence.weights.slice(1)),
-  };
+  const { profile, source } = trajectory;
+  const run = source?.kind === "distilled" && source.id !== undefined ? { run: source.id } : {};
+  const cutSegments = trajectory.segments.length - kept;
+  return { sequence: { id, taskId, profile, ...run, tokens, spans: spansOf(weights), promptLength, cutSegments } };
 }
 
 /** A trajectory as an imitation example, or the reason why it is none. */

@@ -31,7 +31,7 @@ describe("what is taught and what is run", () => {
       const context = [...ran.promptTokens!, ...ran.segments.flatMap((segment) => segment.tokens!)];
       assert.deepEqual(sequence!.tokens, context);
       // The sampled chain gives the very same example, weights included.
-      assert.deepEqual(trajectoryToSequence(ran, tokenizer, { endOfTurn: false }).sequence!.weights, sequence!.weights);
+      assert.deepEqual(trajectoryToSequence(ran, tokenizer, { endOfTurn: false }).sequence!.spans, sequence!.spans);
     }
   });
 

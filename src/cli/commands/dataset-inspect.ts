@@ -1,6 +1,7 @@
 import { UsageError } from "../../core/errors.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
 import { type InspectedSpan, inspectSequence } from "../../dataset/inspect-sequence.ts";
+import { trainedTokens } from "../../dataset/training-sequence.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import type { Output } from "../output.ts";
 
@@ -28,7 +29,7 @@ export default defineCommand({
       const spans = inspectSequence(sequence, await dataset.tokenizer());
       if (values.json) out.json({ id: sequence.id, taskId: sequence.taskId, profile: sequence.profile, spans });
       else {
-        const trained = sequence.weights.filter((weight) => weight !== 0).length;
+        const trained = trainedTokens(sequence);
         out.print(`${sequence.id} (task ${sequence.taskId}): ${sequence.tokens.length} tokens, ${trained} trained`);
         out.print(spans.map((span) => show(span, values.tokens, out)).join(out.isTTY ? "" : "\n"));
       }

@@ -3,7 +3,7 @@ import { packageVersion } from "../../base/files/package-version.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
-import { sequenceToExample } from "../../dataset/trajectory-to-example.ts";
+import { sequenceToExample } from "../../dataset/training-sequence.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";

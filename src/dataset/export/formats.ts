@@ -8,6 +8,7 @@ import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Profile } from "../../language/profile.ts";
 import { systemPrompt } from "../../language/system-prompt.ts";
+import { weightsOf } from "../training-sequence.ts";
 import { type ExampleOptions, trajectoryToSequence } from "../trajectory-to-example.ts";
 import { conversationTurns, promptTexts } from "./chain-turns.ts";
 
@@ -81,7 +82,8 @@ export interface TrlRow {
 export function trlRow(trajectory: Trajectory, tokenizer: Tokenizer, options: ExampleOptions = {}): Row<TrlRow> {
   const { sequence, dropped } = trajectoryToSequence(trajectory, tokenizer, options);
   if (!sequence) return { skipped: `${dropped.reason}: ${dropped.detail}` };
-  const labels = sequence.tokens.map((token, index) => (sequence.weights[index] === 0 ? -100 : token));
+  const weights = weightsOf(sequence);
+  const labels = sequence.tokens.map((token, index) => (weights[index] === 0 ? -100 : token));
   return { row: { input_ids: sequence.tokens, labels } };
 }
 
