@@ -134,7 +134,7 @@ export function recordJudge(
   };
 }
 
-/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of whoever wrote it. */
+/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of the rewriter. */
 async function rewritten(
   chain: Trajectory,
   rewrite: NonNullable<DistillPlugins["rewrite"]>,

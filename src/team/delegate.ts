@@ -32,7 +32,7 @@ export function readDelegation(
   const callable = session.team.filter((member) => member.role !== "manager" && member.role !== "verifier");
   const member = callable.find((candidate) => candidate.name === name);
   if (!member) {
-    return { problem: `nobody is called "${call.name}"; you can call ${callable.map((one) => one.name).join(", ")}` };
+    return { problem: `there is no agent "${call.name}"; you can call ${callable.map((one) => one.name).join(", ")}` };
   }
   const parsed = callInput(call.arguments);
   if ("problem" in parsed) return parsed;

@@ -167,7 +167,7 @@ async function checkedInput(tool: Tool, input: unknown): Promise<unknown> {
   throw new CoaError("tool", `${tool.name} can't take ${JSON.stringify(input).slice(0, 200)}: ${issues}`);
 }
 
-/** Waits for all, then passes on the first error: nothing of a run may go on in its back once it has ended. */
+/** Waits for all, then passes on the first error: no work of a run may continue once it has ended. */
 export async function allSettledOrThrow<T>(work: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(work);
   return settled.map((one) => {
