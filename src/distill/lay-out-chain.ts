@@ -6,8 +6,8 @@
  */
 
 import type { Segment } from "../core/trajectory.ts";
+import { readReview, readVerdict } from "../language/judgement.ts";
 import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
-import { readReview, readVerdict } from "../language/read-judgement.ts";
 import {
   addThoughtIfNone,
   type ChainDraft,

@@ -139,8 +139,7 @@ async function work(
     const calls = step.toolCalls.map((call) => runToolCall(session, agent, member.tools, call));
     const outputs = await allSettledOrThrow(calls);
     step.toolCalls.forEach((call, index) => {
-      const output = clip(outputs[index]!, session.limits.outputCharacters);
-      conversation.push({ role: "tool", content: output, toolCallId: call.id, name: call.name });
+      conversation.push({ role: "tool", content: outputs[index]!, toolCallId: call.id, name: call.name });
       entry.calls.push({ tool: call.name, input: call.arguments, output: outputs[index]! });
     });
   }
