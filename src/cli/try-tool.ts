@@ -2,10 +2,9 @@
 
 import { UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
-import { readCallBody } from "../language/call-body.ts";
-import { outputText } from "../language/observation.ts";
 import type { TagSpec } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
+import { readToolInputs } from "../language/tool-input.ts";
 
 /** One call: what came back, whether the tool failed, how long it took. */
 export interface Trial {
@@ -16,7 +15,7 @@ export interface Trial {
 
 /** A function that makes the call described by `body`, as often as it is called. */
 export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortSignal) => Promise<Trial>> {
-  const read = await readCallBody(specOf(tool.name), tool, body);
+  const read = await readToolInputs(specOf(tool.name), tool, body);
   if (!read.ok) throw new UsageError(read.message);
   return async (signal) => {
     const started = performance.now();
@@ -24,7 +23,7 @@ export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortS
       const outputs: string[] = [];
       for (const input of read.inputs) {
         const output = await tool.execute(input, { signal, trajectoryId: "try", question: body });
-        outputs.push(outputText(output));
+        outputs.push(typeof output === "string" ? output : JSON.stringify(output));
       }
       return { ok: true, output: outputs.join("\n\n"), ms: performance.now() - started };
     } catch (error) {

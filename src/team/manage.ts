@@ -29,8 +29,8 @@ export interface Outcome {
   scores: (number | null)[];
 }
 
-/** What the manager's loop knows. */
-interface ManagerState {
+/** What the loop knows. */
+interface Desk {
   session: WorkSession;
   options: TeamOptions;
   agent: TeamAgent;
@@ -48,7 +48,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
   const manager = memberWithRole(session.team, "manager");
   const tools = managerTools(session);
   const past = options.memory?.recall(session.task.question, 3).map(({ step }) => step) ?? [];
-  const state: ManagerState = {
+  const desk: Desk = {
     session,
     options,
     agent: startAgent(session, manager, {}, tools),
@@ -63,25 +63,25 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
   const question = requests.questionRequest(session.task.question, past);
   try {
     if (options.planning?.survey) {
-      state.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
-      const { message, step } = await askManager(state, tools);
+      desk.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
+      const { message, step } = await askManager(desk, tools);
       step.move = "summarise";
-      state.conversation.push(message, requests.user(requests.planRequest));
+      desk.conversation.push(message, requests.user(requests.planRequest));
     } else {
-      state.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
+      desk.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
     }
     for (let turn = 0; turn < session.limits.managerSteps; turn++) {
-      if (await managerTurn(state, tools)) return state.outcome;
+      if (await managerTurn(desk, tools)) return desk.outcome;
     }
-    endEarly(state.outcome, `the manager gave no accepted answer within ${session.limits.managerSteps} steps`);
+    endEarly(desk.outcome, `the manager gave no accepted answer within ${session.limits.managerSteps} steps`);
   } catch (error) {
     if (!(error instanceof CoaError)) throw error;
-    if (error instanceof BudgetSpent) endEarly(state.outcome, messageOf(error));
-    else state.outcome.ending = { reason: "error", detail: messageOf(error) };
+    if (error instanceof BudgetSpent) endEarly(desk.outcome, messageOf(error));
+    else desk.outcome.ending = { reason: "error", detail: messageOf(error) };
   } finally {
-    for (const step of session.remembered) step.accepted = state.outcome.ending.verified === true;
+    for (const step of session.remembered) step.accepted = desk.outcome.ending.verified === true;
   }
-  return state.outcome;
+  return desk.outcome;
 }
 
 function endEarly(outcome: Outcome, detail: string): void {
@@ -98,8 +98,8 @@ function managerTools(session: WorkSession): ReturnType<typeof delegationTools> 
   return tools;
 }
 
-function askManager(state: ManagerState, tools: ReturnType<typeof delegationTools>) {
-  const { session, agent, conversation, plan, notes } = state;
+function askManager(desk: Desk, tools: ReturnType<typeof delegationTools>) {
+  const { session, agent, conversation, plan, notes } = desk;
   const known = { question: session.task.question, plan, notes, work: session.work };
   compactHistory(conversation, known, session.limits.historyCharacters);
   const messages = [requests.system(agent.instructions!), ...conversation];
@@ -107,33 +107,33 @@ function askManager(state: ManagerState, tools: ReturnType<typeof delegationTool
 }
 
 /** One turn; true when the run is over. */
-async function managerTurn(state: ManagerState, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
-  const { reply, message, step } = await askManager(state, tools);
-  state.conversation.push(message);
+async function managerTurn(desk: Desk, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
+  const { reply, message, step } = await askManager(desk, tools);
+  desk.conversation.push(message);
   if (reply.toolCalls.length > 0) {
     step.move = "act";
-    await carryOut(state, step);
+    await carryOut(desk, step);
     return false;
   }
   if (reply.text.trim() === "") {
-    state.conversation.push(requests.emptyReply);
+    desk.conversation.push(requests.emptyReply);
     return false;
   }
-  if (state.planning) {
+  if (desk.planning) {
     step.move = "plan";
-    state.plan = reply.text;
-    state.planning = false;
-    state.delegationsAtPlan = state.delegations;
-    state.conversation.push(requests.carryOutPlan);
+    desk.plan = reply.text;
+    desk.planning = false;
+    desk.delegationsAtPlan = desk.delegations;
+    desk.conversation.push(requests.goOn);
     return false;
   }
   step.move = "answer";
-  return propose(state, reply.text.trim());
+  return propose(desk, reply.text.trim());
 }
 
 /** Carries out the delegations of one reply, in parallel where contexts are isolated, and decides what comes next. */
-async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
-  const { session, agent, conversation } = state;
+async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
+  const { session, agent, conversation } = desk;
   const shared = session.topology === "handoff" ? conversation : null;
   const given = step.toolCalls.map((call) => readDelegation(session, call));
   const answerCall = (index: number, content: string) => {
@@ -147,7 +147,7 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
       call.error = one.problem;
       return null;
     }
-    return delegate(session, agent, call, { ...one, plan: state.plan, shared });
+    return delegate(session, agent, call, { ...one, plan: desk.plan, shared });
   };
   const outcomes: (Delegated | null)[] = []; // [call]
   if (shared) {
@@ -163,27 +163,23 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
     });
   }
   const carriedOut = given.filter((one) => !("problem" in one) && one.member.role !== "reflector").length;
-  state.delegations += carriedOut;
-  if (carriedOut > 0) await takeNotes(state);
-  await decideNext(state, outcomes, carriedOut > 0);
+  desk.delegations += carriedOut;
+  if (carriedOut > 0) await takeNotes(desk);
+  await decideNext(desk, outcomes, carriedOut > 0);
 }
 
 /** After delegations: a new plan where something went wrong or one is due, otherwise on with this one. */
-async function decideNext(
-  state: ManagerState,
-  outcomes: readonly (Delegated | null)[],
-  progressed: boolean,
-): Promise<void> {
-  const { session, options, conversation } = state;
+async function decideNext(desk: Desk, outcomes: readonly (Delegated | null)[], progressed: boolean): Promise<void> {
+  const { session, options, conversation } = desk;
   const { reviewInterval = 0, planning } = options;
   const poor = outcomes.find((outcome) => outcome?.poor);
   const failed = outcomes.find((outcome) => outcome?.failed);
-  if (poor) return replan(state, "The reflector rated something Poor.");
-  if (failed) return replan(state, `A step failed: ${failed.report}`);
-  if (progressed && reviewInterval > 0 && state.delegations % reviewInterval === 0 && (await review(state))) return;
+  if (poor) return replan(desk, "The reflector rated something Poor.");
+  if (failed) return replan(desk, `A step failed: ${failed.report}`);
+  if (progressed && reviewInterval > 0 && desk.delegations % reviewInterval === 0 && (await review(desk))) return;
   const interval = planning?.interval ?? 0;
-  if (interval > 0 && state.delegations - state.delegationsAtPlan >= interval) {
-    state.planning = true;
+  if (interval > 0 && desk.delegations - desk.delegationsAtPlan >= interval) {
+    desk.planning = true;
     conversation.push(requests.refreshPlan);
   } else if (session.topology === "handoff" && progressed) {
     conversation.push(requests.handBack(session.work.at(-1)!.member));
@@ -191,22 +187,22 @@ async function decideNext(
 }
 
 /** Asks for another plan, while there are any left. */
-function replan(state: ManagerState, reason: string): void {
-  if (state.outcome.replans >= state.session.limits.replans) {
-    state.conversation.push(requests.user(`${reason} Continue as well as you can.`));
+function replan(desk: Desk, reason: string): void {
+  if (desk.outcome.replans >= desk.session.limits.replans) {
+    desk.conversation.push(requests.user(`${reason} Go on as well as you can.`));
     return;
   }
-  state.outcome.replans++;
-  state.planning = true;
-  state.conversation.push(requests.replanRequest(reason));
+  desk.outcome.replans++;
+  desk.planning = true;
+  desk.conversation.push(requests.replanRequest(reason));
 }
 
 /** A review that the rules ask for; true when it led to a new plan. */
-async function review(state: ManagerState): Promise<boolean> {
-  const { session, conversation, plan } = state;
+async function review(desk: Desk): Promise<boolean> {
+  const { session, conversation, plan } = desk;
   const shared = session.topology === "handoff" ? conversation : null;
   const member = memberWithRole(session.team, "reflector");
-  const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
+  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
   const request = requests.reviewRequest(session.task.question, plan, shared ? null : session.work, "");
   const text = await judge(session, agent, member, request, shared, {
     move: "review",
@@ -214,24 +210,24 @@ async function review(state: ManagerState): Promise<boolean> {
     reminder: requests.reviewReminder,
   });
   if (readReview(text)?.poor) {
-    replan(state, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
+    replan(desk, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
     return true;
   }
-  conversation.push(requests.user(shared ? "Continue." : `The reflector judged:\n${text}\n\nContinue.`));
+  conversation.push(requests.user(shared ? "Go on." : `The reflector judged:\n${text}\n\nGo on.`));
   return false;
 }
 
 /** A proposed answer: accepted, or the reason for a new plan. */
-async function propose(state: ManagerState, proposal: string): Promise<boolean> {
-  const { session, conversation, outcome } = state;
+async function propose(desk: Desk, proposal: string): Promise<boolean> {
+  const { session, conversation, outcome } = desk;
   outcome.answer = proposal;
-  if (state.options.verify === false) {
+  if (desk.options.verify === false) {
     outcome.ending = { reason: "answered" };
     return true;
   }
   const shared = session.topology === "handoff" ? conversation : null;
   const member = memberWithRole(session.team, "verifier");
-  const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
+  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
   const request = requests.verifyRequest(session.task.question, shared ? null : session.work, proposal);
   const text = await judge(session, agent, member, request, shared, {
     move: "verify",
@@ -249,15 +245,15 @@ async function propose(state: ManagerState, proposal: string): Promise<boolean> 
     return true;
   }
   replan(
-    state,
+    desk,
     shared ? "The verifier did not accept the answer." : `The verifier did not accept "${proposal}":\n${text}`,
   );
   return false;
 }
 
-/** Where a player for `memory` is given: rewrites the notes after each step and shows them to the manager. */
-async function takeNotes(state: ManagerState): Promise<void> {
-  const { session, options, conversation } = state;
+/** Where somebody plays `memory`: rewrites the notes after each step and shows them to the manager. */
+async function takeNotes(desk: Desk): Promise<void> {
+  const { session, options, conversation } = desk;
   if (!options.roles["memory"]) return;
   const member = {
     name: "memory",
@@ -269,7 +265,7 @@ async function takeNotes(state: ManagerState): Promise<void> {
   const agent = startAgent(session, member, {});
   const newest = describeWork(session.work.slice(-1));
   const request = requests.user(
-    `Question: ${session.task.question}\n\nNotes so far:\n${state.notes || "none"}\n\nNewest step:\n${newest}`,
+    `Question: ${session.task.question}\n\nNotes so far:\n${desk.notes || "none"}\n\nNewest step:\n${newest}`,
   );
   const { reply, step } = await askMember(session, {
     agent,
@@ -278,6 +274,6 @@ async function takeNotes(state: ManagerState): Promise<void> {
     tools: [],
   });
   step.move = "summarise";
-  state.notes = reply.text;
+  desk.notes = reply.text;
   conversation.push(requests.user(`Notes:\n${reply.text}`));
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
 import { defineTool, type Tool } from "../core/tool.ts";
-import { type FaultPlan, parseFaultPlan, withFaults } from "./with-faults.ts";
+import { type FaultPlan, faultRecorder, parseFaultPlan, withFaults } from "./with-faults.ts";
 
 const page = "Old. Luzezu is a city. Founded: 1658. See http://lab/374 and section 2.";
 const search = defineTool({
@@ -94,6 +94,27 @@ describe("withFaults", () => {
     assert.match(String(await quick!.execute({ query: "x" }, { signal: new AbortController().signal })), /Luzezu/);
   });
 
+  it("grows its share over a run, and tells which call of which chain was struck", async () => {
+    const recorder = faultRecorder();
+    const growing: FaultPlan = {
+      seed: 1,
+      faults: [{ kind: "empty", rate: 1 }],
+      share: [0, 1],
+      onFault: recorder.onFault,
+    };
+    const struckAt = async (progress: number) => {
+      const tools = withFaults([search], growing, progress);
+      const results = await Promise.all(Array.from({ length: 200 }, (_, at) => queries(tools, 1, `${progress}-${at}`)));
+      return results.filter(([result]) => result === "no results").length / 200;
+    };
+    assert.equal(await struckAt(0), 0);
+    const half = await struckAt(0.5);
+    assert.ok(half > 0.38 && half < 0.62, String(half));
+    assert.equal(await struckAt(1), 1);
+    assert.deepEqual(recorder.take("1-7"), [{ tool: "web_search", call: 0, kind: "empty" }]);
+    assert.deepEqual(recorder.take("1-7"), []);
+  });
+
   it("refuses calls beyond a budget", async () => {
     const tools = withFaults([search], { seed: 1, faults: [], budget: 2 });
     const results = await queries(tools, 3);
@@ -115,8 +136,12 @@ describe("parseFaultPlan", () => {
     });
   });
 
+  it("reads a share that grows", () => {
+    assert.deepEqual(parseFaultPlan("error=0.2,share=0.5..0.9").share, [0.5, 0.9]);
+  });
+
   it("refuses what is not a fault or not a share", () => {
-    for (const text of ["often", "empty", "web_search:lost=0.2", "empty=40", "share=2", "budget=1.5"])
+    for (const text of ["often", "empty", "web_search:lost=0.2", "empty=40", "share=2", "budget=1.5", "empty=0.1..0.2"])
       assert.throws(() => parseFaultPlan(text), { name: "UsageError" }, text);
   });
 });

@@ -5,6 +5,7 @@
  * that are compared on the same tasks meet the same faults.
  */
 import { ToolError, UsageError } from "../core/errors.ts";
+import { sleep } from "../core/limiter.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 
@@ -31,10 +32,12 @@ export interface Fault {
 export interface FaultPlan {
   seed: number;
   faults: readonly Fault[];
-  /** Share of the chains that meet faults at all; 1 by default. */
-  share?: number;
+  /** Share of the chains that meet faults at all; 1 by default. Two numbers: it grows from one to the other over a training run. */
+  share?: number | readonly [first: number, last: number];
   /** Calls of each tool that a chain may make; later ones are refused. No limit by default. */
   budget?: number;
+  /** Told of every fault: the chain, the tool, the number of the call from 0. */
+  onFault?: (fault: { chain: string; tool: string; call: number; kind: FaultKind }) => void;
 }
 
 const defaultText: Readonly<Record<FaultKind, string>> = {
@@ -46,9 +49,14 @@ const defaultText: Readonly<Record<FaultKind, string>> = {
   slow: "",
 };
 
-/** The same tools, with the plan's faults. A repeated call runs again, because it may work the next time. */
-export function withFaults(tools: readonly Tool[], plan: FaultPlan): Tool[] {
+/**
+ * The same tools, with the plan's faults. A repeated call runs again, because it may work the next time. `progress` (0 to 1) says
+ * where a training run stands, for a share that grows.
+ */
+export function withFaults(tools: readonly Tool[], plan: FaultPlan, progress = 1): Tool[] {
   checkPlan(plan);
+  const [first, last] = sharesOf(plan);
+  const share = first + (last - first) * progress;
   const numberOfCall = callCounter();
   return tools.map((tool) => {
     const faults = plan.faults.filter(({ tools: names }) => !names || names.includes(tool.name));
@@ -59,26 +67,33 @@ export function withFaults(tools: readonly Tool[], plan: FaultPlan): Tool[] {
       async execute(input, context) {
         const chain = context.trajectoryId ?? context.taskId ?? "";
         const number = numberOfCall(chain, tool.name);
-        if (seededRandom(plan.seed, "chain", chain).next() >= (plan.share ?? 1)) return tool.execute(input, context);
+        if (seededRandom(plan.seed, "chain", chain).next() >= share) return tool.execute(input, context);
         if (plan.budget !== undefined && number >= plan.budget)
           throw new ToolError(tool.name, `the budget of ${plan.budget} calls is spent`);
         const random = (...name: (string | number)[]) => seededRandom(plan.seed, chain, tool.name, ...name);
-        const there = readdress(tool, input, faults, random);
+        const tell = (kind: FaultKind) => plan.onFault?.({ chain, tool: tool.name, call: number, kind });
+        const there = readdress(tool, input, faults, random, tell);
         const fault = struckBy(faults, random("call", number).next());
+        if (fault) tell(fault.kind);
         return fault ? fail(fault, tool, there, context, random("numbers", number)) : tool.execute(there, context);
       },
     };
   });
 }
 
-function checkPlan({ faults, share, budget }: FaultPlan): void {
+function sharesOf({ share = 1 }: FaultPlan): readonly [number, number] {
+  return typeof share === "number" ? [share, share] : share;
+}
+
+function checkPlan(plan: FaultPlan): void {
+  const { faults, budget } = plan;
   const isShare = (value: number) => value >= 0 && value <= 1;
   for (const { kind, rate } of faults) {
     if (!faultKinds.includes(kind)) throw new UsageError(`no fault "${kind}"; the faults are ${faultKinds.join(", ")}`);
     if (!isShare(rate)) throw new UsageError(`the rate of fault "${kind}" is ${rate}; it must be 0 to 1`);
   }
-  if (share !== undefined && !isShare(share))
-    throw new UsageError(`the share of chains with faults is ${share}; it must be 0 to 1`);
+  const wrong = sharesOf(plan).find((one) => !isShare(one));
+  if (wrong !== undefined) throw new UsageError(`the share of chains with faults is ${wrong}; it must be 0 to 1`);
   if (budget !== undefined && !(Number.isInteger(budget) && budget >= 0))
     throw new UsageError(`a budget of calls is a whole number, not ${budget}`);
 }
@@ -120,7 +135,7 @@ async function fail(
 ): Promise<unknown> {
   if (kind === "empty") return text;
   if (kind === "error" || kind === "timeout") throw new ToolError(tool.name, text, { retryable: true });
-  if (kind === "slow") await wait(delayMs, context.signal);
+  if (kind === "slow") await sleep(delayMs, context.signal);
   const output = await tool.execute(input, context);
   return kind === "stale" && typeof output === "string" ? `${text} ${otherNumbers(output, random)}` : output;
 }
@@ -133,6 +148,7 @@ function readdress(
   input: unknown,
   faults: readonly Fault[],
   random: (...name: string[]) => SeededRandom,
+  tell: (kind: FaultKind) => void,
 ): unknown {
   const moved = faults.find(({ kind }) => kind === "moved");
   if (!moved) return input;
@@ -142,7 +158,10 @@ function readdress(
       const url = value.trim();
       const before = url.endsWith(newPlace) ? url.slice(0, -newPlace.length) : null;
       if (before !== null && hasMoved(before)) return before;
-      if (hasMoved(url)) throw new ToolError(tool.name, `${moved.text ?? defaultText.moved} ${url}${newPlace}`);
+      if (hasMoved(url)) {
+        tell("moved");
+        throw new ToolError(tool.name, `${moved.text ?? defaultText.moved} ${url}${newPlace}`);
+      }
       return value;
     }
     if (Array.isArray(value)) return value.map(visit);
@@ -160,37 +179,41 @@ function otherNumbers(text: string, random: SeededRandom): string {
   });
 }
 
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-}
-
 /**
  * Reads a plan from one line: `web_search:empty=0.4,timeout=0.1,seed=7`. A fault is `kind=rate`, for one tool with its name
- * and a colon before it; `seed`, `share` and `budget` are the plan's own.
+ * and a colon before it; `seed`, `share` (`0.5`, or `0.5..0.9` for one that grows) and `budget` are the plan's own.
  */
 export function parseFaultPlan(text: string): FaultPlan {
   const plan: FaultPlan & { faults: Fault[] } = { seed: 1, faults: [] };
   for (const part of text.split(",").filter((one) => one.trim() !== "")) {
-    const found = /^\s*(?:([\w-]+):)?([a-z]+)=([0-9.]+)\s*$/.exec(part);
-    if (!found)
+    const found = /^\s*(?:([\w-]+):)?([a-z]+)=(\d*\.?\d+)(?:\.\.(\d*\.?\d+))?\s*$/.exec(part);
+    const [, tool, name, number, grownTo] = found ?? [];
+    if (!found || (grownTo !== undefined && (tool || name !== "share")))
       throw new UsageError(
         `"${part.trim()}" is not a fault; write for example web_search:empty=0.4,timeout=0.1,seed=7`,
       );
-    const [, tool, name, number] = found;
-    if (!tool && (name === "seed" || name === "share" || name === "budget")) plan[name] = Number(number);
+    if (!tool && name === "share") plan.share = grownTo ? [Number(number), Number(grownTo)] : Number(number);
+    else if (!tool && (name === "seed" || name === "budget")) plan[name] = Number(number);
     else plan.faults.push({ kind: name as FaultKind, rate: Number(number), ...(tool ? { tools: [tool] } : {}) });
   }
   checkPlan(plan);
   return plan;
+}
+
+/** What struck a chain, kept until it is asked for: `onFault` for a plan, `take` for whoever keeps the chain. */
+export function faultRecorder() {
+  const marks = new Map<string, { tool: string; call: number; kind: FaultKind }[]>();
+  return {
+    onFault({ chain, ...mark }: Parameters<NonNullable<FaultPlan["onFault"]>>[0]): void {
+      const known = marks.get(chain);
+      if (known) known.push(mark);
+      else marks.set(chain, [mark]);
+    },
+    /** The faults of a chain, in order, which are then forgotten. */
+    take(chain: string): { tool: string; call: number; kind: FaultKind }[] {
+      const known = marks.get(chain) ?? [];
+      marks.delete(chain);
+      return known;
+    },
+  };
 }

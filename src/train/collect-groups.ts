@@ -35,6 +35,9 @@ export interface Group {
 export interface RolloutRun {
   seed: number;
   sample: number;
+  step: number;
+  /** Longest context of the chain in this step. */
+  maxContext: number;
   signal?: AbortSignal;
 }
 
@@ -50,6 +53,10 @@ export interface CollectOptions {
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
   rollout: (task: Task, run: RolloutRun) => Promise<Trajectory>;
   reward: Reward;
+  /** Longest context of a chain in this step. */
+  maxContext: number;
+  /** Keep groups in which all rollouts fared the same: a teacher has something to say about them too. */
+  keepAll?: boolean;
   concurrency: number;
   journal: Journal<Rollout>;
   /** Rollouts of this step that an earlier process finished. */
@@ -110,7 +117,8 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
       counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
       const drop = (reason?: DropReason) =>
         dropped.push(...group.flatMap((rollout) => droppedRollout(rollout, reason)));
-      if (judged.length > 1 && hasVariance(judged.map(({ reward }) => reward))) {
+      const teaches = judged.length > 1 && hasVariance(judged.map(({ reward }) => reward));
+      if (teaches || (options.keepAll && judged.length > 0)) {
         if (kept.length >= wanted) drop("surplus");
         else {
           kept.push({ task, rollouts: judged });
@@ -160,7 +168,13 @@ async function oneRollout(
   const known = options.finished.get(rolloutKey(place));
   if (known) return known;
   const seed = derivedSeed(options.seed, "rollout", step, round, job.slot, job.sample);
-  const trajectory = await options.rollout(job.task, { seed, sample: job.sample, signal });
+  const trajectory = await options.rollout(job.task, {
+    seed,
+    sample: job.sample,
+    step,
+    maxContext: options.maxContext,
+    signal,
+  });
   signal?.throwIfAborted();
   const verdict = await options.reward(trajectory, job.task, signal).catch((error: unknown) => {
     if (isAbort(error)) throw error;

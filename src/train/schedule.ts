@@ -25,3 +25,15 @@ export function scheduleFactor(schedule: Schedule, step: number, totalSteps: num
   const left = decay === "linear" ? 1 - progress : 0.5 * (1 + Math.cos(Math.PI * progress));
   return floor + (1 - floor) * left;
 }
+
+/** Longest context of a chain, from a step on: short ones first, long ones once the model can use them. */
+export interface ContextStage {
+  fromStep: number;
+  tokens: number;
+}
+
+/** The longest context at `step`: that of the last stage that has begun, and never more than the engine's own. */
+export function contextAt(stages: readonly ContextStage[] | undefined, step: number, engineContext: number): number {
+  const begun = stages?.filter(({ fromStep }) => fromStep <= step) ?? [];
+  return Math.min(engineContext, begun.at(-1)?.tokens ?? engineContext);
+}

@@ -15,6 +15,8 @@ export interface StepOptions {
   optimizer: OptimizerStep;
   factor: number;
   microBatchTokens?: number;
+  /** Examples to imitate in the same step; their mean loss counts `coefficient` times as much as the batch's. */
+  lessons?: { examples: readonly Example[]; coefficient: number };
 }
 
 export interface StepResult {
@@ -28,20 +30,28 @@ export interface StepResult {
 
 /** Trains on one batch; rejects when the loss is not a number, which leaves earlier checkpoints as they were. */
 export async function takeStep(engine: Engine, batch: readonly Example[], options: StepOptions): Promise<StepResult> {
-  const { loss } = options;
+  const { loss, lessons } = options;
+  const taught = lessons ? trainedTokens(lessons.examples, imitation) : 0;
   const trained = trainedTokens(batch, loss);
-  if (trained <= 0) throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
-  const normalised = tokenMean(batch, loss, engine.capabilities);
-  const passes = microBatches(normalised, options.microBatchTokens, engine.capabilities.requestLimits).map((part) =>
-    engine.forwardBackward(part, loss),
-  );
-  const [update, ...results] = await allOf([engine.optimStep(scheduled(options.optimizer, options.factor)), ...passes]);
-  const examples = lossFigures(
-    batch,
-    loss,
-    results.flatMap(({ logprobs }) => logprobs),
-  );
-  const mean = examples.reduce((sum, figures) => sum + figures.loss, 0) / trained;
+  if (trained <= 0 && taught <= 0)
+    throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
+  const send = (examples: readonly Example[], how: LossSpec) =>
+    microBatches(examples, options.microBatchTokens, engine.capabilities.requestLimits).map((part) =>
+      engine.forwardBackward(part, how),
+    );
+  const passes = trained > 0 ? send(tokenMean(batch, loss, engine.capabilities), loss) : [];
+  const imitated =
+    taught > 0
+      ? send(scaled(tokenMean(lessons!.examples, imitation, engine.capabilities), lessons!.coefficient), imitation)
+      : [];
+  const [update, ...results] = await allOf([
+    engine.optimStep(scheduled(options.optimizer, options.factor)),
+    ...passes,
+    ...imitated,
+  ]);
+  const logprobs = results.slice(0, passes.length).flatMap((result) => result.logprobs);
+  const examples = trained > 0 ? lossFigures(batch, loss, logprobs) : [];
+  const mean = trained > 0 ? examples.reduce((sum, figures) => sum + figures.loss, 0) / trained : 0;
   if (!Number.isFinite(mean)) {
     throw new CoaError(
       "engine",
@@ -50,6 +60,12 @@ export async function takeStep(engine: Engine, batch: readonly Example[], option
   }
   const { gradientNorm } = update;
   return { loss: mean, trainedTokens: trained, examples, ...(gradientNorm === undefined ? {} : { gradientNorm }) };
+}
+
+const imitation: LossSpec = { name: "cross_entropy" };
+
+function scaled(examples: readonly Example[], factor: number): Example[] {
+  return examples.map((example) => ({ ...example, weights: example.weights?.map((weight) => weight * factor) }));
 }
 
 /** Waits for everything that was sent; of several failures the first that was caused is told, not the step's that followed. */

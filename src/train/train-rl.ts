@@ -10,6 +10,7 @@
  */
 import { join } from "node:path";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -26,11 +27,13 @@ import {
   type RolloutRun,
   rolloutKey,
 } from "./collect-groups.ts";
+import type { RolloutLine } from "./credit-group.ts";
 import { exactPolicy } from "./exact-policy.ts";
 import { openRunFolder, type RunFolder } from "./run-folder.ts";
-import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
+import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { effectiveLoss } from "./take-step.ts";
-import { type RolloutLine, updatePolicy } from "./update-policy.ts";
+import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
+import { updatePolicy } from "./update-policy.ts";
 
 export interface RlOptions {
   engine: Engine;
@@ -62,11 +65,24 @@ export interface RlOptions {
   maxRatioGap?: number;
   /** What a rollout's reward is compared with; `group` unless said. */
   baseline?: Baseline;
-  /** Pulls the policy towards a reference: each token's advantage loses `coefficient * (log p_old - log p_reference)`. */
-  kl?: { coefficient: number; reference: Pick<Engine, "forward"> };
+  /** From which segment on a rollout is credited with its advantage; all of it unless said. */
+  creditFrom?: (trajectory: Trajectory) => number;
+  /** How much the reward counts in the advantage; 1 unless said. With 0 the teachers alone decide. */
+  rewardWeight?: number;
+  /**
+   * Models that score the student's tokens: each token's advantage gains `coefficient * (log p_teacher - log p_student)`. A frozen
+   * copy of the starting model as teacher is the usual KL penalty; a better model is on-policy distillation.
+   */
+  teachers?: readonly { teacher: TokenTeacher; coefficient: number }[];
+  /** Whoever takes over from failed rollouts; the corrected step is imitated in the same update, this much beside the policy loss. */
+  corrections?: { corrector: Corrector; coefficient: number; limit?: number };
   optimizer: OptimizerStep;
   schedule?: Partial<Schedule>;
   microBatchTokens?: number;
+  /** Longest context of chains by step (16k first, 32k from step 40 on, say); the engine's own unless said. */
+  context?: readonly ContextStage[];
+  /** Keeps the model after each step of this last share of the run, so that their weights can be averaged. */
+  keepModels?: number;
   /** Steps that collecting may run ahead of training, where the engine can do both at once. */
   maxStaleness?: 0 | 1;
   checkpointEvery?: number;
@@ -86,6 +102,8 @@ export interface RlResult {
   firstReward: number;
   lastReward: number;
   figures: Record<string, number>;
+  /** Folders of the models that were kept, oldest first. */
+  models: string[];
 }
 
 /** DAPO's clip range; `dualClip` bounds what a bad rollout with a huge ratio can do. */
@@ -102,6 +120,7 @@ interface Memory {
 export async function trainRl(options: RlOptions): Promise<RlResult> {
   const { engine, seed, steps, temperature = 1 } = options;
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
+  for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);
   const loss = effectiveLoss({ ...(options.loss ?? dapoLoss), temperature }, engine.capabilities);
   const folder = await openRunFolder<Memory>(
     options.folder,
@@ -139,12 +158,14 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         groups: settings.groups,
         samples: settings.samples,
         maxRounds: options.maxRounds ?? 4,
+        maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
         tasks: options.tasks,
         rollout: async (task, run) => ({
           policyVersion: policy.version,
           ...(await options.rollout(task, { ...run, policy })),
         }),
         reward: options.reward,
+        keepAll: (options.teachers?.length ?? 0) > 0 || options.corrections !== undefined,
         concurrency: options.concurrency ?? 64,
         journal,
         finished,
@@ -168,6 +189,8 @@ async function loop(
   const ahead = (options.maxStaleness ?? 0) > 0 && engine.capabilities.overlap;
   const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, rewards: [], figures: {} };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
+  const keptSteps = lastSteps(steps, options.keepModels ?? 0);
+  const modelOf = (step: number) => join(options.folder, "models", `step-${String(step).padStart(5, "0")}`);
   let { version } = await engine.publish();
   let upcoming: Promise<Collected> | null = null;
   for (let step = folder.checkpoint?.step ?? 0; step < steps; ) {
@@ -180,6 +203,7 @@ async function loop(
       step,
       version,
       factor: scheduleFactor(schedule, step, steps),
+      maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
     });
     version += update.figures["updates"] ?? 0;
     step++;
@@ -204,6 +228,7 @@ async function loop(
       memory.figures = await options.evaluation.run(step, await engine.publish());
       await folder.log({ step, ...memory.figures });
     }
+    if (keptSteps.includes(step)) await engine.saveModel(modelOf(step));
     if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted)
       await folder.save(step, engine, memory);
     if (signal?.aborted)
@@ -217,5 +242,12 @@ async function loop(
     firstReward: mean(memory.rewards.slice(0, fifth)),
     lastReward: mean(memory.rewards.slice(-fifth)),
     figures: memory.figures,
+    models: keptSteps.map(modelOf),
   };
+}
+
+/** The numbers of the steps that make up the last share of a run. */
+function lastSteps(steps: number, share: number): number[] {
+  const count = Math.round(steps * share);
+  return Array.from({ length: count }, (_, at) => steps - count + at + 1);
 }

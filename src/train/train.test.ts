@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
+import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy, Sample, SampleRequest } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
@@ -14,14 +15,15 @@ import { outcomeReward, overlongPenalty } from "../graders/reward.ts";
 import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
 import { gradientWeight, groupAdvantages, groupBaseline, hasVariance } from "./advantages.ts";
 import { type Rollout, rolloutKey } from "./collect-groups.ts";
+import type { RolloutLine } from "./credit-group.ts";
 import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 import type { Metrics } from "./run-folder.ts";
 import { scheduleFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
+import { engineTeacher } from "./token-teacher.ts";
 import { dapoLoss, trainRl } from "./train-rl.ts";
 import { trainSft } from "./train-sft.ts";
-import type { RolloutLine } from "./update-policy.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-train-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -376,11 +378,58 @@ describe("trainRl", () => {
     const free = digitEngine();
     await game(free, fresh());
     const held = digitEngine();
-    await game(held, fresh(), { kl: { coefficient: 5, reference: digitEngine() } });
+    const teacher = engineTeacher(digitEngine(), byteTokenizer());
+    await game(held, fresh(), { teachers: [{ teacher, coefficient: 5 }] });
     const start = digitEngine().logits;
     const size = ({ logits }: { logits: Float64Array }) =>
       logits.reduce((sum, value, at) => sum + (value - start[at]!) ** 2, 0);
     assert.ok(size(held) < size(free) / 2, `${size(held)} vs ${size(free)}`);
+  });
+
+  /** How often the engine's likeliest answer is the right one. */
+  const greedy = ({ logits }: { logits: Float64Array }) =>
+    [..."0123"].filter((digit) => {
+      const row = [..."0123"].map((token) => logits[256 * digit.charCodeAt(0) + token.charCodeAt(0)]!);
+      return row.indexOf(Math.max(...row)) === Number(digit);
+    }).length;
+
+  it("learns from a teacher's scores of its own tokens alone, and refuses a teacher of another vocabulary", async () => {
+    const wise = digitEngine();
+    for (const digit of [..."0123"]) wise.logits[256 * digit.charCodeAt(0) + digit.charCodeAt(0)] = 4;
+    const student = digitEngine();
+    const teacher = engineTeacher(wise, byteTokenizer());
+    await game(student, fresh(), { rewardWeight: 0, teachers: [{ teacher, coefficient: 1 }] });
+    assert.equal(greedy(student), 4);
+    const other = engineTeacher(wise, { ...byteTokenizer(), vocabularySize: 300 });
+    const untouched = digitEngine();
+    await assert.rejects(
+      game(untouched, fresh(), { teachers: [{ teacher: other, coefficient: 1 }] }),
+      /another vocabulary/,
+    );
+    assert.deepEqual(untouched.logits, digitEngine().logits);
+  });
+
+  it("learns the corrected step of failed rollouts, and counts what could not be corrected", async () => {
+    const student = digitEngine();
+    const path = fresh();
+    const corrector: Corrector = {
+      name: "knows all but 3",
+      correct: async (task) =>
+        task.question === "3"
+          ? { correction: null, reason: "no idea" }
+          : {
+              correction: {
+                from: 0,
+                segments: [{ tag: "text", text: task.question, by: "model" }],
+                usage: emptyUsage(),
+              },
+            },
+    };
+    await game(student, path, { rewardWeight: 0, corrections: { corrector, coefficient: 1 } });
+    assert.ok(greedy(student) >= 3);
+    const [first] = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+    assert.equal(first!["asked"], Number(first!["corrected"]) + Number(first!["not corrected: no idea"]));
+    assert.ok(Number(first!["not corrected: no idea"]) > 0);
   });
 
   it("schedules every learning rate", async () => {

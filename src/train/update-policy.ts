@@ -9,31 +9,13 @@ import type { LossSpec } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
-import type { RolloutFigures } from "../core/rollout.ts";
-import type { Tokenizer } from "../core/tokenizer.ts";
-import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
-import { type Baseline, gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";
-import { type Collected, type DroppedRollout, type Group, rolloutKey } from "./collect-groups.ts";
+import type { Collected, Group } from "./collect-groups.ts";
+import { correctRollouts } from "./correct-rollouts.ts";
+import { creditGroup, lineOf, type RolloutLine, type TrainedExample } from "./credit-group.ts";
 import { trainedTokens } from "./normalise.ts";
-import { microBatches, type StepResult, takeStep } from "./take-step.ts";
+import { type StepResult, takeStep } from "./take-step.ts";
+import type { TokenTeacher } from "./token-teacher.ts";
 import type { RlOptions } from "./train-rl.ts";
-
-/** What became of one rollout; a line of rollout-figures.jsonl. */
-export interface RolloutLine extends RolloutFigures {
-  rollout: string;
-  taskId: string;
-  reward: number | null;
-  /** Optimizer steps between the weights that sampled it and those that were first trained on it. */
-  staleness: number;
-  /** Sampled tokens that were trained on. */
-  tokens?: number;
-}
-
-/** An example together with the rollout it comes from. */
-interface TrainedExample {
-  example: Example;
-  line: RolloutLine;
-}
 
 interface UpdateContext {
   step: number;
@@ -41,33 +23,42 @@ interface UpdateContext {
   version: number;
   /** The schedule's factor. */
   factor: number;
+  /** Longest context of a chain in this step. */
+  maxContext: number;
 }
 
 /** Trains on the groups of one step; without anything to train on no update is made. */
 export async function updatePolicy(
   options: RlOptions & { loss: LossSpec },
   { groups, dropped }: Pick<Collected, "groups" | "dropped">,
-  { step, version, factor }: UpdateContext,
+  { step, version, factor, maxContext }: UpdateContext,
 ): Promise<{ figures: Record<string, number>; rollouts: RolloutLine[] }> {
   const { engine, loss } = options;
-  const { maxContext } = engine.capabilities;
-  const trained = groups.flatMap((group) =>
-    trainedGroup(group, options.tokenizer, version, maxContext, options.baseline),
-  );
+  const all = groups.flatMap((group) => creditGroup(group, version, { ...options, maxContext }));
+  for (const { teacher, coefficient } of options.teachers ?? [])
+    await addTeacher(all, teacher, coefficient, options.temperature ?? 1);
+  const trained = all.filter(({ example }) => trainedTokens([example], { name: "importance_sampling" }) > 0);
   const rollouts = [
     ...new Set(trained.map(({ line }) => line)),
     ...dropped.map((one) => ({ ...lineOf(one, version), kept: false, dropped: one.reason })),
   ];
-  if (trained.length === 0) return { figures: { updates: 0 }, rollouts };
-  if (options.kl) await subtractKl(trained, options.kl, options);
+  const corrections = await correct(options, groups);
+  const taught = corrections?.figures ?? {};
+  if (trained.length === 0 && !corrections?.examples.length) return { figures: { updates: 0, ...taught }, rollouts };
   const totals = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
   const steps: StepResult[] = [];
   for (let epoch = 0; epoch < (options.epochs ?? 1); epoch++) {
-    const order = seededRandom(options.seed, "update", step, epoch).shuffle(trained);
-    for (const part of inParts(order, options.updatesPerEpoch ?? 2)) {
-      const batch = part.sort((a, b) => a.example.input.length - b.example.input.length);
+    const random = seededRandom(options.seed, "update", step, epoch);
+    const updates = options.updatesPerEpoch ?? 2;
+    const parts = inParts(random.shuffle(trained), updates);
+    const lessons = inParts(random.shuffle(corrections?.examples ?? []), updates);
+    for (let update = 0; update < Math.max(parts.length, lessons.length); update++) {
+      const batch = (parts[update] ?? []).sort((a, b) => a.example.input.length - b.example.input.length);
       const examples = batch.map(({ example }) => example);
-      const result = await takeStep(engine, examples, { ...options, loss, factor });
+      const { coefficient = 1 } = options.corrections ?? {};
+      const lesson = lessons[update];
+      const imitate = lesson ? { lessons: { examples: lesson, coefficient } } : {};
+      const result = await takeStep(engine, examples, { ...options, loss, factor, ...imitate });
       noteRatios(batch, result);
       if (steps.length === 0) checkRatioGap(batch, result, options.maxRatioGap ?? 0.01);
       steps.push(result);
@@ -84,44 +75,30 @@ export async function updatePolicy(
       loss: totals.loss / totals.updates,
       gradientNorm: totals.gradientNorm / totals.updates,
       ...ratioFigures(steps),
-      staleness: Math.max(...trained.map(({ line }) => line.staleness)),
+      ...taught,
+      staleness: Math.max(0, ...trained.map(({ line }) => line.staleness)),
     },
   };
 }
 
-/** Every rollout of a group with its advantage on the tokens it sampled. */
-export function trainedGroup(
-  { rollouts }: Group,
-  tokenizer: Tokenizer,
-  version: number,
-  maxContext = Number.POSITIVE_INFINITY,
-  baselineName: Baseline = "group",
-): TrainedExample[] {
-  const rewards = rollouts.map(({ reward }) => reward);
-  const examples = rollouts.map(({ trajectory }) =>
-    rolloutToExamples(trajectory, tokenizer, 1).map((example) => withinContext(example, maxContext)),
-  );
-  const weights = examples.map((parts) => parts.reduce((sum, part) => sum + gradientWeight(part), 0));
-  const baseline = groupBaseline(rewards, baselineName === "group" ? undefined : weights);
-  const advantages = groupAdvantages(rewards, baseline);
-  return rollouts.flatMap((rollout, at) => {
-    const advantage = advantages[at]!;
-    const parts = examples[at]!.map((example) => ({
-      ...example,
-      advantages: example.advantages?.map((one) => one * advantage),
-    })).filter((example) => trainedTokens([example], { name: "importance_sampling" }) > 0);
-    const tokens = trainedTokens(parts, { name: "importance_sampling" });
-    const { policyVersion } = rollout.trajectory;
-    const basics = lineOf({ ...rollout, taskId: rollout.task.id, policyVersion }, version);
-    const line = { ...basics, kept: true, baseline, advantage, tokens, clippedTokens: 0 };
-    return parts.map((example) => ({ example, line }));
+/** Asks the corrector about this step's failures; figures say how many it corrected and why not the others. */
+async function correct(
+  { corrections, tokenizer, engine, signal }: RlOptions,
+  groups: readonly Group[],
+): Promise<{ examples: Example[]; figures: Record<string, number> } | null> {
+  if (!corrections) return null;
+  const { corrector, limit } = corrections;
+  const { maxContext } = engine.capabilities;
+  const rollouts = groups.flatMap((group) => group.rollouts);
+  const { examples, asked, refused } = await correctRollouts(rollouts, corrector, {
+    tokenizer,
+    maxContext,
+    limit,
+    signal,
   });
-}
-
-function lineOf(rollout: Omit<DroppedRollout, "reason">, version: number) {
-  const { step, round, slot, reward, taskId, policyVersion } = rollout;
-  const staleness = version - (policyVersion ?? version);
-  return { step, group: `${step}/${round}/${slot}`, rollout: rolloutKey(rollout), taskId, reward, staleness };
+  const figures: Record<string, number> = { asked, corrected: examples.length };
+  for (const [reason, count] of Object.entries(refused)) figures[`not corrected: ${reason}`] = count;
+  return { examples, figures };
 }
 
 function noteRatios(batch: readonly TrainedExample[], { examples }: StepResult): void {
@@ -154,40 +131,31 @@ function ratioFigures(steps: readonly StepResult[]): Record<string, number> {
   return {
     clipFraction: all.reduce((sum, one) => sum + one.clippedTokens, 0) / tokens,
     ratioMean: all.reduce((sum, one) => sum + one.ratioMean * one.tokens, 0) / tokens,
-    ratioMax: Math.max(...all.map((one) => one.ratioMax)),
-    ratioGap: Math.max(...steps[0]!.examples.map((one) => one.ratioGap)),
+    ratioMax: Math.max(1, ...all.map((one) => one.ratioMax)),
+    ratioGap: Math.max(0, ...steps[0]!.examples.map((one) => one.ratioGap)),
   };
 }
 
-/** A rollout that a last observation took past the window: what the model wrote stands before it and is kept. */
-function withinContext(example: Example, maxContext: number): Example {
-  if (example.input.length <= maxContext) return example;
-  return {
-    input: example.input.slice(0, maxContext),
-    targets: example.targets.slice(0, maxContext),
-    oldLogprobs: example.oldLogprobs?.slice(0, maxContext),
-    advantages: example.advantages?.slice(0, maxContext),
-  };
-}
-
-/** Charges every sampled token for how far the policy has gone from the reference. */
-async function subtractKl(
+/** Adds to every sampled token what the teacher finds it more likely than the student did. */
+async function addTeacher(
   trained: readonly TrainedExample[],
-  { coefficient, reference }: NonNullable<RlOptions["kl"]>,
-  { microBatchTokens, temperature }: RlOptions,
+  teacher: TokenTeacher,
+  coefficient: number,
+  temperature: number,
 ): Promise<void> {
-  const examples = trained.map(({ example }) => example);
-  for (const part of microBatches(examples, microBatchTokens)) {
-    const { logprobs } = await reference.forward(part, { name: "cross_entropy", temperature });
-    part.forEach(({ advantages, oldLogprobs }, index) => {
-      advantages?.forEach((advantage, at) => {
-        if (advantage !== 0) advantages[at]! -= coefficient * ((oldLogprobs?.[at] ?? 0) - (logprobs[index]?.[at] ?? 0));
-      });
+  const scores = await teacher.score(
+    trained.map(({ example }) => example),
+    temperature,
+  );
+  trained.forEach(({ example: { advantages, oldLogprobs }, sampled }, index) => {
+    sampled.forEach((mark, at) => {
+      if (mark !== 0) advantages![at]! += coefficient * (scores[index]![at]! - (oldLogprobs?.[at] ?? 0));
     });
-  }
+  });
 }
 
 function inParts<T>(items: readonly T[], parts: number): T[][] {
+  if (items.length === 0) return [];
   const size = Math.ceil(items.length / Math.max(1, parts));
   return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -2,6 +2,8 @@
 import { join } from "node:path";
 import { distill } from "../../distill/distill.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
+import { neutraliser } from "../../language/neutralise.ts";
+import { tagNames } from "../../language/profile.ts";
 import { labProfile } from "../profile.ts";
 import type { Stage } from "./stage.ts";
 
@@ -26,7 +28,7 @@ export const distillStage: Stage = {
         // "The team errs, SFT copies the errors": with an imperfect team the errors must get through.
         skip: imperfect > 0 ? ["correctness"] : [],
       },
-      plugins: { grade: taskGrader() },
+      plugins: { grade: taskGrader(), neutralise: (profile) => neutraliser(tagNames(profile)) },
       signal,
       onProgress,
     });

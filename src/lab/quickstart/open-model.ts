@@ -50,6 +50,7 @@ export function runLabChain(
       maxTokensPerCall: 200,
       maxCompletionTokens: 700,
       answerReserve: 24,
+      maxObservationTokens: 200,
     },
     sampling: { temperature: how.temperature, seed: how.seed },
     id: `${task.id}-${how.seed}`,

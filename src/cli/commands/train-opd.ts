@@ -1,0 +1,77 @@
+import { UsageError } from "../../core/errors.ts";
+import { distillRun } from "../../distill/distill-run.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { labCorrector } from "../../lab/lab-corrector.ts";
+import { runTeam } from "../../team/run-team.ts";
+import { teamCorrector } from "../../train/team-corrector.ts";
+import { engineTeacher } from "../../train/token-teacher.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { findModel } from "../find-model.ts";
+import { openFolder } from "../open-model.ts";
+import { openPlayers } from "./team-players.ts";
+import { rolloutFlags, type Teach, trainOnRollouts } from "./train-rollouts.ts";
+
+const name = "train opd";
+const examples = [
+  "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
+  "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
+  "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare-question --teacher-team --scripted --out .coa/opd",
+];
+
+export default defineCommand({
+  name,
+  summary: "Let a teacher judge or correct what the model itself writes (on-policy distillation).",
+  arguments: "<tasks.jsonl>",
+  examples,
+  options: {
+    teacher: { type: "string", valueName: "folder", describe: "A model of the same vocabulary that scores every token the student writes" },
+    "teacher-team": { type: "boolean", default: false, describe: "A team takes over where the student first goes wrong" },
+    scripted: { type: "boolean", default: false, describe: "Scripts play the team, no LLM; for tasks of the lab" },
+    "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the team (default OPENAI_BASE_URL)" },
+    "team-model": { type: "string", valueName: "name", describe: "Model that plays the team's roles (default OPENAI_MODEL)" },
+    role: { type: "string", multiple: true, valueName: "role=model", describe: "Another model for one role of the team" },
+    coefficient: { type: "string", default: "1", valueName: "x", describe: "How much the teacher counts" },
+    "reward-weight": { type: "string", default: "0", valueName: "x", describe: "How much the reward counts beside the teacher; 0 leaves RL out" },
+    "team-calls": { type: "string", valueName: "n", describe: "Most corrections asked for in one step" },
+    ...rolloutFlags,
+  }, // biome-ignore format: one flag a line
+  async run(context) {
+    const { values } = context;
+    if ((values.teacher !== undefined) === values["teacher-team"])
+      throw new UsageError(
+        `coa train opd needs one teacher: --teacher <folder> or --teacher-team. Example: ${examples[0]}`,
+      );
+    const coefficient = numberOf(values.coefficient, "coefficient", { min: 0 })!;
+    const rewardWeight = numberOf(values["reward-weight"], "reward-weight", { min: 0 })!;
+    const limit = numberOf(values["team-calls"], "team-calls", { min: 1, integer: true });
+    const modelTeacher: Teach = async () => {
+      const found = findModel({ model: values.teacher }, { lab: false });
+      if (found.kind !== "folder")
+        throw new UsageError(`${values.teacher} is not a model folder: its scores are needed`);
+      const { engine, tokenizer } = await openFolder(found.folder);
+      const teacher = engineTeacher(engine, tokenizer);
+      return { options: { rewardWeight, teachers: [{ teacher, coefficient }] }, close: () => engine.close() };
+    };
+    const teamTeacher: Teach = async ({ profile, toolsOf }) => {
+      if (values.scripted) {
+        const corrector = labCorrector(toolsOf);
+        return { options: { rewardWeight, corrections: { corrector, coefficient, limit } }, close: async () => {} };
+      }
+      const players = openPlayers({ ...values, model: values["team-model"] });
+      const corrector = teamCorrector({
+        name: "team",
+        profile,
+        tools: toolsOf,
+        grader: taskGrader(),
+        async play(task, tools, { id, signal }) {
+          const run = await runTeam(task, { roles: players.roles, tools, id, signal });
+          const systemPrompt = values["bare-question"] ? false : undefined;
+          const { trajectory, failure } = distillRun(run, { profile, systemPrompt });
+          return { chain: trajectory ?? null, reason: failure?.message, usage: trajectory?.usage };
+        },
+      });
+      return { options: { rewardWeight, corrections: { corrector, coefficient, limit } }, close: players.close };
+    };
+    return trainOnRollouts({ name, examples }, context, values.teacher === undefined ? teamTeacher : modelTeacher);
+  },
+});

@@ -1,0 +1,124 @@
+/** `coa train rl` and `coa train opd` on the shipped model, small: one step each, with the lab's tools and scripted team. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
+import type { Rollout } from "../../train/collect-groups.ts";
+import type { Metrics } from "../../train/run-folder.ts";
+import { main } from "../main.ts";
+import { createOutput } from "../output.ts";
+
+const shipped = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-2m");
+let folder: string;
+const at = (name: string) => join(folder, name);
+
+async function coa(...args: string[]) {
+  let stdout = "";
+  let stderr = "";
+  const out = createOutput({
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+  });
+  const code = await main(args, out, new AbortController().signal);
+  return { code, stdout, stderr };
+}
+
+const small = [
+  "--steps",
+  "1",
+  "--groups",
+  "3",
+  "--samples",
+  "2",
+  "--updates",
+  "1",
+  "--rate",
+  "1e-5",
+  "--threads",
+  "1",
+  "--json",
+];
+const train = (verb: string, out: string, ...more: string[]) =>
+  coa(
+    "train",
+    verb,
+    at("tasks.jsonl"),
+    "--model",
+    shipped,
+    "--profile",
+    "lab",
+    "--bare-question",
+    "--out",
+    at(out),
+    ...small,
+    ...more,
+  );
+const metrics = async (run: string) => (await readAllJsonl<Metrics>(join(at(run), "metrics.jsonl")))[0]!;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "coa-train-"));
+  await coa("lab", "tasks", "--seed", "5", "--count", "30", "--family", "hop1", "--out", at("tasks.jsonl"));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+describe("coa train rl", () => {
+  it("practises among failing tools, credits what follows a fault, and averages the last steps", async () => {
+    const { code, stderr } = await train(
+      "rl",
+      "rl",
+      "--tool-faults",
+      "web_search:empty=0.6",
+      "--credit-after-fault",
+      "--average",
+      "1",
+    );
+    assert.equal(code, 0, stderr);
+    const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
+    const struck = rollouts.filter(({ trajectory }) => trajectory.meta?.["faults"]);
+    assert.ok(struck.length > 0);
+    assert.ok(struck.every(({ trajectory }) => trajectory.segments.some(({ text }) => text.includes("no results"))));
+    const line = await metrics("rl");
+    assert.ok(line["updates"] === 0 || (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
+  });
+
+  it("refuses to credit after faults where there are none, and a context that is not one", async () => {
+    await assert.rejects(train("rl", "x", "--credit-after-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--context", "many"), /16384,32768@40/);
+  });
+});
+
+describe("coa train opd", () => {
+  it("scores the student's tokens by a model: its own starting weights change nothing", async () => {
+    const { code, stderr } = await train("opd", "model", "--teacher", shipped);
+    assert.equal(code, 0, stderr);
+    const line = await metrics("model");
+    assert.ok(Number(line["trainedTokens"]) > 50 && Math.abs(Number(line["loss"])) < 1e-4, JSON.stringify(line));
+  });
+
+  it("lets the team correct failed chains", async () => {
+    const { code, stderr } = await train(
+      "opd",
+      "team",
+      "--teacher-team",
+      "--scripted",
+      "--tool-faults",
+      "web_search:empty=0.6",
+    );
+    assert.equal(code, 0, stderr);
+    const line = await metrics("team");
+    assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
+  });
+
+  it("refuses two teachers, none, and one of another vocabulary, before the first step", async () => {
+    await assert.rejects(train("opd", "y"), /needs one teacher/);
+    await assert.rejects(train("opd", "y", "--teacher", shipped, "--teacher-team"), /needs one teacher/);
+    const tokenizer = trainTokenizer(["the cat sat on the mat"], { vocabularySize: 300, specialTokens: ["<think>"] });
+    await tokenizer.save(at("tokenizer"));
+    const size = ["--hidden", "32", "--layers", "1", "--heads", "1", "--tokenizer", at("tokenizer")];
+    assert.equal((await coa("model", "new", at("stranger"), ...size)).code, 0);
+    await assert.rejects(train("opd", "y", "--teacher", at("stranger")), /another vocabulary/);
+  });
+});

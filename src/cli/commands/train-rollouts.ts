@@ -1,0 +1,200 @@
+/**
+ * What `train rl` and `train opd` share: flags, and a run in which a model practises on tasks with live tools. They differ in
+ * what its rollouts are compared with: each other, or a teacher.
+ */
+import { join } from "node:path";
+import { packageVersion } from "../../base/files/package-version.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { runChain } from "../../chain/run-chain.ts";
+import { UsageError } from "../../core/errors.ts";
+import { seededRandom } from "../../core/random.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Tool } from "../../core/tool.ts";
+import { averageModels } from "../../engines/embedded/files/average-models.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
+import { outcomeReward } from "../../graders/reward.ts";
+import type { Profile } from "../../language/profile.ts";
+import { engineModel } from "../../models/engine-model.ts";
+import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
+import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
+import type { ContextStage } from "../../train/schedule.ts";
+import { type RlOptions, trainRl } from "../../train/train-rl.ts";
+import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
+import { findModel } from "../find-model.ts";
+import { choiceOf } from "../flag-values.ts";
+import { openWork, workFlags } from "../open-chain.ts";
+import { openFolder } from "../open-model.ts";
+import { readTrainFlags, trainFlags } from "./train-flags.ts";
+
+/** Flags of a run of rollouts and updates. */
+export const rolloutFlags = {
+  model: { type: "string", valueName: "folder", describe: "Model to start from, usually one trained by: coa train sft" },
+  "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
+  steps: { type: "string", default: "60", valueName: "n", describe: "Steps of rollouts and updates" },
+  groups: { type: "string", default: "64", valueName: "n", describe: "Groups (tasks) per step that must have something to teach" },
+  samples: { type: "string", default: "8", valueName: "n", describe: "Rollouts per task" },
+  "clip-low": { type: "string", default: "0.2", valueName: "x", describe: "Lower clip of the ratio" },
+  "clip-high": { type: "string", default: "0.28", valueName: "x", describe: "Upper clip of the ratio" },
+  "dual-clip": { type: "string", default: "10", valueName: "c", describe: "Bound on the loss of bad rollouts" },
+  updates: { type: "string", default: "2", valueName: "n", describe: "Updates per pass over a step's rollouts" },
+  passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
+  baseline: { type: "string", default: "group", valueName: "name", describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely" },
+  temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
+  "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
+  average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
+  context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
+  "format-factor": { type: "boolean", default: false, describe: "Reward 0 where a chain breaks the profile's rules" },
+  "overlong-tokens": { type: "string", valueName: "n", describe: "Punish answers that come near this many tokens" },
+  "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
+  concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
+  ...workFlags,
+  ...trainFlags,
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+type RolloutValues = Values<typeof rolloutFlags>;
+type RunContext = Parameters<Command["run"]>[0];
+
+/** What a teacher is made from. */
+export interface Practice {
+  tokenizer: Tokenizer;
+  profile: Profile;
+  /** The tools of a task, without faults. */
+  toolsOf: (task: Task) => readonly Tool[];
+}
+
+/** What the command adds to the loop, and how to close it. */
+export type Teach = (practice: Practice) => Promise<{ options: Partial<RlOptions>; close(): Promise<void> }>;
+
+/** Trains on rollouts and writes the model; prints what came of it. */
+export async function trainOnRollouts(
+  command: { name: string; examples: string[] },
+  {
+    values,
+    positionals,
+    out,
+    signal,
+  }: Pick<RunContext, "positionals" | "out" | "signal"> & {
+    values: RolloutValues & { json: boolean };
+  },
+  teach?: Teach,
+): Promise<number> {
+  const file = oneInputFile(command, positionals, "a file of tasks");
+  if (!values.model)
+    throw new UsageError(
+      `coa ${command.name} needs a model to start from: --model <folder>. Example: ${command.examples[0]}`,
+    );
+  const baseline = choiceOf(values.baseline, "baseline", ["group", "least-variance"]);
+  const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "max-tokens") =>
+    numberOf(values[name], name, { min: 1, integer: true })!;
+  const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
+  const steps = whole("steps");
+  const temperature = numberOf(values.temperature, "temperature", { min: 0.01 })!;
+  const keepModels = numberOf(values.average, "average", { min: 0, max: 1 })!;
+  const faults = disturbance(values, steps);
+  const context = readStages(values.context);
+  const tasks = await readAllJsonl(file, taskSchema);
+  if (tasks.length === 0) throw new UsageError(`${file} has no tasks`);
+  const start = findModel({ model: values.model }, { lab: false });
+  if (start.kind !== "folder")
+    throw new UsageError(`${values.model} is not a model folder: coa ${command.name} trains weights here`);
+  const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, ownModel: true });
+  const { profile, toolsOf } = opened;
+  const sandbox = chooseSandbox();
+  const { engine, tokenizer } = await openFolder(start.folder, flags.engine);
+  let taught: Awaited<ReturnType<Teach>> | undefined;
+  try {
+    taught = await teach?.({ tokenizer, profile, toolsOf });
+    const result = await trainRl({
+      ...flags,
+      engine,
+      tokenizer,
+      folder: values.out,
+      resume: values.resume,
+      steps,
+      groups: whole("groups"),
+      samples: whole("samples"),
+      updatesPerEpoch: whole("updates"),
+      epochs: whole("passes"),
+      baseline,
+      temperature,
+      keepModels,
+      context,
+      concurrency: whole("concurrency"),
+      loss: {
+        name: "ppo",
+        clipLow: numberOf(values["clip-low"], "clip-low", { min: 0 })!,
+        clipHigh: numberOf(values["clip-high"], "clip-high", { min: 0 })!,
+        dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
+      },
+      tasks: (step, round, count) => {
+        const random = seededRandom(flags.seed, "tasks", step, round);
+        return Array.from({ length: count }, () => random.pick(tasks));
+      },
+      rollout: async (task, { policy, seed, step, maxContext, signal: stop }) => {
+        const model = engineModel(policy, tokenizer);
+        const trajectory = await runChain(task, {
+          model: { ...model, capabilities: { ...model.capabilities, contextWindow: maxContext } },
+          tools: faults.disturb(toolsOf(task), step),
+          profile,
+          systemPrompt: values["bare-question"] ? false : undefined,
+          limits: { maxCompletionTokens: whole("max-tokens") },
+          sampling: { temperature, seed },
+          id: `${task.id}-${step}-${seed}`,
+          signal: stop,
+        });
+        return withFaultMarks(trajectory, faults.take(trajectory.id));
+      },
+      ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
+      reward: outcomeReward(taskGrader({ sandbox }), {
+        format: values["format-factor"] ? profile : undefined,
+        overlongTokens: numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true }),
+      }),
+      dataFingerprint: `${tasks.length} tasks of ${file}`,
+      config: { model: start.folder, profile: profile.name, faults: values["tool-faults"] },
+      codeVersion: packageVersion(),
+      signal,
+      onProgress: out.progress,
+      ...taught?.options,
+    });
+    const folder = join(values.out, "model");
+    if (result.models.length > 0) await averageModels(result.models, folder);
+    else await engine.saveModel(folder);
+    await tokenizer.save(folder);
+    out.endProgress();
+    if (values.json) out.json({ ...result, model: folder });
+    else
+      out.print(
+        `${result.rollouts} rollouts, reward ${result.firstReward.toFixed(3)} -> ${result.lastReward.toFixed(3)}. The model: ${folder}`,
+      );
+    return 0;
+  } finally {
+    await taught?.close();
+    await engine.close();
+    await opened.close();
+    await sandbox.close();
+  }
+}
+
+/** The tools with the faults of `--tool-faults` as they are at a step, and what struck each chain. */
+function disturbance(values: RolloutValues, steps: number) {
+  const plan = values["tool-faults"] ? parseFaultPlan(values["tool-faults"]) : null;
+  if (!plan && values["credit-after-fault"])
+    throw new UsageError("--credit-after-fault needs faults to credit after: give --tool-faults");
+  const recorder = faultRecorder();
+  return {
+    take: recorder.take,
+    disturb: (tools: readonly Tool[], step: number) =>
+      plan ? withFaults(tools, { ...plan, onFault: recorder.onFault }, step / Math.max(1, steps - 1)) : [...tools],
+  };
+}
+
+/** `16384,32768@40`: tokens, each from the step after its `@` on. */
+function readStages(text: string | undefined): ContextStage[] | undefined {
+  return text?.split(",").map((part) => {
+    const found = /^\s*(\d+)(?:@(\d+))?\s*$/.exec(part);
+    if (!found) throw new UsageError(`--context takes tokens[@step], such as 16384,32768@40, not "${part}"`);
+    return { tokens: Number(found[1]), fromStep: Number(found[2] ?? 0) };
+  });
+}

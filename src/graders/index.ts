@@ -1,8 +1,0 @@
-/** Graders and rewards. Every export is named here, one by one; what is not here is not public. */
-export { type CodeGradeOptions, gradeCode } from "./grade-code.ts";
-export { gradeGaia } from "./grade-gaia.ts";
-export { gradeQa } from "./grade-qa.ts";
-export { type GradeTaskOptions, gradeTask, taskGrader } from "./grade-task.ts";
-export { type JudgeOptions, judgeGrader } from "./judge-grader.ts";
-export { gradeMath } from "./math/grade-math.ts";
-export { outcomeReward } from "./reward.ts";

@@ -1,0 +1,67 @@
+/**
+ * From failed rollouts to lessons: a corrector names the first wrong step of each and what should stand there, and that step
+ * alone becomes the target. What stands before it is the student's own writing, ids as sampled: it learns what to do in states
+ * that it reaches itself.
+ */
+import type { Corrector } from "../core/corrector.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Example } from "../core/example.ts";
+import { inParallel } from "../core/limiter.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import { contextVersions, type Trajectory } from "../core/trajectory.ts";
+import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";
+import type { Rollout } from "./collect-groups.ts";
+
+export interface Corrections {
+  examples: Example[];
+  /** Rollouts that the corrector was asked about. */
+  asked: number;
+  /** How many could not be corrected, by reason. */
+  refused: Record<string, number>;
+}
+
+/** Asks about every rollout that was graded wrong, at most `limit` of them. */
+export async function correctRollouts(
+  rollouts: readonly Rollout[],
+  corrector: Corrector,
+  options: { tokenizer: Tokenizer; maxContext: number; limit?: number; concurrency?: number; signal?: AbortSignal },
+): Promise<Corrections> {
+  const wrong = rollouts.filter(({ correct }) => correct === false).slice(0, options.limit);
+  const result: Corrections = { examples: [], asked: wrong.length, refused: {} };
+  const refuse = (reason: string) => {
+    result.refused[reason] = (result.refused[reason] ?? 0) + 1;
+  };
+  const answers = await inParallel(wrong, options.concurrency ?? 8, async ({ task, trajectory }) => {
+    try {
+      return await corrector.correct(task, trajectory, { signal: options.signal });
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      return { correction: null, reason: messageOf(error) };
+    }
+  });
+  for (const [at, answer] of answers.entries()) {
+    if (!answer.correction) {
+      refuse(answer.reason);
+      continue;
+    }
+    const { from, segments } = answer.correction;
+    const lesson = correctedChain(wrong[at]!.trajectory, from, segments);
+    const { example } = trajectoryToExample(lesson, options.tokenizer, {
+      maxTokens: options.maxContext,
+      endOfTurn: false,
+      weightOf: (_, index) => (index >= from ? 1 : 0),
+    });
+    if (example) result.examples.push(example);
+    else refuse("longer than the context");
+  }
+  return result;
+}
+
+/** The student's chain up to the wrong step, as the student saw it there, and the correction. */
+function correctedChain(trajectory: Trajectory, from: number, segments: Trajectory["segments"]): Trajectory {
+  const seen = contextVersions(trajectory)
+    .findLast((version) => version.from <= from)!
+    .segments.slice(0, from);
+  const { compactions: _, ...chain } = trajectory;
+  return { ...chain, segments: [...seen, ...segments] };
+}

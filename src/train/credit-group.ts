@@ -1,0 +1,96 @@
+/**
+ * What each rollout of a group is credited with: its reward against the group's, on the tokens that it sampled. Where only a
+ * part of each rollout can have made the difference (what came after a tool failed, say), `creditFrom` leaves the rest
+ * without advantage, and rollouts without any credited token are not compared at all.
+ */
+import type { Example } from "../core/example.ts";
+import type { RolloutFigures } from "../core/rollout.ts";
+import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
+import { gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";
+import { type DroppedRollout, type Group, rolloutKey } from "./collect-groups.ts";
+import { trainedTokens } from "./normalise.ts";
+import type { RlOptions } from "./train-rl.ts";
+
+/** What became of one rollout; a line of rollout-figures.jsonl. */
+export interface RolloutLine extends RolloutFigures {
+  rollout: string;
+  taskId: string;
+  reward: number | null;
+  /** Optimizer steps between the weights that sampled it and those that were first trained on it. */
+  staleness: number;
+  /** Sampled tokens that were trained on. */
+  tokens?: number;
+}
+
+/** An example together with the rollout it comes from. */
+export interface TrainedExample {
+  example: Example;
+  /** 1 on tokens that were sampled and are credited, 0 on all others. */
+  sampled: Float32Array; // [token]
+  line: RolloutLine;
+}
+
+/** Every rollout of a group with its advantage on the tokens it sampled and is credited for. */
+export function creditGroup(
+  group: Group,
+  version: number,
+  options: Pick<RlOptions, "tokenizer" | "baseline" | "creditFrom" | "rewardWeight"> & { maxContext?: number },
+): TrainedExample[] {
+  const { maxContext = Number.POSITIVE_INFINITY, rewardWeight = 1 } = options;
+  const rollouts = group.rollouts.map((rollout) => credited(rollout, options.creditFrom));
+  const examples = rollouts.map(({ trajectory }) =>
+    rolloutToExamples(trajectory, options.tokenizer, 1)
+      .map((example) => withinContext(example, maxContext))
+      .filter((example) => trainedTokens([example], { name: "importance_sampling" }) > 0),
+  );
+  // A rollout without a credited token says nothing about the others: its luck is not theirs to be compared with.
+  const compared = rollouts.flatMap(({ reward }, at) => (examples[at]!.length > 0 ? [reward] : []));
+  const weights = examples.map((parts) => parts.reduce((sum, part) => sum + gradientWeight(part), 0));
+  const counted = weights.filter((_, at) => examples[at]!.length > 0);
+  const baseline = groupBaseline(compared, options.baseline === "least-variance" ? counted : undefined);
+  const advantages = groupAdvantages(compared, baseline);
+  let next = 0;
+  return rollouts.flatMap((rollout, at) => {
+    if (examples[at]!.length === 0) return [];
+    const advantage = advantages[next++]!;
+    const { policyVersion } = rollout.trajectory;
+    const basics = lineOf({ ...rollout, taskId: rollout.task.id, policyVersion }, version);
+    const tokens = trainedTokens(examples[at]!, { name: "importance_sampling" });
+    const line = { ...basics, kept: true, baseline, advantage, tokens, clippedTokens: 0 };
+    return examples[at]!.map((example) => ({
+      example: { ...example, advantages: example.advantages!.map((one) => one * advantage * rewardWeight) },
+      sampled: example.advantages!,
+      line,
+    }));
+  });
+}
+
+/** The rollout with log-probabilities, and so advantages, from the credited segment on alone. */
+function credited(rollout: Group["rollouts"][number], creditFrom: RlOptions["creditFrom"]): Group["rollouts"][number] {
+  if (!creditFrom) return rollout;
+  const from = creditFrom(rollout.trajectory);
+  const segments = rollout.trajectory.segments.map((segment, at) => {
+    if (at >= from) return segment;
+    const { logprobs: _, ...rest } = segment;
+    return rest;
+  });
+  return { ...rollout, trajectory: { ...rollout.trajectory, segments } };
+}
+
+/** Whose line it is, whatever became of the rollout. */
+export function lineOf(rollout: Omit<DroppedRollout, "reason">, version: number) {
+  const { step, round, slot, reward, taskId, policyVersion } = rollout;
+  const staleness = version - (policyVersion ?? version);
+  return { step, group: `${step}/${round}/${slot}`, rollout: rolloutKey(rollout), taskId, reward, staleness };
+}
+
+/** A rollout that a last observation took past the window: what the model wrote stands before it and is kept. */
+function withinContext(example: Example, maxContext: number): Example {
+  if (example.input.length <= maxContext) return example;
+  return {
+    input: example.input.slice(0, maxContext),
+    targets: example.targets.slice(0, maxContext),
+    oldLogprobs: example.oldLogprobs?.slice(0, maxContext),
+    advantages: example.advantages?.slice(0, maxContext),
+  };
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Segment, Trajectory } from "../core/trajectory.ts";
+import { byteTokenizer } from "../testing/index.ts";
+import { creditGroup } from "./credit-group.ts";
+import { creditAfterFault, withFaultMarks } from "./fault-credit.ts";
+
+const written = (text: string): Segment => ({
+  tag: "think",
+  text,
+  by: "model",
+  tokens: [...Buffer.from(text)],
+  logprobs: [...text].map(() => -0.5),
+});
+const observed = (tool: string): Segment => {
+  const call = { tool, input: {}, ok: true, ms: 1 };
+  return { tag: "observation", text: "o", by: "tool", tokens: [111], call };
+};
+const chain = (id: string, faults: { tool: string; call: number }[]) =>
+  withFaultMarks(
+    {
+      id,
+      prompt: [],
+      promptTokens: [1],
+      segments: [
+        written("ab"),
+        observed("search"),
+        written("cd"),
+        observed("crawl"),
+        observed("search"),
+        written("ef"),
+      ],
+      answer: "x",
+    } as unknown as Trajectory,
+    faults,
+  );
+
+describe("credit after the first fault", () => {
+  it("begins at the observation of the struck call, and nowhere without a fault", () => {
+    assert.equal(
+      creditAfterFault(
+        chain("a", [
+          { tool: "search", call: 1 },
+          { tool: "crawl", call: 0 },
+        ]),
+      ),
+      4,
+    );
+    assert.equal(creditAfterFault(chain("b", [{ tool: "search", call: 0 }])), 1);
+    assert.equal(creditAfterFault(chain("c", [])), 6);
+  });
+
+  it("gives advantages to what follows alone, and compares only chains that met a fault", () => {
+    const rollout = (sample: number, reward: number, faults: { tool: string; call: number }[]) => ({
+      step: 0,
+      round: 0,
+      slot: 0,
+      sample,
+      task: { id: "t" } as never,
+      trajectory: chain(String(sample), faults),
+      reward,
+      correct: reward === 1,
+      reason: "",
+    });
+    const fault = [{ tool: "search", call: 1 }];
+    const group = {
+      task: { id: "t" } as never,
+      rollouts: [rollout(0, 1, fault), rollout(1, 0, fault), rollout(2, 1, [])],
+    };
+    const credited = creditGroup(group, 0, { tokenizer: byteTokenizer(), creditFrom: creditAfterFault });
+    assert.equal(credited.length, 2);
+    assert.equal(credited[0]!.line.baseline, 0.5);
+    const [first, second] = credited.map(({ example }) => [...example.advantages!]);
+    assert.deepEqual(
+      first!.map((value) => Math.sign(value) || 0),
+      [0, 0, 0, 0, 0, 0, 0, 1, 1],
+    );
+    assert.deepEqual(
+      second!.map((value) => Math.sign(value) || 0),
+      [0, 0, 0, 0, 0, 0, 0, -1, -1],
+    );
+  });
+});
