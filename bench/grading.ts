@@ -1,7 +1,7 @@
 /** How fast answers are graded: mathematics over the labelled pairs, short answers, and one program test in the sandbox. */
 import { readFile } from "node:fs/promises";
 import type { Figure } from "../scripts/bench.ts";
-import { gradeCode } from "../src/graders/grade-code.ts";
+import { gradeCode } from "../src/graders/code/grade-code.ts";
 import { gradeQa } from "../src/graders/grade-qa.ts";
 import { gradeMath } from "../src/graders/math/grade-math.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "../src/tools/sandbox/bubblewrap.ts";

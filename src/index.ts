@@ -124,11 +124,11 @@ export { byJudge, type JudgeChoiceOptions } from "./evaluate/judge-choice.ts";
 export { readEvaluation, readRuns, type StoredEvaluation } from "./evaluate/read-evaluation.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./evaluate/run-evaluation.ts";
 export { bootstrap, comparePaired, passAtK } from "./evaluate/statistics.ts";
-export { type CodeGradeOptions, gradeCode } from "./graders/grade-code.ts";
+export { type CodeGradeOptions, gradeCode } from "./graders/code/grade-code.ts";
 export { gradeGaia } from "./graders/grade-gaia.ts";
 export { gradeQa } from "./graders/grade-qa.ts";
 export { type GradeTaskOptions, gradeTask, taskGrader } from "./graders/grade-task.ts";
-export { type JudgeOptions, judgeGrader } from "./graders/judge-grader.ts";
+export { type JudgeOptions, judgeGrader } from "./graders/judges/judge-grader.ts";
 export { gradeMath } from "./graders/math/grade-math.ts";
 export { outcomeReward } from "./graders/reward.ts";
 // The lab: a made-up world to teach in.

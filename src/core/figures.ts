@@ -1,4 +1,5 @@
 /** The figures that evaluations compute, reports draw and the studio shows: plain data, the same in every place. */
+import type { Measure } from "./measure.ts";
 
 /** A figure with the interval that it is believed to lie in. */
 export interface Estimate {
@@ -46,6 +47,10 @@ export interface Summary extends GroupFigures {
   system: string;
   topology?: string;
   samples: number;
+  /** By what was measured: file of tasks, scorers, judges. */
+  measure?: Measure;
+  /** Root mean square of how sure answers were less how often right, where a judge read that; null elsewhere. */
+  calibrationError?: number | null;
   /** Mean of the graders' partial credit. */
   score: number;
   /** pass@k without bias, for k = 1, 2, 4, … and the number of samples. */

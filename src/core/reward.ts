@@ -1,12 +1,14 @@
 /** A reward says what a finished chain earned. Graders make rewards; RL, the reward server and filters ask them. */
+import type { Grade } from "./grader.ts";
 import type { Task } from "./task.ts";
 import type { Trajectory } from "./trajectory.ts";
 
-export interface RewardResult {
-  /** null: could not be judged; the rollout is excluded from its group. */
+/** The verdict on a chain, and what it is worth. */
+export interface RewardResult extends Grade {
+  /** null: could not be judged, or left out on purpose; the rollout is excluded from its group. */
   reward: number | null;
-  correct: boolean | null;
-  reason: string;
+  /** Why it is excluded, in a word: `unjudged`, `too-long`. */
+  excluded?: string;
 }
 
 /** Judges one trajectory of a task. */

@@ -35,6 +35,10 @@ export interface SandboxLevel {
   strength: "strong" | "moderate";
   /** What it does not contain on this machine, in plain words. */
   caveats: string[];
+  /** What programs can't do in it though Python elsewhere can: a grader must not hold that against them. */
+  cannot?: readonly ("deep recursion" | "large memory" | "threads")[];
+  /** How many times more processor time it takes than CPython does. */
+  slowdown?: number;
 }
 
 export interface Sandbox {

@@ -17,6 +17,12 @@ export const codeTests = z.object({
   /** stdin text, or for a function a JSON array of arguments (one JSON value per line is accepted too). */
   inputs: z.array(z.string()),
   outputs: z.array(z.string()),
+  /** Further right outputs of each test. */
+  alsoRight: z.array(z.array(z.string())).optional(),
+  /** Printed numbers may be off by the larger of the two. */
+  tolerance: z.object({ absolute: z.number().optional(), relative: z.number().optional() }).optional(),
+  /** Python that decides: `check(input, expected, output)`, or a program that reads those three files and prints a number. */
+  checker: z.string().optional(),
   starterCode: z.string().optional(),
   timeLimitMs: z.number().optional(),
   memoryLimitMb: z.number().optional(),
@@ -35,6 +41,8 @@ const taskShape = z.object({
   /** Every accepted answer; empty when unknown (a task can be run without being graded). */
   answers: z.array(z.string()).default([]),
   tests: codeTests.optional(),
+  /** The benchmark's own scorer by name (`gaia`, `livecodebench`…); where absent the first of its kind. */
+  scorer: z.string().optional(),
   /** Group for per-family numbers and for balance: `hop2`, `algebra`, `GAIA`. */
   family: z.string().optional(),
   level: z.union([z.string(), z.number()]).optional(),

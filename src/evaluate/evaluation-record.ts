@@ -1,5 +1,6 @@
 /** One line of an evaluation: what one system did with one sample of one task, and how it was graded. */
 import { z } from "zod";
+import { gradeSchema } from "../core/grader.ts";
 import { endingSchema } from "../core/trajectory.ts";
 import { usageSchema } from "../core/usage.ts";
 
@@ -12,7 +13,7 @@ export const evaluationRecordSchema = z.object({
   family: z.string().optional(),
   level: z.union([z.string(), z.number()]).optional(),
   answer: z.string().nullable(),
-  grade: z.object({ correct: z.boolean().nullable(), score: z.number(), reason: z.string() }),
+  grade: gradeSchema,
   ending: endingSchema,
   usage: usageSchema,
   toolCalls: z.record(z.string(), z.number()),

@@ -5,6 +5,7 @@ import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grader } from "../core/grader.ts";
+import type { Measure } from "../core/measure.ts";
 import { type Task, taskSchema } from "../core/task.ts";
 import { majoritySuccess } from "./best-of.ts";
 import { type EvaluationRecord, evaluationRecordSchema, recordKey } from "./evaluation-record.ts";
@@ -26,7 +27,12 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
   const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
     throw new UsageError(`no evaluation in ${folder}: it has no evaluation.json. Run one with: coa eval run`);
   });
-  const { system, topology, samples } = JSON.parse(text) as { system: string; topology?: string; samples: number };
+  const { system, topology, samples, measure } = JSON.parse(text) as {
+    system: string;
+    topology?: string;
+    samples: number;
+    measure?: Measure;
+  };
   const tasks = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
   const latest = new Map<string, EvaluationRecord>();
   for (const record of await readAllJsonl(join(folder, "journal.jsonl"), evaluationRecordSchema))
@@ -38,7 +44,12 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
   );
   const { grader } = options;
   const majority = samples > 1 && grader ? await majoritySuccess(tasks, records, grader) : null;
-  return { folder, tasks, records, summary: summarise(records, { system, topology, samples, tasks, majority }) };
+  return {
+    folder,
+    tasks,
+    records,
+    summary: summarise(records, { system, topology, samples, tasks, majority, measure }),
+  };
 }
 
 /** What a run did, as text, for the runs whose ids are asked for. */

@@ -15,6 +15,7 @@ import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { inParallel } from "../core/limiter.ts";
+import type { Measure } from "../core/measure.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
@@ -27,6 +28,8 @@ export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */
   folder: string;
   grader: Grader;
+  /** By what is measured, for the summary; a folder with another measure is refused. */
+  measure?: Measure;
   /** Runs of each task. */
   samples?: number;
   /** Tasks at the same time. */
@@ -51,7 +54,7 @@ export async function runEvaluation(
 ): Promise<Evaluation> {
   const { folder, samples = 1, concurrency = 4, seed = 0, signal, onProgress } = options;
   await mkdir(folder, { recursive: true });
-  await checkPlan(folder, plan(tasks, system, samples, seed));
+  await checkPlan(folder, plan(tasks, system, samples, seed, options.measure));
   const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);
   const runs = await openJsonl<unknown>(join(folder, "runs.jsonl")).catch(async (error: unknown) => {
     await journal.close();
@@ -160,10 +163,12 @@ interface Plan {
   seed: number;
   tasks: number;
   tasksHash: string;
+  /** By what is measured. */
+  measure?: Measure;
   taskLines: string;
 }
 
-function plan(tasks: readonly Task[], system: System, samples: number, seed: number): Plan {
+function plan(tasks: readonly Task[], system: System, samples: number, seed: number, measure?: Measure): Plan {
   const taskLines = tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
   const tasksHash = createHash("sha256").update(taskLines).digest("hex");
   return {
@@ -174,6 +179,7 @@ function plan(tasks: readonly Task[], system: System, samples: number, seed: num
     seed,
     tasks: tasks.length,
     tasksHash,
+    measure,
     taskLines,
   };
 }
@@ -191,22 +197,33 @@ async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promis
   if (held === text) return;
   const before = JSON.parse(held) as Record<string, unknown>;
   const changed = Object.entries(wanted)
-    .filter(([key, value]) => before[key] !== value)
-    .map(([key, value]) => `${key} was ${before[key]}, is ${value}`);
+    .filter(([key, value]) => JSON.stringify(before[key]) !== JSON.stringify(value))
+    .map(([key, value]) => `${key} was ${shown(before[key])}, is ${shown(value)}`);
   throw new CoaError(
     "usage",
     `${folder} holds another evaluation (${changed.join("; ")}). Use another --name, or delete the folder.`,
   );
 }
 
+function shown(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 async function finish(
-  { folder, samples = 1, grader }: EvaluationOptions,
+  { folder, samples = 1, grader, measure }: EvaluationOptions,
   tasks: readonly Task[],
   system: System,
   records: EvaluationRecord[],
 ): Promise<Evaluation> {
   const majority = samples > 1 ? await majoritySuccess(tasks, records, grader) : null;
-  const summary = summarise(records, { system: system.name, topology: system.topology, samples, tasks, majority });
+  const summary = summarise(records, {
+    system: system.name,
+    topology: system.topology,
+    samples,
+    tasks,
+    majority,
+    measure,
+  });
   await writeWhole(join(folder, "results.jsonl"), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
   await writeWhole(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
   return { summary, records };

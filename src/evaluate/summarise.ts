@@ -4,6 +4,7 @@
  * spent, failures included, divided by the successes) and of the right runs alone.
  */
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
+import type { Measure } from "../core/measure.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
 
@@ -14,6 +15,7 @@ export interface SummariseOptions extends BootstrapOptions {
   /** Every task that was planned, with its groups. */
   tasks: readonly { id: string; family?: string; level?: string | number }[];
   majority?: number | null;
+  measure?: Measure;
 }
 
 /** Records of one task. */
@@ -46,10 +48,12 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     system,
     ...(topology ? { topology } : {}),
     samples,
+    ...(options.measure ? { measure: options.measure } : {}),
     ...figures(rows, options),
     score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
     passAtK: passes(rows, samples),
     majority: options.majority ?? null,
+    calibrationError: calibrationError(records),
     whenRight: right.length === 0 ? null : divide(costs(right), right.length),
     runs,
     successes: right.length,
@@ -63,6 +67,23 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     byFamily: groups(rows, (row) => row.family, options),
     byLevel: groups(rows, (row) => row.level, options),
   };
+}
+
+/** HLE's figure: answers in order of confidence, a hundred to a bin, the last bin with what is left. */
+export function calibrationError(records: readonly EvaluationRecord[]): number | null {
+  const judged = records.flatMap(({ grade }) =>
+    grade.confidence === undefined || grade.correct === null ? [] : [{ sure: grade.confidence, right: grade.correct }],
+  );
+  if (judged.length === 0) return null;
+  judged.sort((a, b) => a.sure - b.sure);
+  const bins = Math.max(1, Math.floor(judged.length / 100));
+  let sum = 0;
+  for (let bin = 0; bin < bins; bin++) {
+    const members = judged.slice(bin * 100, bin === bins - 1 ? undefined : (bin + 1) * 100);
+    const gap = mean(members.map(({ sure }) => sure)) - mean(members.map(({ right }) => (right ? 1 : 0)));
+    sum += (members.length / judged.length) * gap * gap;
+  }
+  return Math.sqrt(sum);
 }
 
 function groups(

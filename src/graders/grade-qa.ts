@@ -1,32 +1,45 @@
 /**
- * Short answers by words: exact match and F1 after the usual normalisation of question answering (lower case, no
- * punctuation, no articles, single spaces), against the best of many golds.
+ * Short answers by words, as SQuAD scores them and the papers on multi-hop questions after it: lower case, no ASCII
+ * punctuation, no articles, single blanks; exact match and F1 against the best of many golds. `strict` differs in one
+ * thing: an answer of which nothing is left ("The", "!!!") does not equal every other such answer.
+ *
+ * A model may be told to separate several answers with `|`. The reference implementation of the paper evaluates the first
+ * of them and, in training, wants every one of them to be a gold.
  */
 import type { Grade } from "../core/grader.ts";
+import { splitWords, withoutArticles, withoutPunctuation } from "./python-text.ts";
+import type { Scoring } from "./scorers.ts";
+
+/** Of an answer with several parts: its first part counts, every part must be right, or it is one text. */
+export const answerParts = ["first", "every", "whole"] as const;
+export type AnswerParts = (typeof answerParts)[number];
+
+export interface QaOptions {
+  scoring?: Scoring;
+  /** How `a | b` is read; `first` unless told. A gold that itself holds the sign is one text. */
+  parts?: AnswerParts;
+  /** F1 as HotpotQA and 2WikiMultiHopQA have it: yes and no are all or nothing. */
+  yesNo?: boolean;
+}
 
 /** The text as question answering compares it. */
 export function normaliseAnswer(text: string): string {
-  const words = text
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(/[\p{P}$+<=>^`|~]/gu, "")
-    .replace(/\b(?:a|an|the)\b/g, " ");
-  return words.split(/\s+/).filter(Boolean).join(" ");
+  return splitWords(withoutArticles(withoutPunctuation(text.toLowerCase()))).join(" ");
 }
 
-/** Whether two answers are the same after normalisation. An answer of articles and signs alone is compared as it is. */
-export function exactMatch(gold: string, answer: string): boolean {
+/** Whether two answers are the same after normalisation. */
+export function exactMatch(gold: string, answer: string, scoring: Scoring = "official"): boolean {
   const wanted = normaliseAnswer(gold);
-  // "A" and "!!!" normalise to nothing, and nothing must not equal every other nothing.
-  if (wanted === "") return gold.trim().toLowerCase() === answer.trim().toLowerCase();
+  if (wanted === "" && scoring === "strict") return gold.trim().toLowerCase() === answer.trim().toLowerCase();
   return wanted === normaliseAnswer(answer);
 }
 
 /** Harmonic mean of how much of the gold was said and how much of what was said is gold, by words. */
-export function wordF1(gold: string, answer: string): number {
-  const wanted = normaliseAnswer(gold).split(" ").filter(Boolean);
-  const said = normaliseAnswer(answer).split(" ").filter(Boolean);
-  if (wanted.length === 0 || said.length === 0) return exactMatch(gold, answer) ? 1 : 0;
+export function wordF1(gold: string, answer: string, options: { yesNo?: boolean } = {}): number {
+  const [wantedText, saidText] = [normaliseAnswer(gold), normaliseAnswer(answer)];
+  const closed = (text: string) => text === "yes" || text === "no" || text === "noanswer";
+  if (options.yesNo && wantedText !== saidText && (closed(wantedText) || closed(saidText))) return 0;
+  const [wanted, said] = [splitWords(wantedText), splitWords(saidText)];
   const left = new Map<string, number>();
   for (const word of wanted) left.set(word, (left.get(word) ?? 0) + 1);
   let common = 0;
@@ -42,12 +55,21 @@ export function wordF1(gold: string, answer: string): number {
 }
 
 /** Right when it matches a gold exactly; the score is the best F1. */
-export function gradeQa(golds: readonly string[], answer: string | null): Grade {
+export function gradeQa(golds: readonly string[], answer: string | null, options: QaOptions = {}): Grade {
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
-  const matched = golds.find((gold) => exactMatch(gold, answer));
-  if (matched !== undefined) return { correct: true, score: 1, reason: `matches "${matched}"` };
+  const { scoring = "official", parts = "first" } = options;
+  const severalGolds = golds.some((gold) => gold.includes("|"));
+  const pieces = parts === "whole" || severalGolds || !answer.includes("|") ? [answer] : answer.split("|");
+  const counted = parts === "every" ? pieces : pieces.slice(0, 1);
+  const matches = counted.map((piece) => golds.find((gold) => exactMatch(gold, piece, scoring)));
+  if (matches.every((gold) => gold !== undefined)) {
+    const which =
+      pieces.length === 1 ? "" : parts === "every" ? `, each of ${pieces.length} parts` : ", the first part";
+    return { correct: true, score: 1, reason: `matches "${matches[0]}"${which}` };
+  }
+  const said = counted[matches.indexOf(undefined)]!;
   const best = golds
-    .map((gold) => ({ gold, f1: wordF1(gold, answer) }))
+    .map((gold) => ({ gold, f1: wordF1(gold, said, options) }))
     .reduce((a, b) => (b.f1 > a.f1 ? b : a), { gold: "", f1: 0 });
   const nearest = best.f1 > 0 ? `nearest is "${best.gold}" with F1 ${best.f1.toFixed(2)}` : "shares no word with any";
   return { correct: false, score: best.f1, reason: `matches none of ${golds.length} golds; ${nearest}` };

@@ -5,13 +5,18 @@ import { defineTask } from "../core/task.ts";
 import { gradeGaia } from "./grade-gaia.ts";
 import { exactMatch, gradeQa, normaliseAnswer, wordF1 } from "./grade-qa.ts";
 import { gradeTask, taskGrader } from "./grade-task.ts";
-import { judgeGrader, readVerdict } from "./judge-grader.ts";
+import { judgeGrader } from "./judges/judge-grader.ts";
+import { judges, promptHash } from "./judges/judges.ts";
+import { readJson } from "./judges/read-verdict.ts";
 
 describe("gradeQa", () => {
   it("normalises case, punctuation, articles and spaces", () => {
-    assert.equal(normaliseAnswer("  The   “Beatles”, a band! "), "beatles band");
+    assert.equal(normaliseAnswer('  The   "Beatles", a band! '), "beatles band");
     assert.ok(exactMatch("An Officer and a Gentleman", "officer and gentleman"));
     assert.ok(!exactMatch("theatre", "atre"));
+    // Only ASCII punctuation goes, and a letter with an accent ends no word.
+    assert.ok(!exactMatch("1990–1995", "1990-1995"));
+    assert.ok(!exactMatch("Ré", "Réa"));
   });
 
   it("accepts any gold and gives the best F1 as score", () => {
@@ -27,9 +32,10 @@ describe("gradeQa", () => {
   });
 
   it("does not take nothing for an answer that normalises to nothing", () => {
-    assert.ok(exactMatch("A", "a"));
-    assert.ok(!exactMatch("A", "the"));
-    assert.ok(!exactMatch("!!!", "???"));
+    assert.ok(exactMatch("A", "the"), "the official rule takes them for equal");
+    assert.ok(exactMatch("A", "a", "strict"));
+    assert.ok(!exactMatch("A", "the", "strict"));
+    assert.ok(!exactMatch("!!!", "???", "strict"));
     assert.equal(gradeQa(["x"], "  ").reason, "no answer");
   });
 });
@@ -52,7 +58,7 @@ describe("gradeGaia", () => {
     ["1; 2", "1, 2", true],
     ["1, two", "1.0, Two", true],
     ["b, e", "b, f", false],
-    ["+", "-", false],
+    ["a,+", "a,-", false],
     ["Łódź", "łódź", true],
   ];
   for (const [gold, answer, correct] of cases) {
@@ -82,17 +88,23 @@ describe("judgeGrader", () => {
   const noWait = { wait: async () => {} };
 
   it("takes the verdict from JSON, fenced JSON and JSON after prose", () => {
-    assert.equal(readVerdict('{"rationale":"r","judgement":"correct"}')?.correct, true);
-    assert.equal(readVerdict('```json\n{"rationale":"r","judgement":"Incorrect"}\n```')?.correct, false);
-    assert.equal(readVerdict('I think {"judgment":"correct"}')?.correct, true);
-    assert.equal(readVerdict('{"judgement":"maybe"}'), undefined);
-    assert.equal(readVerdict("correct"), undefined);
+    assert.equal(readJson('{"rationale":"r","judgement":"correct"}')?.correct, true);
+    assert.equal(readJson('```json\n{"rationale":"r","judgement":"Incorrect"}\n```')?.correct, false);
+    assert.equal(readJson('I think {"judgment":"correct"}')?.correct, true);
+    assert.equal(readJson('{"judgement":"maybe"}'), undefined);
+    assert.equal(readJson("correct"), undefined);
   });
 
   it("asks again after a bad reply and after an error", async () => {
     const model = judgeModel(["hm", new Error("503"), '{"rationale":"same person","judgement":"correct"}']);
     const grade = await judgeGrader(model, noWait)(task, "Maria Skłodowska-Curie");
-    assert.deepEqual(grade, { correct: true, score: 1, reason: "judge: same person" });
+    assert.deepEqual(grade, {
+      correct: true,
+      score: 1,
+      reason: "judge: same person",
+      scorer: `judge own ${promptHash(judges.own)} by judge`,
+      confidence: undefined,
+    });
     assert.equal(model.requests.length, 3);
   });
 

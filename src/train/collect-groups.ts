@@ -24,6 +24,8 @@ export interface Rollout {
   reward: number | null;
   correct: boolean | null;
   reason: string;
+  /** Why it has no reward, in a word: `unjudged`, `too-long`. */
+  excluded?: string;
 }
 
 export interface Group {
@@ -66,7 +68,7 @@ export interface CollectOptions {
 }
 
 /** Why a rollout is not trained on: its group taught nothing, was one too many, or it could not be judged itself. */
-export type DropReason = "all-right" | "all-wrong" | "surplus" | "unjudged";
+export type DropReason = "all-right" | "all-wrong" | "surplus" | "unjudged" | "too-long";
 
 /** A rollout that is not trained on: what is kept of it, so that its trajectory can leave the memory. */
 export interface DroppedRollout extends Pick<Rollout, "step" | "round" | "slot" | "sample" | "reward"> {
@@ -82,9 +84,13 @@ export interface Collected {
   meanReward: number;
   /** Share of rollouts graded right; rollouts that could not be judged do not count. */
   success: number;
+  /** Rollouts without a verdict, and rollouts left out because they were cut off: neither is in a mean above. */
   unjudged: number;
+  tooLong: number;
   droppedAllRight: number;
   droppedAllWrong: number;
+  /** Groups in which fewer than two rollouts could be judged: nothing is known about them. */
+  droppedUnjudged: number;
 }
 
 /** The name of a rollout within its run. */
@@ -97,8 +103,8 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
   const { step, groups: wanted, samples } = options;
   const kept: Group[] = [];
   const dropped: Collected["dropped"] = [];
-  const drops = { right: 0, wrong: 0 };
-  const counts = { rollouts: 0, judged: 0, right: 0, reward: 0 };
+  const drops = { right: 0, wrong: 0, unjudged: 0 };
+  const counts = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0 };
   for (let round = 0; round < options.maxRounds && kept.length < wanted; round++) {
     // The share of useful groups so far says how many tasks the next round needs.
     const share = round === 0 ? 1 : Math.max(0.1, kept.length / Math.max(1, counts.rollouts / samples));
@@ -113,6 +119,7 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
       const judged = group.filter(isJudged);
       counts.rollouts += group.length;
       counts.judged += judged.length;
+      counts.tooLong += group.filter(({ excluded }) => excluded === "too-long").length;
       counts.right += judged.filter(({ correct }) => correct).length;
       counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
       const drop = (reason?: DropReason) =>
@@ -124,6 +131,9 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
           kept.push({ task, rollouts: judged });
           drop();
         }
+      } else if (judged.length < Math.min(2, samples)) {
+        drops.unjudged++;
+        drop("unjudged");
       } else if (judged[0]?.correct) {
         drops.right++;
         drop("all-right");
@@ -140,16 +150,18 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
     rollouts: counts.rollouts,
     meanReward: perJudged(counts.reward),
     success: perJudged(counts.right),
-    unjudged: counts.rollouts - counts.judged,
+    unjudged: counts.rollouts - counts.judged - counts.tooLong,
+    tooLong: counts.tooLong,
     droppedAllRight: drops.right,
     droppedAllWrong: drops.wrong,
+    droppedUnjudged: drops.unjudged,
   };
 }
 
 /** What is kept of a rollout that is dropped for this reason, or because it could not be judged; nothing of any other. */
 function droppedRollout(rollout: Rollout, groupReason: DropReason | undefined): DroppedRollout[] {
   const { step, round, slot, sample, reward, task, trajectory } = rollout;
-  const reason = isJudged(rollout) ? groupReason : "unjudged";
+  const reason = isJudged(rollout) ? groupReason : rollout.excluded === "too-long" ? "too-long" : "unjudged";
   if (!reason) return [];
   return [{ step, round, slot, sample, reward, taskId: task.id, policyVersion: trajectory.policyVersion, reason }];
 }
@@ -178,7 +190,8 @@ async function oneRollout(
   signal?.throwIfAborted();
   const verdict = await options.reward(trajectory, job.task, signal).catch((error: unknown) => {
     if (isAbort(error)) throw error;
-    return { reward: null, correct: null, reason: `the reward failed: ${messageOf(error)}` };
+    const reason = `the reward failed: ${messageOf(error)}`;
+    return { reward: null, correct: null, score: 0, reason, excluded: "unjudged" };
   });
   const rollout: Rollout = {
     ...place,

@@ -287,7 +287,9 @@ describe("DAPO", () => {
     assert.deepEqual(await never(trajectory, defineTask({ id: "t", question: "?" })), {
       reward: null,
       correct: null,
+      score: 0,
       reason: "the judge is away",
+      excluded: "unjudged",
     });
   });
 });

@@ -8,7 +8,7 @@ import { readTasks } from "../../distill/distill-worker.ts";
 import { modelCheck } from "../../distill/model-check.ts";
 import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
-import { judgeGrader } from "../../graders/judge-grader.ts";
+import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import type { Profile } from "../../language/profile.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";

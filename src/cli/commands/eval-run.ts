@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
-import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
+import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { openSystem, systemFlags } from "./eval-system.ts";
@@ -35,6 +35,15 @@ export default defineCommand({
     level: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this level" },
     samples: { type: "string", default: "1", valueName: "k", describe: "Runs of each task, for avg@k and pass@k" },
     concurrency: { type: "string", default: "4", valueName: "n", describe: "Runs at the same time" },
+    "text-only": { type: "boolean", default: false, describe: "Leave out tasks that come with a picture" },
+    since: { type: "string", valueName: "date", describe: "Only tasks published on this day or later, as 2024-08-01" },
+    until: { type: "string", valueName: "date", describe: "Only tasks published on this day or earlier" },
+    tests: {
+      type: "string",
+      valueName: "path",
+      describe: "LiveCodeBench's release with all tests, joined by question id",
+    },
+    "allow-missing-golds": { type: "boolean", default: false, describe: "Run a file in which answers are missing" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Chooses tasks and seeds every run" },
     "retry-errors": { type: "boolean", default: false, describe: "Run again what crashed earlier" },
     ...systemFlags,
@@ -44,25 +53,39 @@ export default defineCommand({
     const file = onePositional({ name: "eval run", examples }, positionals, "a file of tasks");
     const whole = (text: string | undefined, flag: string, min = 1) => numberOf(text, flag, { min, integer: true });
     const seed = whole(values.seed, "seed", 0)!;
-    const tasks = await loadTasks(file, {
+    const { tasks: loaded, source } = await loadBenchmark(file, {
       benchmark: values.benchmark,
       limit: whole(values.limit, "limit"),
       seed,
       families: values.family.length > 0 ? values.family : undefined,
       levels: values.level.length > 0 ? values.level : undefined,
+      textOnly: values["text-only"],
+      since: day(values.since, "since"),
+      until: day(values.until, "until"),
+      tests: values.tests,
+      allowMissingGolds: values["allow-missing-golds"],
       signal,
     });
-    if (tasks.length === 0) throw new UsageError(`no tasks in ${file} (after --family and --level)`);
+    if (loaded.length === 0)
+      throw new UsageError(`no tasks in ${file} (after --family, --level, --text-only, --since and --until)`);
     const { system, close } = await openSystem(values, values.name, { note: out.note, signal });
-    const graders = openGrader(values, tasks);
+    const graders = await openGrader(values, loaded);
+    const { tasks } = graders;
     if (graders.note) out.note(graders.note);
-    const usual = findBenchmark(tasks[0]!.source ?? "")?.metric;
+    const usual = findBenchmark(source.benchmark ?? "")?.metric;
+    const { publicTestsOnly, ...from } = source;
+    const metric = `${usual ?? "pass@1"}${publicTestsOnly ? " on public tests only" : ""}`;
+    if (publicTestsOnly)
+      out.note(
+        "WARNING: this file has the public tests alone, so the figure is not the benchmark's; give the release with --tests",
+      );
     if (usual === "avg@16" && values.samples === "1") out.note("papers quote avg@16 on this benchmark: --samples 16");
     try {
       const folder = (await openWorkspace()).path("evals", system.name);
       const { summary } = await runEvaluation(tasks, system, {
         folder,
         grader: graders.grader,
+        measure: { ...from, metric, ...graders.measure },
         samples: whole(values.samples, "samples"),
         concurrency: whole(values.concurrency, "concurrency"),
         seed,
@@ -82,6 +105,12 @@ export default defineCommand({
       out.print(
         `right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
       );
+      const { scorers, judges } = graders.measure;
+      out.print(
+        `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
+      );
+      if (summary.calibrationError !== null && summary.calibrationError !== undefined)
+        out.print(`calibration error ${(summary.calibrationError * 100).toFixed(1)}`);
       if (summary.samples > 1)
         out.print(
           `${Object.entries(summary.passAtK)
@@ -100,3 +129,8 @@ export default defineCommand({
     }
   },
 });
+
+function day(text: string | undefined, flag: string): string | undefined {
+  if (text === undefined || /^\d{4}-\d{2}-\d{2}$/.test(text)) return text;
+  throw new UsageError(`--${flag} is a day such as 2024-08-01, not "${text}"`);
+}

@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
 import { gradeTask } from "../../graders/grade-task.ts";
-import { judgeGrader } from "../../graders/judge-grader.ts";
+import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { gradingSandbox } from "./eval-grading.ts";

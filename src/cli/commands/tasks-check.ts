@@ -1,12 +1,12 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
-import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
-import { taskGrader } from "../../graders/grade-task.ts";
+import type { Task } from "../../core/task.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { checkTask } from "../../tasks/check-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 
 const examples = ["coa tasks check tasks.jsonl --index .coa/index --out good-tasks.jsonl"];
@@ -18,6 +18,7 @@ export default defineCommand({
   examples,
   options: {
     ...playerFlags,
+    ...gradingFlags,
     ...toolFlags,
     samples: { type: "string", default: "4", valueName: "n", describe: "Tries without tools" },
     "max-blind": { type: "string", default: "0.3", valueName: "share", describe: "Most of them that may be right" },
@@ -37,7 +38,10 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal }) {
     const file = oneInputFile({ name: "tasks check", examples }, positionals, "a file of tasks");
-    const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
+    const graders = await openGrader(values, await loadTasks(file, { signal }), {
+      needed: "an answer that is not judged would look like a hard task",
+    });
+    const { tasks } = graders;
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
     const players = openPlayers(values);
     const team = values["blind-only"] ? null : await openTools(values, { signal });
@@ -46,7 +50,7 @@ export default defineCommand({
     try {
       for (const [index, task] of tasks.entries()) {
         const check = await checkTask(task, {
-          grade: taskGrader(),
+          grade: graders.grader,
           model: players.roles["default"]!,
           samples: numberOf(values.samples, "samples", { min: 1, integer: true }),
           maxBlindShare: numberOf(values["max-blind"], "max-blind", { min: 0, max: 1 }),
@@ -68,6 +72,7 @@ export default defineCommand({
         });
       }
     } finally {
+      await graders.close();
       await good.close();
       await team?.close();
       await players.close();

@@ -4,13 +4,13 @@ import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
-import { taskGrader } from "../../graders/grade-task.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { type AnswerTask, selectTasks } from "../../tasks/select-tasks.ts";
-import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 import { table } from "../output.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
 
 const examples = [
   "coa tasks select tasks.jsonl --model .coa/sft/model --profile web --exclude sft-tasks.jsonl --out rl-tasks.jsonl",
@@ -32,6 +32,7 @@ export default defineCommand({
     "min-solved": { type: "string", default: "0.01", valueName: "share", describe: "Tasks solved less often are too hard for now" },
     "max-solved": { type: "string", default: "0.99", valueName: "share", describe: "Tasks solved more often have nothing to teach" },
     concurrency: { type: "string", default: "16", valueName: "n", describe: "Tasks at the same time" },
+    ...gradingFlags,
     ...chainFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
@@ -41,19 +42,22 @@ export default defineCommand({
       throw new UsageError(
         `say who tries the tasks: --model <folder>, --without-tools <name>, or both. Example: ${examples[0]}`,
       );
-    const tasks = await readAllJsonl(file, taskSchema);
+    const loaded = await loadTasks(file, { signal });
+    const graders = await openGrader(values, loaded, {
+      needed: "an answer that is not judged would look like a hard task",
+    });
+    const { tasks } = graders;
     const exclude = new Set<string>();
     for (const used of values.exclude) for (const task of await readAllJsonl(used, taskSchema)) exclude.add(task.id);
     const samples = numberOf(values.samples, "samples", { min: 1, integer: true })!;
     const share = (name: "max-without-tools" | "min-solved" | "max-solved") =>
       numberOf(values[name], name, { min: 0, max: 1 })!;
-    const sandbox = chooseSandbox();
     const current = byModel ? await openChain(values, { note: out.note, signal }) : null;
     const kept = await openJsonl<Task>(values.out);
     let done = 0;
     try {
       const decisions = await selectTasks(tasks, {
-        grade: taskGrader({ sandbox }),
+        grade: graders.grader,
         exclude,
         withoutTools: values["without-tools"]
           ? { answer: withoutTools(values["without-tools"]), samples, maxPassRate: share("max-without-tools") }
@@ -81,7 +85,7 @@ export default defineCommand({
     } finally {
       await kept.close();
       await current?.close();
-      await sandbox.close();
+      await graders.close();
     }
   },
 });

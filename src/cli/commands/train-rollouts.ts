@@ -4,19 +4,17 @@
  */
 import { join } from "node:path";
 import { packageVersion } from "../../base/files/package-version.ts";
-import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
-import { type Task, taskSchema } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
-import { taskGrader } from "../../graders/grade-task.ts";
-import { outcomeReward } from "../../graders/reward.ts";
+import { type FormatRule, outcomeReward } from "../../graders/reward.ts";
 import type { Profile } from "../../language/profile.ts";
 import { engineModel } from "../../models/engine-model.ts";
-import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import type { ContextStage } from "../../train/schedule.ts";
@@ -26,6 +24,7 @@ import { findModel } from "../find-model.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { openFolder } from "../open-model.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 /** Flags of a run of rollouts and updates. */
@@ -45,10 +44,12 @@ export const rolloutFlags = {
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
   context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
-  "format-factor": { type: "boolean", default: false, describe: "Reward 0 where a chain breaks the profile's rules" },
-  "overlong-tokens": { type: "string", valueName: "n", describe: "Punish answers that come near this many tokens" },
+  "format-factor": { type: "string", valueName: "rule", describe: "Reward 0 where the form is wrong: reference (the paper's rule for code calls) or strict (any rule)" },
+  "overlong-tokens": { type: "string", valueName: "n", describe: "Longest answer that is fully rewarded" },
+  overlong: { type: "string", default: "punish", valueName: "way", describe: "What becomes of longer ones: punish (from 7/8 on), filter (cut-off rollouts leave their group) or both" },
   "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
   concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
+  ...gradingFlags,
   ...workFlags,
   ...trainFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
@@ -94,14 +95,19 @@ export async function trainOnRollouts(
   const keepModels = numberOf(values.average, "average", { min: 0, max: 1 })!;
   const faults = disturbance(values, steps);
   const context = readStages(values.context);
-  const tasks = await readAllJsonl(file, taskSchema);
-  if (tasks.length === 0) throw new UsageError(`${file} has no tasks`);
+  const loaded = await loadTasks(file, { signal });
+  if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
   const start = findModel({ model: values.model }, { lab: false });
   if (start.kind !== "folder")
     throw new UsageError(`${values.model} is not a model folder: coa ${command.name} trains weights here`);
   const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, ownModel: true });
   const { profile, toolsOf } = opened;
-  const sandbox = chooseSandbox();
+  const needed = teach ? undefined : "a reward that can't tell a wrong answer teaches nothing";
+  const graders = await openGrader(values, loaded, { needed, parts: "every" });
+  const { tasks } = graders;
+  const tokens = numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true });
+  const how = choiceOf(values.overlong, "overlong", ["punish", "filter", "both"]);
+  const format = formatRule(values["format-factor"], profile);
   const { engine, tokenizer } = await openFolder(start.folder, flags.engine);
   let taught: Awaited<ReturnType<Teach>> | undefined;
   try {
@@ -147,12 +153,9 @@ export async function trainOnRollouts(
         return withFaultMarks(trajectory, faults.take(trajectory.id));
       },
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
-      reward: outcomeReward(taskGrader({ sandbox }), {
-        format: values["format-factor"] ? profile : undefined,
-        overlongTokens: numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true }),
-      }),
+      reward: outcomeReward(graders.grader, { format, overlong: tokens === undefined ? undefined : { tokens, how } }),
       dataFingerprint: `${tasks.length} tasks of ${file}`,
-      config: { model: start.folder, profile: profile.name, faults: values["tool-faults"] },
+      config: { model: start.folder, profile: profile.name, faults: values["tool-faults"], grading: graders.measure },
       codeVersion: packageVersion(),
       signal,
       onProgress: out.progress,
@@ -173,7 +176,7 @@ export async function trainOnRollouts(
     await taught?.close();
     await engine.close();
     await opened.close();
-    await sandbox.close();
+    await graders.close();
   }
 }
 
@@ -188,6 +191,12 @@ function disturbance(values: RolloutValues, steps: number) {
     disturb: (tools: readonly Tool[], step: number) =>
       plan ? withFaults(tools, { ...plan, onFault: recorder.onFault }, step / Math.max(1, steps - 1)) : [...tools],
   };
+}
+
+function formatRule(given: string | undefined, profile: Profile): FormatRule | undefined {
+  if (given === undefined) return undefined;
+  const rule = choiceOf(given, "format-factor", ["reference", "strict"]);
+  return rule === "strict" ? { rule, profile } : { rule };
 }
 
 /** `16384,32768@40`: tokens, each from the step after its `@` on. */

@@ -24,6 +24,12 @@ export function cleanLatex(source: string): string {
     }
   }
   text = unicode(text);
+  // A thousands comma drawn closer, and units written as a fraction of two upright letters.
+  text = text.replace(/(?<=\d)\s*,\s*\\!\s*(?=\d{3}(?!\d))/g, "");
+  text = text.replace(
+    /\\(?:mathrm|text)\s*\{\s*~?\s*[a-zA-Z]{1,3}\s*\}\s*\/\s*\\(?:mathrm|text)\s*\{\s*~?\s*[a-zA-Z]{1,3}\s*\}/g,
+    "\\text{ unit}",
+  );
   text = text.replace(
     /\\begin\{(align|aligned|equation|gather|gathered|split)\*?\}|\\end\{(align|aligned|equation|gather|gathered|split)\*?\}/g,
     "",
@@ -36,7 +42,10 @@ export function cleanLatex(source: string): string {
   text = text.replace(/(?<!\\)\\[$]|(?<!\\)\$|\\(?:pounds|euro)\b|[€£¥]/g, "");
   text = text.replace(/&\s*(?=[=<>]|\\(?:le|ge|approx)(?![a-z]))/g, "");
   text = sizing(text);
-  text = text.replace(/\\?%/g, "\\%").replace(/\s*\\text\s*\{\s*(?:\\%|percent)\s*\}/gi, "\\%");
+  text = text
+    .replace(/(?<=[\d}])\s*\b(?:percent|per cent)\b\.?/gi, "%")
+    .replace(/\\?%/g, "\\%")
+    .replace(/\s*\\text\s*\{\s*(?:\\%|percent)\s*\}/gi, "\\%");
   text = thousands(text);
   text = degrees(text);
   text = texts(text);
@@ -151,15 +160,18 @@ function thousands(text: string): string {
   return text
     .replace(/(\d)\s*\{\s*,\s*\}\s*(?=\d{3}(?!\d))/g, "$1")
     .replace(/(\d)\s*\{\s*,\s*\}\s*(?=\d)/g, "$1.")
-    .replace(/(?<![\d.,])\d{1,3}(?:,\s?\d{3})+(?![\d])(?!\s*,\s*\d{1,2}(?!\d))/g, (number, at: number, all: string) => {
-      // (1,234) is a pair or one number: inside brackets with nothing else, the comma separates.
-      const spaced = /,\s/.test(number);
-      const before = all.slice(0, at).trimEnd().at(-1) ?? "";
-      const bracketed = /[([{,]/.test(before) || /^\s*[)\]},]/.test(all.slice(at + number.length).replace(/^\\/, ""));
-      // (1,000, 2,000): where a comma with a space separates, one without does not.
-      const otherwiseSeparated = /,\s/.test(all) && !spaced;
-      return spaced || (bracketed && !otherwiseSeparated) ? number : number.replace(/,/g, "");
-    })
+    .replace(
+      /(?<![\d.,])\d{1,3}(?:,\s?\d{3})+(?![\d])(?!\s*,\s*\d{1,2}(?!\d|,\d{3}))/g,
+      (number, at: number, all: string) => {
+        // (1,234) is a pair or one number: inside brackets with nothing else, the comma separates.
+        const spaced = /,\s/.test(number);
+        const before = all.slice(0, at).trimEnd().at(-1) ?? "";
+        const bracketed = /[([{,]/.test(before) || /^\s*[)\]},]/.test(all.slice(at + number.length).replace(/^\\/, ""));
+        // (1,000, 2,000): where a comma with a space separates, one without does not.
+        const otherwiseSeparated = /,\s/.test(all) && !spaced;
+        return spaced || (bracketed && !otherwiseSeparated) ? number : number.replace(/,/g, "");
+      },
+    )
     .replace(/(?<![\d.,\w])(\d+) (\d+)\/(\d+)(?![\d.])/g, (text, whole: string, top: string, bottom: string) =>
       Number(top) < Number(bottom) ? `${whole}\\frac{${top}}{${bottom}}` : text,
     )

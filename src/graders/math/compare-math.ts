@@ -19,11 +19,15 @@ export function sameMath(calculator: Calculator, gold: MathValue, answer: MathVa
   // Points in the plane and open intervals look alike; equal ends mean equal in both readings.
   if (goldSet && answerSet) return sameSet(goldSet, answerSet);
   if (gold.kind === "relation") {
-    const value = namedValue(calculator, gold);
+    const value = namedValue(calculator, gold) ?? stated(calculator, gold) ?? intervalOf(gold);
     return value !== undefined && sameMath(calculator, value, answer);
   }
   if (answer.kind === "relation") {
-    const value = namedValue(calculator, answer) ?? stated(calculator, answer);
+    const value =
+      namedValue(calculator, answer) ??
+      stated(calculator, answer) ??
+      intervalOf(answer) ??
+      identity(calculator, answer);
     return value !== undefined && sameMath(calculator, gold, value);
   }
   if (gold.kind === "matrix" || answer.kind === "matrix") return sameMatrix(calculator, gold, answer);
@@ -106,6 +110,8 @@ function sameCollection(calculator: Calculator, gold: MathValue, answer: MathVal
     const whole = isCollection(gold) ? gold : answer;
     return whole.kind !== "tuple" && sameUnordered(calculator, a, b);
   }
+  if (gold.kind === "tuple" && answer.kind === "tuple" && gold.ratio && answer.ratio)
+    return sameRatio(calculator, a, b);
   if (gold.kind === "tuple" && answer.kind === "tuple") {
     const pair = a.length === 2 && (gold.open !== answer.open || gold.close !== answer.close);
     return !pair && sameOrdered(calculator, a, b);
@@ -126,6 +132,15 @@ function flatten(items: MathValue[]): MathValue[] {
         ? item.sides[1]!.items
         : [item],
   );
+}
+
+/** `1:2:3` and `2:4:6`: every pair of parts stands in the same proportion. */
+function sameRatio(calculator: Calculator, a: MathValue[], b: MathValue[]): boolean {
+  const parts = (items: MathValue[]) =>
+    items.flatMap((item) => (item.kind === "expression" ? [`(${item.latex})`] : []));
+  const [x, y] = [parts(a), parts(b)];
+  if (x.length !== a.length || y.length !== b.length || x.length !== y.length) return false;
+  return x.every((part, i) => equalExpressions(calculator, `${part}${y[0]}`, `${y[i]}${x[0]}`));
 }
 
 function sameOrdered(calculator: Calculator, a: MathValue[], b: MathValue[]): boolean {
@@ -190,6 +205,39 @@ function stated(calculator: Calculator, relation: Relation): MathValue | undefin
   if (first.kind !== "expression" || /\d/.test(first.latex.replace(/_\{?\w+\}?|\^\{?\d\}?/g, ""))) return undefined;
   const json = last.kind === "expression" ? parseExpression(calculator, last.latex) : undefined;
   return json !== undefined && freeSymbols(json).size === 0 ? last : undefined;
+}
+
+/** `a < x < b` and `x > a` as the intervals they are, also where the ends have names. */
+function intervalOf({ operators, sides, source }: Relation): MathValue | undefined {
+  const infinity = (latex: string): MathValue => ({ kind: "expression", latex, source: latex });
+  const closed = (operator: string) => operator === "<=" || operator === ">=";
+  const make = (low: MathValue, high: MathValue, lowClosed: boolean, highClosed: boolean): MathValue => ({
+    kind: "tuple",
+    items: [low, high],
+    open: lowClosed ? "[" : "(",
+    close: highClosed ? "]" : ")",
+    source,
+  });
+  const up = operators.every((operator) => operator === "<" || operator === "<=");
+  const down = operators.every((operator) => operator === ">" || operator === ">=");
+  if (!up && !down) return undefined;
+  const ordered = up ? sides : sides.toReversed();
+  const signs = up ? operators : operators.toReversed();
+  if (ordered.length === 3 && isName(ordered[1]!))
+    return make(ordered[0]!, ordered[2]!, closed(signs[0]!), closed(signs[1]!));
+  if (ordered.length !== 2) return undefined;
+  // Of two names the one written first is the variable, the other its bound.
+  const variable = sides.find(isName);
+  if (variable === ordered[0]) return make(infinity("-\\infty"), ordered[1]!, false, closed(signs[0]!));
+  return variable ? make(ordered[0]!, infinity("\\infty"), closed(signs[0]!), false) : undefined;
+}
+
+/** The last side of an equation that holds for all values of its variables: it is what the first side was worked out to. */
+function identity(calculator: Calculator, relation: Relation): MathValue | undefined {
+  const [first, last] = [relation.sides[0]!, relation.sides.at(-1)!];
+  if (relation.operators.some((operator) => operator !== "=")) return undefined;
+  if (first.kind !== "expression" || last.kind !== "expression") return undefined;
+  return equalExpressions(calculator, first.latex, last.latex) ? last : undefined;
 }
 
 function isName(value: MathValue): boolean {

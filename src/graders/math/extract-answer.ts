@@ -1,6 +1,7 @@
 /**
- * Finds the answer inside what a model wrote. Priority: the last `\boxed{…}` (several boxes joined by "and" or commas
- * count as one answer), then what follows "answer is", then the last formula between dollar signs, then the last number.
+ * Finds the answer inside what a model wrote. Priority: the last `\boxed{…}` (several boxes in one enumeration count as
+ * one answer), then what follows "answer is", then the last formula between dollar signs, then the last value that an
+ * equation in plain text ends with, then the last number.
  * One reading only: a grader that tries many candidates rewards listing guesses.
  */
 
@@ -19,18 +20,20 @@ export function extractAnswer(text: string): Extracted {
     .trim()
     .slice(-longestText)
     .replace(/^\*\*([^*]+)\*\*$/, "$1");
-  const boxed = lastJoined(boxes(trimmed), trimmed);
-  if (boxed !== undefined) return { text: boxed, by: "boxed" };
+  const boxed = lastJoined(boxes(trimmed), trimmed, "last", enumerated);
+  if (boxed !== undefined) return { text: withoutUnit(boxed), by: "boxed" };
   const phrase = afterPhrase(trimmed);
   if (phrase !== undefined) {
     const inner = lastJoined(formulas(phrase), phrase, "first");
     const leading = looksLikeFormula(phrase) ? undefined : leadingNumber.exec(phrase)?.[1];
-    return { text: inner ?? leading ?? phrase, by: "phrase" };
+    return { text: withoutUnit(inner ?? leading ?? phrase), by: "phrase" };
   }
-  const measured = trimmed.replace(unitWords, "");
+  const measured = withoutUnit(trimmed);
   if (measured !== "" && looksLikeFormula(measured)) return { text: measured, by: "whole" };
   const formula = lastJoined(formulas(trimmed), trimmed);
   if (formula !== undefined) return { text: formula, by: "formula" };
+  const value = lastSide(trimmed);
+  if (value !== undefined) return { text: value, by: "formula" };
   const number = lastNumber(trimmed);
   if (number !== undefined && /\s/.test(trimmed)) return { text: number, by: "number" };
   const stated = /\s(?:is|are|equals)\s+([^.\s][^.]{0,40})\.?$/.exec(trimmed)?.[1];
@@ -94,10 +97,31 @@ export function formulas(text: string): Span[] {
   return spans;
 }
 
-/** The last span (or first), together with its neighbours when only "," "and" "or" stand between them. */
-function lastJoined(spans: Span[], text: string, end: "first" | "last" = "last"): string | undefined {
+const joined = (between: string) => /^[\s$]*(?:,|;|and|or|,\s*and|,\s*or)?[\s$]*$/i.test(between);
+
+const listing =
+  /^(?:and|or|the|a|first|second|third|fourth|other|one|another|solution|root|value|case|part|answer|is|are|also|then)s?$/i;
+
+/** What stands between two boxes of one enumeration: separators, names of what is counted, numbers of parts; no new sentence. */
+function enumerated(between: string): boolean {
+  if (joined(between)) return true;
+  if (between.length > 60 || !/[,;\n]|\b(?:and|or)\b/i.test(between) || /[.!?]\s+[A-Z]/.test(between)) return false;
+  const rest = between.replace(/\\(?:text|quad|qquad|left|right|[,;! ])|[$(){}[\]:=,;.\s*\-\d_]/g, " ");
+  return rest
+    .split(/\s+/)
+    .filter(Boolean)
+    .every((word) => word.length === 1 || listing.test(word));
+}
+
+/** The last span (or first), together with its neighbours where what stands between them only joins. */
+function lastJoined(
+  spans: Span[],
+  text: string,
+  end: "first" | "last" = "last",
+  between: (text: string) => boolean = joined,
+): string | undefined {
   if (spans.length === 0) return undefined;
-  const joins = (a: Span, b: Span) => /^[\s$]*(?:,|;|and|or|,\s*and|,\s*or)?[\s$]*$/i.test(text.slice(a.end, b.start));
+  const joins = (a: Span, b: Span) => between(text.slice(a.end, b.start));
   let first = end === "last" ? spans.length - 1 : 0;
   let last = first;
   while (end === "last" && first > 0 && joins(spans[first - 1]!, spans[first]!)) first--;
@@ -139,11 +163,15 @@ function looksLikeFormula(text: string): boolean {
 
 /** Units written as words after a formula. */
 const unitWords =
-  /\s+(?:(?:square|sq\.?|cubic)\s+)?(?:rad(?:ians?)?|degrees?|units?|meters?|metres?|centimeters?|kilometers?|inch(?:es)?|feet|foot|miles?|yards?|dollars?|cents?|hours?|minutes?|seconds?|years?|days?|weeks?|months?|grams?|kilograms?|pounds?|liters?|litres?|percent)\.?$/i;
+  /\s+(?:(?:square|sq\.?|cubic)\s+)?(?:rad(?:ians?)?|degrees?|units?|meters?|metres?|centimeters?|kilometers?|inch(?:es)?|feet|foot|miles?|yards?|dollars?|cents?|hours?|minutes?|seconds?|years?|days?|weeks?|months?|grams?|kilograms?|pounds?|liters?|litres?)\.?$/i;
+
+function withoutUnit(text: string): string {
+  return text.replace(unitWords, "");
+}
 
 /** Words that occur inside plain-text formulas, so they are not prose. */
 const plainWords = new Set(
-  "sqrt cbrt sin cos tan cot sec csc log exp abs arcsin arccos arctan asin acos atan sinh cosh tanh infinity inf and max min gcd lcm mod".split(
+  "percent sqrt cbrt sin cos tan cot sec csc log exp abs arcsin arccos arctan asin acos atan sinh cosh tanh infinity inf and max min gcd lcm mod".split(
     " ",
   ),
 );
@@ -158,9 +186,33 @@ function wholeFormula(text: string): boolean {
 /** A number with words after it: `8 fruits`. */
 const leadingNumber = /^([-+−]?\s?\\?\$?\d[\d,]*(?:\.\d+)?(?:\s*\/\s*\d+)?)\s+[A-Za-z][A-Za-z\s]*\.?$/;
 
-/** The last number of a prose text: fractions, decimals, thousands, percent, money. */
+/**
+ * The last side of the last equation that is written in LaTeX without delimiters: `hence c = \sqrt{13}.` What follows it
+ * must be the end of the text or of its sentence, otherwise a later number may be the answer.
+ */
+function lastSide(text: string): string | undefined {
+  const at = text.lastIndexOf("=");
+  if (at < 0) return undefined;
+  const rest = text.slice(at + 1);
+  let depth = 0;
+  let end = rest.length;
+  for (let i = 0; i < rest.length && end === rest.length; i++) {
+    const [token] = /^\\(?:begin|end|[a-zA-Z]+|.)|^[\s\S]/.exec(rest.slice(i))!;
+    if (/^(?:[([{]|\\begin)$/.test(token)) depth++;
+    else if (/^(?:[)\]}]|\\end)$/.test(token)) depth--;
+    else if (depth === 0 && (/^[.,;](?:\s|$)/.test(rest.slice(i)) || token === "\n")) end = i;
+    i += token.length - 1;
+  }
+  const value = rest.slice(0, end).trim();
+  const after = rest.slice(end);
+  if (value === "" || !/\\[a-zA-Z]|\^|√|π/.test(value) || /\d/.test(after) || !looksLikeFormula(value))
+    return undefined;
+  return value;
+}
+
+/** The last number of a prose text: times, fractions, decimals, thousands, percent, money. */
 function lastNumber(text: string): string | undefined {
   const pattern =
-    /(?<![\w.])[-+−]?\s?(?:\\?[$€£])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*\/\s*\d+(?:\.\d+)?)?(?:\s?\\?%)?|(?<![\w.])[-+−]?\.\d+/g;
+    /(?<![\w.])[-+−]?\s?\d*\s?(?:√\s?\(?\d+\)?|π)(?:\s*\/\s*\d+)?|(?<![\w.:])\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?m\b\.?)?|(?<![\w.])[-+−]?\s?(?:\\?[$€£])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*\/\s*\d+(?:\.\d+)?)?(?:\s?\\?%)?|(?<![\w.])[-+−]?\.\d+/g;
   return [...text.matchAll(pattern)].at(-1)?.[0].trim();
 }

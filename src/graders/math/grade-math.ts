@@ -19,6 +19,9 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
   );
   for (const gold of golds) {
     const wanted = extractAnswer(gold);
+    const sameTime = compareTimes(wanted.text, found.text);
+    if (sameTime === false) continue;
+    if (sameTime) return { correct: true, score: 1, reason: `${quote(found.text)} is the time ${quote(wanted.text)}` };
     const golden = readings(wanted.text).map(parseMath);
     const same = golden.some((expected) =>
       values.some((value) => readable(() => sameMath(calculator, expected, value))),
@@ -42,6 +45,27 @@ function readings(text: string): string[] {
   if (choice && /[\d\\]/.test(choice[2]!)) return [choice[1]!, choice[2]!];
   const sides = text.split(/\\(?:approx|simeq|thickapprox)(?![a-zA-Z])|≈/).filter((side) => side.trim() !== "");
   return sides.length === 0 ? [text] : sides;
+}
+
+/** Whether two times of day are the same; undefined where the gold may as well be a ratio, or is not a time. */
+function compareTimes(gold: string, answer: string): boolean | undefined {
+  const [wanted, said] = [timeOf(gold), timeOf(answer)];
+  if (!wanted) return undefined;
+  const certain = wanted.minute.startsWith("0") || wanted.half !== undefined;
+  if (!said) return certain && /^[\d\s:]+$/.test(answer) ? false : undefined;
+  const same = Number(wanted.hour) === Number(said.hour) && wanted.minute === said.minute;
+  const halves = wanted.half === undefined || said.half === undefined || wanted.half === said.half;
+  return same && halves ? true : certain || said.half !== undefined ? false : undefined;
+}
+
+/** `12:00`, `3:45 p.m.`, `\text{12:00 noon}`. */
+function timeOf(text: string): { hour: string; minute: string; half?: string } | undefined {
+  const plain = text.replace(/\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}/g, "$1").replace(/\{:\}/g, ":");
+  const match = /^[\s$]*(\d{1,2}):([0-5]\d)\s*(?:([ap])\.?\s*m\.?|noon|midnight|o'clock|hours?)?[\s$.]*$/i.exec(
+    plain.replace(/\\[,;: ]|~/g, " "),
+  );
+  if (!match || Number(match[1]) > 24) return undefined;
+  return { hour: match[1]!, minute: match[2]!, half: match[3]?.toLowerCase() };
 }
 
 /** Formula or prose without commands that only set type, for answers that are simply written the same. */

@@ -14,7 +14,7 @@ export type MathValue = { source: string } & (
   | { kind: "list"; items: MathValue[]; join: "comma" | "and" | "or" }
   | { kind: "set"; items: MathValue[] }
   /** Two items with round or square brackets may be a point or an interval: the other side decides. */
-  | { kind: "tuple"; items: MathValue[]; open: "(" | "["; close: ")" | "]" }
+  | { kind: "tuple"; items: MathValue[]; open: "(" | "["; close: ")" | "]"; ratio?: boolean }
   | { kind: "matrix"; rows: MathValue[][] }
   | { kind: "operation"; operator: "union" | "intersection" | "difference"; parts: MathValue[] }
   | { kind: "relation"; operators: Operator[]; sides: MathValue[] }
@@ -236,14 +236,15 @@ function parseLeaf(source: string): MathValue {
   if (based && /\d/.test(based[1]!)) return { kind: "based", digits: based[1]!.toUpperCase(), base: based[2]!, source };
   const percent = /^([\s\S]*?)\s*\\%$/.exec(source);
   if (percent) return { kind: "expression", latex: percent[1]!, percent: true, source };
-  const ratio = split(source, /^:/);
+  const ratio = split(source, /^:|^ to (?=[\d\\])/);
   if (ratio.length === 2 && ratio.every((part) => part.trim() !== ""))
     return { kind: "expression", latex: `\\frac{${ratio[0]}}{${ratio[1]}}`, source };
-  if (ratio.length > 2) return { kind: "tuple", items: ratio.map(parse), open: "(", close: ")", source };
+  if (ratio.length > 2) return { kind: "tuple", items: ratio.map(parse), open: "(", close: ")", ratio: true, source };
   if (/\\text\s*\{/.test(source) && !/\d/.test(source))
     return plainText(source.replace(/\\text\s*\{([^{}]*)\}/g, "$1"), source);
   // Four letters or more without any sign of a formula: a word.
   if (/^[A-Za-z][a-z']{3,}(?:[ -][A-Za-z][a-z']*)*[.!]?$/.test(source)) return plainText(source, source);
+  if (/^(?:no|the|all|none)(?: [a-z]+)+[.!]?$/i.test(source)) return plainText(source, source);
   return { kind: "expression", latex: repeating(source), source };
 }
 

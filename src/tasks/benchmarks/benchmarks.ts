@@ -5,7 +5,9 @@
 import { createHash } from "node:crypto";
 import { CoaError } from "../../core/errors.ts";
 import { defineTask, type Task, type TaskKind, taskSchema } from "../../core/task.ts";
-import { codeTestsOf } from "./code-rows.ts";
+import type { JudgeName } from "../../graders/judges/judges.ts";
+import type { ScorerName } from "../../graders/scorers.ts";
+import { codeTestsOf, hasHiddenTests, questionIdOf } from "./code-rows.ts";
 import { groundTruth, pick, pickObject, pickText, promptQuestion, readJson, textsOf } from "./fields.ts";
 import type { Row } from "./read-rows.ts";
 
@@ -17,6 +19,12 @@ export interface Benchmark {
   metric: "pass@1" | "avg@16";
   /** Where its files are found. */
   origin: string;
+  /** The forms its files are published in, all of which are read. */
+  shape: string;
+  /** The authors' rule by name; see graders/scorers.ts. */
+  scorer?: ScorerName;
+  /** The judge prompt that its authors use; see graders/judges.ts. */
+  judge?: JudgeName;
   /** Fields that differ from the general reading. */
   read?: (row: Row) => Partial<Task>;
 }
@@ -25,82 +33,26 @@ const aliasesOf = (row: Row) => ({ answers: textsOf([row["answer"], row["answer_
 
 /** All known benchmarks. */
 export const benchmarks: readonly Benchmark[] = [
-  { name: "gaia", title: "GAIA", kind: "gaia", metric: "pass@1", origin: "gaia-benchmark/GAIA", read: gaia },
-  {
-    name: "browsecomp",
-    title: "BrowseComp",
-    kind: "judge",
-    metric: "pass@1",
-    origin: "openai/simple-evals",
-    read: browseComp,
-  },
-  {
-    name: "hle",
-    title: "HLE",
-    kind: "judge",
-    metric: "pass@1",
-    origin: "cais/hle",
-    read: (row) => ({ family: pickText(row, "category"), ...image(row) }),
-  },
-  {
-    name: "webwalker",
-    title: "WebWalkerQA",
-    kind: "judge",
-    metric: "pass@1",
-    origin: "callanwu/WebWalkerQA",
-    read: webWalker,
-  },
-  { name: "nq", title: "Natural Questions", kind: "qa", metric: "pass@1", origin: "google-research-datasets/nq_open" },
-  { name: "triviaqa", title: "TriviaQA", kind: "qa", metric: "pass@1", origin: "mandarjoshi/trivia_qa" },
-  { name: "popqa", title: "PopQA", kind: "qa", metric: "pass@1", origin: "akariasai/PopQA", read: popQa },
-  { name: "hotpotqa", title: "HotpotQA", kind: "qa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", read: byType },
-  {
-    name: "2wiki",
-    title: "2WikiMultiHopQA",
-    kind: "qa",
-    metric: "pass@1",
-    origin: "xanhho/2WikiMultihopQA",
-    read: byType,
-  },
-  { name: "musique", title: "MuSiQue", kind: "qa", metric: "pass@1", origin: "dgslibisey/MuSiQue", read: aliasesOf },
-  { name: "bamboogle", title: "Bamboogle", kind: "qa", metric: "pass@1", origin: "chiayewken/bamboogle" },
-  {
-    name: "livecodebench-v4",
-    title: "LiveCodeBench v4",
-    kind: "code",
-    metric: "pass@1",
-    origin: "livecodebench/code_generation_lite",
-    read: code,
-  },
-  {
-    name: "livecodebench-v5",
-    title: "LiveCodeBench v5",
-    kind: "code",
-    metric: "pass@1",
-    origin: "livecodebench/code_generation_lite",
-    read: code,
-  },
-  {
-    name: "codecontests",
-    title: "CodeContests",
-    kind: "code",
-    metric: "pass@1",
-    origin: "deepmind/code_contests",
-    read: code,
-  },
-  { name: "aime24", title: "AIME 2024", kind: "math", metric: "avg@16", origin: "HuggingFaceH4/aime_2024" },
-  { name: "aime25", title: "AIME 2025", kind: "math", metric: "avg@16", origin: "math-ai/aime25" },
-  { name: "math500", title: "MATH-500", kind: "math", metric: "pass@1", origin: "HuggingFaceH4/MATH-500" },
-  { name: "amc23", title: "AMC 2023", kind: "math", metric: "avg@16", origin: "math-ai/amc23" },
-  {
-    name: "olympiadbench",
-    title: "OlympiadBench",
-    kind: "math",
-    metric: "pass@1",
-    origin: "Hothan/OlympiadBench",
-    read: olympiad,
-  },
-];
+  { name: "gaia", title: "GAIA", kind: "gaia", scorer: "gaia", metric: "pass@1", origin: "gaia-benchmark/GAIA", shape: "JSON, JSONL, parquet", read: gaia },
+  { name: "browsecomp", title: "BrowseComp", kind: "judge", judge: "browsecomp", metric: "pass@1", origin: "openai/simple-evals", shape: "CSV, encrypted; JSON", read: browseComp },
+  { name: "hle", title: "HLE", kind: "judge", judge: "hle", metric: "pass@1", origin: "cais/hle", shape: "parquet, JSON", read: (row) => ({ family: pickText(row, "category"), ...image(row) }) },
+  { name: "webwalker", title: "WebWalkerQA", kind: "judge", judge: "webwalker", metric: "pass@1", origin: "callanwu/WebWalkerQA", shape: "JSON, JSONL", read: webWalker },
+  { name: "nq", title: "Natural Questions", kind: "qa", scorer: "squad", metric: "pass@1", origin: "google-research-datasets/nq_open", shape: "JSONL, parquet" },
+  { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet" },
+  { name: "popqa", title: "PopQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "akariasai/PopQA", shape: "TSV, JSONL", read: popQa },
+  { name: "hotpotqa", title: "HotpotQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", shape: "JSON, parquet", read: byType },
+  { name: "2wiki", title: "2WikiMultiHopQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "xanhho/2WikiMultihopQA", shape: "JSON, parquet", read: byType },
+  { name: "musique", title: "MuSiQue", kind: "qa", scorer: "squad", metric: "pass@1", origin: "dgslibisey/MuSiQue", shape: "JSONL", read: aliasesOf },
+  { name: "bamboogle", title: "Bamboogle", kind: "qa", scorer: "squad", metric: "pass@1", origin: "chiayewken/bamboogle", shape: "CSV, parquet" },
+  { name: "livecodebench-v4", title: "LiveCodeBench v4", kind: "code", scorer: "livecodebench", metric: "pass@1", origin: "livecodebench/code_generation_lite", shape: "JSONL, parquet", read: code },
+  { name: "livecodebench-v5", title: "LiveCodeBench v5", kind: "code", scorer: "livecodebench", metric: "pass@1", origin: "livecodebench/code_generation_lite", shape: "JSONL, parquet", read: code },
+  { name: "codecontests", title: "CodeContests", kind: "code", scorer: "codecontests", metric: "pass@1", origin: "deepmind/code_contests", shape: "parquet, JSONL", read: code },
+  { name: "aime24", title: "AIME 2024", kind: "math", scorer: "math", metric: "avg@16", origin: "HuggingFaceH4/aime_2024", shape: "parquet, JSONL" },
+  { name: "aime25", title: "AIME 2025", kind: "math", scorer: "math", metric: "avg@16", origin: "math-ai/aime25", shape: "JSONL, parquet" },
+  { name: "math500", title: "MATH-500", kind: "math", scorer: "math", metric: "pass@1", origin: "HuggingFaceH4/MATH-500", shape: "JSONL, parquet" },
+  { name: "amc23", title: "AMC 2023", kind: "math", scorer: "math", metric: "avg@16", origin: "math-ai/amc23", shape: "JSONL, parquet" },
+  { name: "olympiadbench", title: "OlympiadBench", kind: "math", scorer: "math", metric: "pass@1", origin: "Hothan/OlympiadBench", shape: "parquet, JSON", read: olympiad },
+]; // biome-ignore format: one benchmark a line
 
 /** The benchmark of that name; spelling of dashes and case is free. */
 export function findBenchmark(name: string): Benchmark | undefined {
@@ -112,9 +64,14 @@ export function findBenchmark(name: string): Benchmark | undefined {
 
 /** A task from a row; `benchmark` is undefined for a user's own file. */
 export function taskFromRow(row: Row, index: number, benchmark: Benchmark | undefined, source: string): Task {
-  if (row["version"] === 1 && typeof row["kind"] === "string") return checked(row, source, index);
+  if ((row["version"] === 1 || row["version"] === 2) && typeof row["kind"] === "string")
+    return checked(row, source, index);
   const truth = groundTruth(row);
+  const extra = pickObject(row, "extra_info") ?? {};
+  const told = truth !== null && typeof truth === "object" ? (truth as Row) : {};
   const question =
+    pickText(extra, "question") ??
+    pickText(told, "question") ??
     promptQuestion(row) ??
     pickText(row, "question", "Question", "problem", "Problem", "question_content", "description", "query");
   if (question === undefined)
@@ -122,9 +79,8 @@ export function taskFromRow(row: Row, index: number, benchmark: Benchmark | unde
       "format",
       `${source}, row ${index + 1}: no question in it (fields: ${Object.keys(row).join(", ")})`,
     );
-  const extra = pickObject(row, "extra_info") ?? {};
   const id =
-    pickText(row, "task_id", "id", "_id", "ID", "question_id", "unique_id", "name", "idx") ??
+    pickText(row, "task_id", "id", "_id", "ID", "question_id", "QuestionId", "unique_id", "name", "idx") ??
     pickText(extra, "index") ??
     String(index);
   const name = benchmark?.name ?? source;
@@ -133,6 +89,7 @@ export function taskFromRow(row: Row, index: number, benchmark: Benchmark | unde
     id: `${name}/${id}`,
     question,
     kind: benchmark?.kind ?? kindOf(row),
+    ...(benchmark?.scorer ? { scorer: benchmark.scorer } : {}),
     answers: textsOf(
       truth ??
         pick(row, "golden_answers", "answers", "Final answer", "answer", "Answer", "final_answer", "gold", "target"),
@@ -153,18 +110,31 @@ function checked(task: unknown, source: string, index: number): Task {
   throw new CoaError("format", `${source}, row ${index + 1}: ${issue?.path.join(".")}: ${issue?.message}`);
 }
 
-/** A user's row without a kind: tests make it code, otherwise exact match. */
+/** What the reference implementation's training rows name as their source, and how each is graded there. */
+const sourceKinds: [RegExp, TaskKind][] = [
+  [/^(?:search|web|mercury|generated_web)/i, "judge"],
+  [/math|aime|amc|olympiad|gsm8k|gms8k/i, "math"],
+  [/livecodebench|lcb|codeforces|codecontests|skywork.*code|^code/i, "code"],
+];
+
+/** A row without a kind: tests make it code, a known source its usual kind, otherwise exact match. */
 function kindOf(row: Row): TaskKind {
   const named = row["kind"];
   if (typeof named === "string" && ["qa", "judge", "math", "gaia", "code"].includes(named)) return named as TaskKind;
+  const source = pickText(row, "data_source");
+  const known = source === undefined ? undefined : sourceKinds.find(([pattern]) => pattern.test(source))?.[1];
+  if (known) return known;
   return row["tests"] || row["public_tests"] || row["public_test_cases"] ? "code" : "qa";
 }
 
 function gaia(row: Row): Partial<Task> {
   const file = pickText(row, "file_name");
   const metadata = pickObject(row, "Annotator_Metadata", "Annotator Metadata");
+  const hidden = pickText(row, "Final answer", "answer") === "?";
   return {
     family: "GAIA",
+    // The test split is published without its answers.
+    ...(hidden ? { answers: [] } : {}),
     ...(file ? { files: [file] } : {}),
     ...(metadata ? { meta: { steps: metadata["Steps"], tools: metadata["Tools"] } } : {}),
   };
@@ -229,6 +199,8 @@ function code(row: Row): Partial<Task> {
     meta: {
       title: pick(row, "question_title", "name") ?? extra["question_title"],
       date: pick(row, "contest_date") ?? extra["contest_date"],
+      questionId: questionIdOf(row),
+      ...(hasHiddenTests(row) ? {} : { publicTestsOnly: true }),
     },
   };
 }

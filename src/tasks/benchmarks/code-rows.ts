@@ -18,6 +18,20 @@ export function codeTestsOf(row: Row): CodeTests | undefined {
   return tests && (starterCode ? { ...tests, starterCode } : tests);
 }
 
+/** The id that LiveCodeBench's files are joined by. */
+export function questionIdOf(row: Row): string | undefined {
+  const truth = groundTruth(row);
+  const told = truth !== null && typeof truth === "object" ? (truth as Row) : {};
+  return pickText(row, "question_id") ?? pickText(told, "question_id");
+}
+
+/** Whether a row brings the tests that answers are not shown; a LiveCodeBench row with the public ones alone does not. */
+export function hasHiddenTests(row: Row): boolean {
+  const hidden = row["private_test_cases"];
+  if (row["public_test_cases"] !== undefined) return hidden !== undefined && hidden !== "" && hidden !== "[]";
+  return questionIdOf(row) === undefined;
+}
+
 interface TestCase {
   input: string;
   output: string;

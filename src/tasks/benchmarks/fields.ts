@@ -29,8 +29,9 @@ export function textsOf(value: unknown): string[] {
   if (typeof value === "number" || typeof value === "boolean") return [String(value)];
   if (Array.isArray(value)) return [...new Set(value.flatMap(textsOf))];
   if (value !== null && typeof value === "object") {
-    const { value: main, aliases, target, text } = value as Row;
-    return [...new Set([main, text, aliases, target].flatMap(textsOf))];
+    // TriviaQA's own release spells its fields with capitals.
+    const { value: main, Value, aliases, Aliases, NormalizedAliases, target, text } = value as Row;
+    return [...new Set([main, Value, text, aliases, Aliases, NormalizedAliases, target].flatMap(textsOf))];
   }
   return [];
 }
@@ -51,8 +52,8 @@ export function promptQuestion(row: Row): string | undefined {
   const content =
     typeof prompt === "string" ? prompt : messages?.findLast((message) => message.role === "user")?.content;
   if (content === undefined) return undefined;
-  // The instructions of a chain come first; the task follows the last "Task:" that starts a line.
-  const marks = [...content.matchAll(/(?:^|\n)Task:[ \n]/g)];
+  // The instructions of a chain come first; the task follows the last "Task:" or "Question:" that starts a line.
+  const marks = [...content.matchAll(/(?:^|\n)(?:Task:[ \n]|\nQuestion: )/g)];
   const mark = marks.at(-1);
   return (mark ? content.slice(mark.index + mark[0].length) : content).trim();
 }

@@ -1,8 +1,11 @@
 /** Tasks from files: a benchmark's or the user's own, filtered and sampled the same way every time. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { basename } from "node:path";
-import { UsageError } from "../../core/errors.ts";
+import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
-import { benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
+import { type Benchmark, benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
+import { withHiddenTests } from "./hidden-tests.ts";
 import { readRows } from "./read-rows.ts";
 
 export interface LoadOptions {
@@ -14,11 +17,39 @@ export interface LoadOptions {
   /** Only these families or levels. */
   families?: readonly string[];
   levels?: readonly string[];
+  /** Leaves out tasks that come with a picture. */
+  textOnly?: boolean;
+  /** Only tasks first published in this window, both days included, as `2024-08-01`. */
+  since?: string;
+  until?: string;
+  /** A release with all tests of the questions in this file, joined by question id. */
+  tests?: string;
+  /** Takes a file in which more than one row in a hundred has nothing to grade against. */
+  allowMissingGolds?: boolean;
   signal?: AbortSignal;
+}
+
+/** Where tasks came from, as an evaluation records it. */
+export interface TaskSource {
+  file: string;
+  fileHash: string;
+  benchmark?: string;
+  /** The split that the file's name says, where it says one. */
+  split?: string;
+  /** Programs are graded on the tests that everybody can see, because the others are not in the file. */
+  publicTestsOnly: boolean;
 }
 
 /** Reads the tasks of a file. */
 export async function loadTasks(file: string, options: LoadOptions = {}): Promise<Task[]> {
+  return (await loadBenchmark(file, options)).tasks;
+}
+
+/** Reads the tasks of a file, and says where they came from. */
+export async function loadBenchmark(
+  file: string,
+  options: LoadOptions = {},
+): Promise<{ tasks: Task[]; source: TaskSource }> {
   const stem = basename(file).replace(/\.[^.]+$/, "");
   const benchmark = options.benchmark === undefined ? guess(stem) : findBenchmark(options.benchmark);
   if (options.benchmark !== undefined && !benchmark) {
@@ -26,19 +57,57 @@ export async function loadTasks(file: string, options: LoadOptions = {}): Promis
       `unknown benchmark "${options.benchmark}"; known: ${benchmarks.map(({ name }) => name).join(", ")}`,
     );
   }
-  const tasks: Task[] = [];
+  const all: Task[] = [];
   const seen = new Map<string, number>();
   let index = 0;
   for await (const row of readRows(file, options)) {
     const task = taskFromRow(row, index++, benchmark, stem);
-    const { families, levels } = options;
-    if (families && !families.includes(task.family ?? "")) continue;
-    if (levels && !levels.includes(String(task.level ?? ""))) continue;
     const count = (seen.get(task.id) ?? 0) + 1;
     seen.set(task.id, count);
-    tasks.push(count === 1 ? task : { ...task, id: `${task.id}#${count}` });
+    all.push(count === 1 ? task : { ...task, id: `${task.id}#${count}` });
   }
-  return sampleTasks(tasks, options.limit, options.seed ?? 0);
+  if (benchmark && !options.allowMissingGolds) refuseMissingGolds(all, file, benchmark);
+  const chosen = sampleTasks(
+    all.filter((task) => wanted(task, options)),
+    options.limit,
+    options.seed ?? 0,
+  );
+  const tasks = options.tests === undefined ? chosen : await withHiddenTests(chosen, options.tests, options.signal);
+  const split = /(?:^|[_\-.])(train|dev|validation|valid|test|main|full)(?=$|[_\-.\d])/i.exec(stem)?.[1]?.toLowerCase();
+  const source: TaskSource = {
+    file: basename(file),
+    fileHash: await hashOf(file),
+    ...(benchmark ? { benchmark: benchmark.name } : {}),
+    ...(split ? { split } : {}),
+    publicTestsOnly: tasks.some((task) => task.meta?.["publicTestsOnly"] === true),
+  };
+  return { tasks, source };
+}
+
+function wanted(task: Task, { families, levels, textOnly, since, until }: LoadOptions): boolean {
+  if (families && !families.includes(task.family ?? "")) return false;
+  if (levels && !levels.includes(String(task.level ?? ""))) return false;
+  if (textOnly && (task.meta?.["hasImage"] === true || (task.files?.length ?? 0) > 0)) return false;
+  if (since === undefined && until === undefined) return true;
+  const date = String(task.meta?.["date"] ?? "").slice(0, 10);
+  if (date === "") throw new UsageError(`task ${task.id} has no date, so it can't be placed in a window of time`);
+  return (since === undefined || date >= since) && (until === undefined || date <= until);
+}
+
+/** A file that was read wrongly, or is the split without answers, must not become a row of zeros. */
+function refuseMissingGolds(tasks: readonly Task[], file: string, benchmark: Benchmark): void {
+  const bare = tasks.filter((task) => (task.kind === "code" ? !task.tests : task.answers.length === 0));
+  if (bare.length * 100 <= tasks.length) return;
+  throw new CoaError(
+    "format",
+    `${bare.length} of ${tasks.length} rows of ${file} have nothing to grade against, for example ${bare[0]!.id}. Is it the file of ${benchmark.title} with answers? --allow-missing-golds runs it nevertheless.`,
+  );
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest("hex").slice(0, 16);
 }
 
 /** A benchmark whose name starts the file's name: `aime24.parquet`, `nq_full.jsonl`, `gaia_dev_103.json`. */

@@ -1,8 +1,9 @@
-/** Rows of a dataset file, whatever it is written in: JSON (an array, or an object holding one), JSONL, or parquet. */
+/** Rows of a dataset file, whatever it is written in: JSON (an array, or an object holding one), JSONL, CSV, TSV, or parquet. */
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
+import { csvRows } from "./read-csv.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -11,8 +12,10 @@ export async function* readRows(file: string, options: { signal?: AbortSignal } 
   const extension = extname(file).toLowerCase();
   if (extension === ".jsonl" || extension === ".ndjson") yield* readJsonl<Row>(file, undefined, options);
   else if (extension === ".json") yield* jsonRows(file);
+  else if (extension === ".csv" || extension === ".tsv")
+    yield* csvRows(await readFile(file, "utf8"), extension === ".csv" ? "," : "\t", file);
   else if (extension === ".parquet") yield* parquetRows(file, options.signal);
-  else throw new UsageError(`can't read ${file}: a dataset is a .json, .jsonl or .parquet file`);
+  else throw new UsageError(`can't read ${file}: a dataset is a .json, .jsonl, .csv, .tsv or .parquet file`);
 }
 
 async function* jsonRows(file: string): AsyncGenerator<Row> {

@@ -22,5 +22,11 @@ export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
 
 /** How strong the Pyodide sandbox is on this machine. */
 export function pyodideLevel(): SandboxLevel {
-  return { kind: "pyodide", strength: "moderate", caveats: nodeCaveats(pyodideLaunch("plain", 512)) };
+  return {
+    kind: "pyodide",
+    strength: "moderate",
+    caveats: nodeCaveats(pyodideLaunch("plain", 512)),
+    cannot: ["deep recursion", "large memory", "threads"],
+    slowdown: 4,
+  };
 }

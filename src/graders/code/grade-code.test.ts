@@ -4,10 +4,12 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Sandbox } from "../core/sandbox.ts";
-import type { CodeTests } from "../core/task.ts";
-import { bubblewrapProblem, bubblewrapSandbox } from "../tools/sandbox/bubblewrap.ts";
-import { argumentsText, extractCode, gradeCode, runTests, sameJson, sameOutput } from "./grade-code.ts";
+import type { Sandbox } from "../../core/sandbox.ts";
+import type { CodeTests } from "../../core/task.ts";
+import { bubblewrapProblem, bubblewrapSandbox } from "../../tools/sandbox/bubblewrap.ts";
+import { argumentsText, extractCode, gradeCode, runTests } from "./grade-code.ts";
+import { jsonValue, pythonEquals } from "./python-value.ts";
+import { sameOutput } from "./same-output.ts";
 
 /** Fifty small problems: a Python expression over the list `a`, and the same computed here as the second way. */
 const expressions: [string, (a: number[]) => unknown][] = [
@@ -183,11 +185,15 @@ describe("the parts of code grading", () => {
     assert.ok(!sameOutput("1\n2", "1 2"));
   });
 
-  it("compares JSON by value, long whole numbers exactly", () => {
-    assert.ok(sameJson("[1.0, 2]", "[1,2]"));
-    assert.ok(sameJson('{"a":1,"b":2}', '{"b":2,"a":1}'));
-    assert.ok(!sameJson("9007199254740993", "9007199254740992"));
-    assert.ok(!sameJson("true", "1"));
+  it("compares JSON as Python does, long whole numbers exactly", () => {
+    const same = (a: string, b: string) => pythonEquals(jsonValue(a), jsonValue(b));
+    assert.ok(same("[1.0, 2]", "[1,2]"));
+    assert.ok(same('{"a":1,"b":2}', '{"b":2,"a":1}'));
+    assert.ok(!same("9007199254740993", "9007199254740992"));
+    assert.ok(same("true", "1"), "True == 1 in Python");
+    assert.ok(!same("[[1, 2]]", "[[2, 1]]"));
+    assert.ok(!same('"NaN"', "NaN"));
+    assert.ok(!same("NaN", "NaN") && same("-Infinity", "-Infinity"));
   });
 
   it("reads arguments from one array or one value per line", () => {

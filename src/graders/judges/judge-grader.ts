@@ -1,0 +1,68 @@
+/**
+ * A model as judge, by the prompt of its name. Its failures (a reply without a verdict, a reply that was cut off, a server
+ * that stays down) are counted apart from wrong answers: `correct` is null.
+ */
+import { retryDelay } from "../../base/http/retry.ts";
+import { isAbort, messageOf } from "../../core/errors.ts";
+import type { Grade, Grader } from "../../core/grader.ts";
+import { sleep } from "../../core/limiter.ts";
+import type { ChatModel } from "../../core/model.ts";
+import { exactMatch } from "../grade-qa.ts";
+import { fillPrompt, type JudgePrompt, judges, promptHash } from "./judges.ts";
+
+export interface JudgeOptions {
+  /** Whose words; our own unless told. */
+  prompt?: JudgePrompt;
+  /** How often to ask in all before giving up. */
+  attempts?: number;
+  /** Waits between attempts. */
+  wait?: (attempt: number, signal?: AbortSignal) => Promise<void>;
+  temperature?: number;
+  /** Most tokens of a reply; the server's own limit unless told, because a reasoning judge thinks before it decides. */
+  maxTokens?: number;
+}
+
+/** Grades with a chat model; binary, with retries. */
+export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grader {
+  const { attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
+  const prompt: JudgePrompt = options.prompt ?? judges.own;
+  const temperature = options.temperature ?? prompt.temperature;
+  const scorer = `judge ${prompt.name} ${promptHash(prompt)} by ${model.name}`;
+  return async (task, answer, { signal } = {}): Promise<Grade> => {
+    if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer", scorer };
+    const matched = prompt.exactFirst && task.answers.find((gold) => exactMatch(gold, answer, "strict"));
+    if (matched) return { correct: true, score: 1, reason: `matches "${matched}"`, scorer };
+    const shown = prompt.quoted ? quote : (text: string) => text;
+    const gold = task.answers.map(shown).join(prompt.quoted ? ", " : " or ");
+    const content = fillPrompt(prompt, { question: shown(task.question), gold, answer: shown(answer) });
+    const messages = [
+      ...(prompt.system ? [{ role: "system" as const, content: prompt.system }] : []),
+      { role: "user" as const, content },
+    ];
+    let problem = "";
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      if (attempt > 1) await wait(attempt - 1, signal);
+      try {
+        const reply = await model.chat({ messages, json: prompt.json, temperature, maxTokens, signal });
+        const verdict = prompt.read(reply.text);
+        if (verdict) {
+          const { correct, reason, confidence } = verdict;
+          return { correct, score: correct ? 1 : 0, reason: `judge: ${reason}`, scorer, confidence };
+        }
+        problem =
+          reply.finish === "length"
+            ? `the reply was cut off at its token limit: ${reply.text.slice(-80)}`
+            : `no verdict in: ${reply.text.slice(0, 120)}`;
+      } catch (error) {
+        if (isAbort(error) || signal?.aborted) throw error;
+        problem = messageOf(error);
+      }
+    }
+    return { correct: null, score: 0, reason: `the judge failed ${attempts} times, last with: ${problem}`, scorer };
+  };
+}
+
+function quote(text: string): string {
+  const limit = 6000;
+  return JSON.stringify(text.length > limit ? `${text.slice(0, limit / 2)} … ${text.slice(-limit / 2)}` : text);
+}
