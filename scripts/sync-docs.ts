@@ -5,16 +5,22 @@
  */
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { commands } from "../src/cli/commands/index.ts";
+import { commandsOf, stages } from "../src/cli/help.ts";
 import { builtInProfiles } from "../src/language/profiles.ts";
 import { importTable } from "./import-table.ts";
 
 const generators: Record<string, (root: string) => string> = {
   commands: () =>
-    markdownTable(
-      ["command", "what it does"],
-      Object.entries(commands).map(([name, { summary }]) => [`\`coa ${name}\``, summary]),
-    ),
+    stages
+      .map(([title, words]) => ({ title, rows: commandsOf(words) }))
+      .filter(({ rows }) => rows.length > 0)
+      .map(({ title, rows }) =>
+        markdownTable(
+          [`**${title}**`, ""],
+          rows.map(([name, text]) => [`\`coa ${name}\``, text]),
+        ),
+      )
+      .join("\n\n"),
   profiles: () =>
     markdownTable(
       ["profile", "what it is for", "tags"],

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
 import { readDefaults } from "../base/files/read-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
+import { commandHelp, unknownFlag } from "./command-help.ts";
 import { configuredArguments } from "./load-config.ts";
 import type { Output } from "./output.ts";
 
@@ -29,6 +30,8 @@ export interface Invocation<O extends Options> {
   values: Values<O> & { json: boolean };
   positionals: string[];
   out: Output;
+  /** All commands, for those that speak of the others. */
+  commands: CommandTable;
   /** Aborted on Ctrl-C: finish the record under way, close files, return. */
   signal: AbortSignal;
 }
@@ -45,10 +48,20 @@ export interface Command<O extends Options = Options> {
   run(invocation: Invocation<O>): Promise<number>;
 }
 
+/** Commands by name, each loaded when it is called. */
+export type CommandTable = Record<string, { summary: string; load: () => Promise<{ default: Command }> }>;
+
 /** Defines a command; the types of its flags follow from `options`. */
 export function defineCommand<const O extends Options>(command: Command<O>): Command {
   return command as unknown as Command;
 }
+
+/** Flags that every command has. */
+export const sharedOptions = {
+  json: { type: "boolean", default: false, describe: "Print one JSON value on stdout" },
+  "skip-bad": { type: "boolean", default: false, describe: "Skip lines of input files that can't be read" },
+  help: { type: "boolean", short: "h", default: false, describe: "Show this help" },
+} as const satisfies Options;
 
 /** Parses the flags and runs the command. */
 export async function runCommand(
@@ -56,13 +69,9 @@ export async function runCommand(
   args: readonly string[],
   out: Output,
   signal: AbortSignal,
+  commands: CommandTable,
 ): Promise<number> {
-  const options: Options = {
-    json: { type: "boolean", default: false, describe: "Print one JSON value on stdout" },
-    "skip-bad": { type: "boolean", default: false, describe: "Go on past lines of input files that can't be read" },
-    help: { type: "boolean", short: "h", default: false, describe: "Show this help" },
-    ...command.options,
-  };
+  const options: Options = { ...sharedOptions, ...command.options };
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
     const configured = await configuredArguments(command.name);
@@ -75,6 +84,8 @@ export async function runCommand(
     });
   } catch (error) {
     if (error instanceof CoaError) throw error;
+    const flag = /^Unknown option '--(?:no-)?([^']+)'/.exec((error as Error).message)?.[1];
+    if (flag !== undefined) throw unknownFlag(command.name, flag, options);
     throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
   }
   if (parsed.values["help"]) {
@@ -84,29 +95,7 @@ export async function runCommand(
   if (parsed.values["skip-bad"]) {
     readDefaults.onBad = (bad) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
   }
-  return command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal });
-}
-
-/** Help of one command: what it does, its flags, examples. */
-export function commandHelp(command: Command, options: Options): string {
-  const flags = Object.entries(options).map(([name, option]): [string, string] => {
-    const value = option.type === "string" ? ` <${option.valueName ?? "value"}>` : "";
-    const shown = [option.default ?? []].flat().filter((value) => value !== false);
-    const byDefault = shown.length > 0 ? ` (default ${shown.join(", ")})` : "";
-    return [`${option.short ? `-${option.short}, ` : ""}--${name}${value}`, `${option.describe}${byDefault}`];
-  });
-  const width = Math.min(34, Math.max(...flags.map(([flag]) => flag.length)) + 2);
-  return [
-    `coa ${command.name}${command.arguments ? ` ${command.arguments}` : ""}`,
-    "",
-    command.summary,
-    "",
-    "Flags:",
-    ...flags.map(([flag, text]) => `  ${flag.padEnd(width)}${text}`),
-    "",
-    "Examples:",
-    ...command.examples.map((example) => `  ${example}`),
-  ].join("\n");
+  return command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal, commands });
 }
 
 /** Reads a flag as a number within bounds, or says what was expected. */

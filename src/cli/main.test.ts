@@ -40,11 +40,35 @@ describe("coa", () => {
       coa("dance"),
       (error) => error instanceof UsageError && /no command "dance"/.test(error.message),
     );
-    await assert.rejects(coa("profiles", "--colour"), /--colour.*See: coa profiles --help/s);
+    await assert.rejects(coa("profiles", "--colour"), /no flag --colour.*See: coa profiles --help/s);
     assert.throws(
       () => numberOf("many", "steps", { min: 1, integer: true }),
       /--steps takes a whole number of at least 1/,
     );
+  });
+
+  it("says what was probably meant, and what a group can do", async () => {
+    await assert.rejects(coa("quikstart"), /no command "quikstart": did you mean coa quickstart\?/);
+    await assert.rejects(coa("train", "stf"), /no verb "stf": did you mean coa train sft\?/);
+    await assert.rejects(coa("ask", "q", "--temprature", "1"), /no flag --temprature: did you mean --temperature\?/);
+    const { code, stdout } = await coa("train", "--help");
+    assert.equal(code, 0);
+    assert.match(stdout, /train sft .*\n.*train rl/);
+    assert.match((await coa("help", "train", "sft")).stdout, /^coa train sft <dataset>/);
+  });
+
+  it("completes commands and flags in bash", {
+    skip: spawnSync("bash", ["--version"]).error ? "no bash" : false,
+  }, async () => {
+    const { stdout } = await coa("completion", "bash");
+    const reply = (...words: string[]) => {
+      const setup = `COMP_WORDS=(coa ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _coa; echo "\${COMPREPLY[@]}"`;
+      return spawnSync("bash", ["-c", `${stdout}\n${setup}`], { encoding: "utf8" }).stdout.trim();
+    };
+    assert.equal(reply("quick"), "quickstart");
+    assert.equal(reply("train", "s"), "sft");
+    assert.equal(reply("train", "sft", "--epo"), "--epochs");
+    assert.equal(reply("ask", "--temp"), "--temperature");
   });
 
   it("prints one JSON value with --json and nothing else on stdout", async () => {

@@ -1,53 +1,41 @@
 /** The `coa` command: finds the verb, runs it, turns errors into one sentence and an exit code. */
 
 import { packageVersion } from "../base/files/package-version.ts";
-import { messageOf, UsageError } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import { exitCodeOf, runCommand } from "./command.ts";
 import { commands } from "./commands/index.ts";
+import { groupHelp, overview, unknownCommand } from "./help.ts";
 import { loadDotEnv } from "./load-dot-env.ts";
 import { createOutput, type Output } from "./output.ts";
 
 /** Runs one command line and returns its exit code. */
 export async function main(args: readonly string[], out: Output, signal: AbortSignal): Promise<number> {
   const [first] = args;
-  if (first === undefined || first === "--help" || first === "-h" || first === "help") {
+  if (first === undefined || first === "--help" || first === "-h" || (first === "help" && args.length === 1)) {
     out.print(overview());
     return first === undefined ? 2 : 0;
   }
+  if (first === "help") return main([...args.slice(1), "--help"], out, signal);
   if (first === "--version" || first === "-v") {
     out.print(packageVersion());
     return 0;
   }
   const name = findCommand(args);
   const entry = commands[name];
-  if (!entry) throw new UsageError(unknownCommand(args));
+  if (!entry) {
+    const asked = args[1] === undefined || args[1] === "--help" || args[1] === "-h" ? groupHelp(first) : undefined;
+    if (asked === undefined) throw unknownCommand(args);
+    out.print(asked);
+    return args[1] === undefined ? 2 : 0;
+  }
   const { default: command } = await entry.load();
-  return runCommand(command, args.slice(name.split(" ").length), out, signal);
+  return runCommand(command, args.slice(name.split(" ").length), out, signal, commands);
 }
 
 /** The longest prefix of the arguments that names a command. */
 function findCommand(args: readonly string[]): string {
   const two = args.slice(0, 2).join(" ");
   return two in commands ? two : (args[0] ?? "");
-}
-
-function unknownCommand(args: readonly string[]): string {
-  const group = Object.keys(commands).filter((name) => name.startsWith(`${args[0]} `));
-  if (group.length > 0) return `coa ${args[0]} needs a verb: ${group.map((name) => name.split(" ")[1]).join(", ")}`;
-  return `there is no command "${args[0]}". See: coa --help`;
-}
-
-function overview(): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;
-  return [
-    "coa - record a multi-agent system, distil it into one model, train it, compare it, serve it",
-    "",
-    "Usage: coa <command> [flags]        (from a clone: npm run --silent coa -- <command> [flags])",
-    "",
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`),
-    "",
-    "Each command: coa <command> --help",
-  ].join("\n");
 }
 
 async function start(): Promise<void> {

@@ -2,17 +2,16 @@
  * The table of commands. Each entry loads its file only when it is called, so that `coa --help` and every command start
  * fast. A command of a group is written with a space: `dataset build`.
  */
-import type { Command } from "../command.ts";
-
-type Load = () => Promise<{ default: Command }>;
+import type { CommandTable } from "../command.ts";
 
 /** Name, summary for the overview, and how to load it. */
-export const commands: Record<string, { summary: string; load: Load }> = {
+export const commands: CommandTable = {
   quickstart: {
     summary: "The whole way on this machine: team, distillation, SFT, RL, comparison",
     load: () => import("./quickstart.ts"),
   },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
+  completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
   "dataset build": {

@@ -1,0 +1,78 @@
+/** Help over all commands: the overview by stage, the verbs of a group, and which command was probably meant. */
+import { nearestName } from "../core/check-options.ts";
+import { UsageError } from "../core/errors.ts";
+import { commands } from "./commands/index.ts";
+
+/** The stages in the order that data moves, with the first words of their commands. */
+export const stages: readonly (readonly [title: string, words: readonly string[]])[] = [
+  ["Start", ["quickstart", "up", "init", "status", "doctor", "clean", "completion"]],
+  ["Record what you have", ["record"]],
+  ["Make runs", ["tasks", "team"]],
+  ["Turn runs into data", ["distill", "dataset"]],
+  ["Train", ["train", "worker", "model"]],
+  ["Measure", ["eval", "grade"]],
+  ["Use", ["ask", "serve", "studio"]],
+  ["Tools, documents, the lab", ["tools", "index", "profiles", "lab"]],
+];
+
+/** The commands of a stage, or of a group, in the order of the table. */
+export function commandsOf(words: readonly string[]): [name: string, summary: string][] {
+  return Object.entries(commands)
+    .filter(([name]) => words.includes(name.split(" ")[0]!))
+    .map(([name, { summary }]) => [name, summary]);
+}
+
+/** All commands by stage. */
+export function overview(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;
+  const known = stages.flatMap(([, words]) => words);
+  const others = [...new Set(Object.keys(commands).map((name) => name.split(" ")[0]!))].filter(
+    (word) => !known.includes(word),
+  );
+  const blocks = [...stages, ["Other", others] as const]
+    .map(([title, words]) => ({ title, rows: commandsOf(words) }))
+    .filter(({ rows }) => rows.length > 0)
+    .map(({ title, rows }) =>
+      [`${title}:`, ...rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`)].join("\n"),
+    );
+  return [
+    "coa - record a multi-agent system, distill it into one model, train it, compare it, serve it",
+    "",
+    "Usage: coa <command> [flags]        (from a clone: npm run --silent coa -- <command> [flags])",
+    "",
+    blocks.join("\n\n"),
+    "",
+    "Each command: coa <command> --help. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.",
+  ].join("\n");
+}
+
+/** The verbs of a group: `coa train --help`. Undefined where there is no such group. */
+export function groupHelp(word: string): string | undefined {
+  const rows = commandsOf([word]);
+  if (rows.length === 0) return undefined;
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return [
+    `coa ${word} <verb>`,
+    "",
+    ...rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`),
+    "",
+    `Each verb: coa ${word} <verb> --help`,
+  ].join("\n");
+}
+
+/** The error for a command line whose command is not known, with what was probably meant. */
+export function unknownCommand(args: readonly string[]): UsageError {
+  const [first = "", second] = args;
+  const verbs = commandsOf([first]).map(([name]) => name.split(" ")[1] ?? "");
+  if (verbs.length > 0) {
+    const near = second === undefined || second.startsWith("-") ? undefined : nearestName(second, verbs);
+    if (near !== undefined)
+      return new UsageError(`coa ${first} has no verb "${second}": did you mean coa ${first} ${near}?`);
+    return new UsageError(`coa ${first} needs a verb: ${verbs.join(", ")}`);
+  }
+  const words = [...new Set(Object.keys(commands).map((name) => name.split(" ")[0]!))];
+  const near = nearestName(first, words);
+  return new UsageError(
+    `there is no command "${first}"${near === undefined ? ". See: coa --help" : `: did you mean coa ${near}?`}`,
+  );
+}
