@@ -5,7 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
-import { readDefaults } from "../base/files/read-jsonl.ts";
+import { type BadLine, readingWith } from "../base/files/read-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { commandHelp, unknownFlag } from "./command-help.ts";
 import { configuredArguments } from "./load-config.ts";
@@ -92,10 +92,10 @@ export async function runCommand(
     out.print(commandHelp(command, options));
     return 0;
   }
-  if (parsed.values["skip-bad"]) {
-    readDefaults.onBad = (bad) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
-  }
-  return command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal, commands });
+  const skipped = (bad: BadLine) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
+  return readingWith({ onBad: parsed.values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
+    command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal, commands }),
+  );
 }
 
 /** Reads a flag as a number within bounds, or says what was expected. */

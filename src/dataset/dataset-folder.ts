@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
-import { recoverFolder, writeFolder } from "../base/files/write-folder.ts";
+import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -119,8 +119,8 @@ export interface Dataset {
 
 /** Opens a dataset folder; examples are streamed. */
 export async function openDataset(folder: string): Promise<Dataset> {
-  await recoverFolder(folder);
-  const path = join(folder, "dataset.json");
+  const source = await currentFolder(folder);
+  const path = join(source, "dataset.json");
   let manifest: DatasetManifest;
   try {
     manifest = datasetManifestSchema.parse(JSON.parse(await readFile(path, "utf8")));
@@ -134,8 +134,8 @@ export async function openDataset(folder: string): Promise<Dataset> {
   }
   return {
     manifest,
-    tokenizer: () => loadTokenizer(join(folder, "tokenizer")),
-    sequences: () => readJsonl(join(folder, "examples.jsonl"), trainingSequenceSchema),
+    tokenizer: () => loadTokenizer(join(source, "tokenizer")),
+    sequences: () => readJsonl(join(source, "examples.jsonl"), trainingSequenceSchema),
   };
 }
 

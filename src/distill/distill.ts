@@ -4,14 +4,12 @@
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
 import { createHash } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { acquireLock } from "../base/files/lock.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
+import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
@@ -114,7 +112,7 @@ async function claimFolder({
     );
   }
   if (restart) for (const name of resultFiles) await rm(join(out, name), { force: true });
-  await writeFile(path, `${JSON.stringify({ fingerprint, ...JSON.parse(claim) }, null, 2)}\n`);
+  await writeJson(path, { fingerprint, ...JSON.parse(claim) });
 }
 
 /** Reads back what an earlier process has finished. */
@@ -261,10 +259,9 @@ async function finish(options: DistillOptions, tally: Tally, state: State): Prom
     }
   }
   const target = join(out, "trajectories.jsonl");
-  await pipeline(Readable.from(lines()), createWriteStream(`${target}.writing`));
-  await rename(`${target}.writing`, target);
+  await writeFileAtomically(target, lines());
   const report = tally.finish({ balanced: drop, copies, samples: state.samples });
-  await writeFile(join(out, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(join(out, "report.html"), distillHtml(report));
+  await writeJson(join(out, "report.json"), report);
+  await writeFileAtomically(join(out, "report.html"), distillHtml(report));
   return report;
 }

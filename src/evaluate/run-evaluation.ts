@@ -7,9 +7,10 @@
  * records, and the trajectories or team runs behind them), `results.jsonl` and `summary.json` (the outcome).
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
+import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
@@ -190,8 +191,8 @@ async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promis
   const text = `${JSON.stringify(wanted, null, 2)}\n`;
   const held = await readFile(file, "utf8").catch(() => null);
   if (held === null) {
-    await writeWhole(join(folder, "tasks.jsonl"), taskLines);
-    await writeWhole(file, text);
+    await writeFileAtomically(join(folder, "tasks.jsonl"), taskLines);
+    await writeFileAtomically(file, text);
     return;
   }
   if (held === text) return;
@@ -224,14 +225,10 @@ async function finish(
     majority,
     measure,
   });
-  await writeWhole(join(folder, "results.jsonl"), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-  await writeWhole(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
+  await writeFileAtomically(
+    join(folder, "results.jsonl"),
+    records.map((record) => `${JSON.stringify(record)}\n`).join(""),
+  );
+  await writeJson(join(folder, "summary.json"), summary);
   return { summary, records };
-}
-
-/** All of a file or none of it. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  await writeFile(temporary, text);
-  await rename(temporary, file);
 }

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type CallLine, callLines, noteWritten, readCalls } from "../base/files/call-store.ts";
+import { type CallLine, callEncoder, readCalls } from "../base/files/call-store.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import type { ReadOptions } from "../base/files/read-jsonl.ts";
 import { type WireExchange, wireExchangeSchema } from "./wire-exchange.ts";
@@ -26,13 +26,13 @@ export function logName(kind: "calls" | "traces"): string {
 export async function openCallLog(folder: string): Promise<CallLog> {
   const file = join(folder, logName("calls"));
   const writer = await openJsonl<CallLine>(file, { lock: false });
-  const written = new Set<string>();
+  const encoder = callEncoder();
   return {
     file,
     async append(exchange) {
-      const lines = callLines(exchange, written);
-      await Promise.all(lines.map((line) => writer.append(line)));
-      noteWritten(lines, written);
+      const lines = encoder.linesOf(exchange);
+      await writer.appendAll(lines);
+      encoder.written(lines);
     },
     close: writer.close,
   };

@@ -3,9 +3,9 @@
  * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`) and `COA_RUN` (one run id for the process).
  * The app must never notice: whatever goes wrong here is said once on stderr, and the call goes on.
  */
-import { mkdirSync, openSync, writeSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { callLines, noteWritten } from "../base/files/call-store.ts";
+import { syncJsonl } from "../base/files/append-sync.ts";
+import { type CallLine, callEncoder } from "../base/files/call-store.ts";
 import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
@@ -55,16 +55,12 @@ async function register(): Promise<void> {
 
 /** Writes each record before going on; the file is opened with the first one. */
 function syncLog(folder: string): (exchange: WireExchange) => void {
-  const written = new Set<string>();
-  let file: number | undefined;
+  const encoder = callEncoder();
+  let log: ReturnType<typeof syncJsonl<CallLine>> | undefined;
   return (exchange) => {
-    if (file === undefined) {
-      mkdirSync(folder, { recursive: true });
-      file = openSync(join(folder, logName("calls")), "a");
-    }
-    const lines = callLines(exchange, written);
-    const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
-    noteWritten(lines, written);
+    log ??= syncJsonl<CallLine>(join(folder, logName("calls")));
+    const lines = encoder.linesOf(exchange);
+    log.appendAll(lines);
+    encoder.written(lines);
   };
 }

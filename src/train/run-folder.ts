@@ -3,11 +3,12 @@
  * the data and the code's version; `metrics.jsonl` one line per step; `checkpoints/` complete states, the newest of which
  * a resumed run continues from; `model/` the result in Hugging Face layout.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
-import { recoverFolder, writeFolder } from "../base/files/write-folder.ts";
+import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
+import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
 import type { Engine, StateRef } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 
@@ -57,7 +58,7 @@ export async function openRunFolder<Memory>(
     throw new CoaError("usage", `${path} holds a run already: pass --resume to continue it, or name another folder`);
   }
   if (before !== null) assertSameRun(path, JSON.parse(before) as RunDescription, description);
-  else await writeFile(file, `${JSON.stringify(description, null, 2)}\n`);
+  else await writeJson(file, description);
   const checkpoint = await newestCheckpoint<Memory>(path);
   const open: JsonlWriter<never>[] = [];
   const stepFile = async <Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>> => {
@@ -77,7 +78,7 @@ export async function openRunFolder<Memory>(
       await writeFolder(join(path, "checkpoints", checkpointName(step)), async (folder) => {
         const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
         const inside = state.startsWith(folder) ? relative(folder, state) : state;
-        await writeFile(join(folder, checkpointFile), `${JSON.stringify({ step, state: inside, memory })}\n`);
+        await writeJson(join(folder, checkpointFile), { step, state: inside, memory });
       });
       const old = (await checkpoints(path)).slice(0, -2);
       for (const { path: gone } of old) {
@@ -119,7 +120,9 @@ function assertSameRun(path: string, before: RunDescription, now: RunDescription
 async function forgetLaterSteps(file: string, step: number): Promise<void> {
   const lines = await readAllJsonl<{ step: number }>(file);
   const kept = lines.filter((line) => line.step <= step);
-  if (kept.length < lines.length) await writeFile(file, kept.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  if (kept.length < lines.length) {
+    await writeFileAtomically(file, kept.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  }
 }
 
 function checkpointName(step: number): string {
@@ -128,10 +131,10 @@ function checkpointName(step: number): string {
 
 async function checkpoints(path: string): Promise<{ step: number; path: string }[]> {
   const folder = join(path, "checkpoints");
-  const names = (await readdir(folder)).map((name) => name.replace(/^\.(step-\d+)\.old$/, "$1"));
-  const steps = [...new Set(names.filter((name) => /^step-\d+$/.test(name)))].sort();
-  for (const name of steps) await recoverFolder(join(folder, name));
-  return steps.map((name) => ({ step: Number(name.slice(5)), path: join(folder, name) }));
+  const steps = (await folderNames(folder)).filter((name) => /^step-\d+$/.test(name));
+  return Promise.all(
+    steps.map(async (name) => ({ step: Number(name.slice(5)), path: await currentFolder(join(folder, name)) })),
+  );
 }
 
 async function newestCheckpoint<Memory>(path: string): Promise<Checkpoint<Memory> | null> {

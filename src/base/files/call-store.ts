@@ -26,10 +26,28 @@ export function callKey(kind: string, request: unknown): string {
   return hash("sha256", `${kind}\n${canonicalJson(asked)}`);
 }
 
-/** The lines of one call: parts that no earlier line holds, then the call with references to them. */
-export function callLines(call: { request: unknown }, written: ReadonlySet<string>): CallLine[] {
-  const own = new Set<string>();
+/** Writes calls as lines. A part counts as written only once its write has succeeded. */
+export interface CallEncoder {
+  /** Parts not written before, then the call with references to them. */
+  linesOf(call: { request: unknown }): CallLine[];
+  /** These lines are on disk: later calls may refer to their parts. */
+  written(lines: readonly CallLine[]): void;
+}
+
+/** An encoder for one file. */
+export function callEncoder(): CallEncoder {
+  const known = new Set<string>();
+  return {
+    linesOf: (call) => callLines(call, known),
+    written(lines) {
+      for (const line of lines) if ("part" in line) known.add(line.part);
+    },
+  };
+}
+
+function callLines(call: { request: unknown }, known: ReadonlySet<string>): CallLine[] {
   const lines: CallLine[] = [];
+  const own = new Set<string>();
   const request = asObject(call.request);
   const packed: Json = { ...request };
   for (const key of shared) {
@@ -37,7 +55,7 @@ export function callLines(call: { request: unknown }, written: ReadonlySet<strin
     packed[key] = {
       $parts: request[key].map((value: unknown) => {
         const part = hash("sha256", JSON.stringify(value)).slice(0, 24);
-        if (!written.has(part) && !own.has(part)) lines.push({ part, value });
+        if (!known.has(part) && !own.has(part)) lines.push({ part, value });
         own.add(part);
         return part;
       }),
@@ -47,15 +65,10 @@ export function callLines(call: { request: unknown }, written: ReadonlySet<strin
   return lines;
 }
 
-/** Remembers the parts of lines that are surely written: one that failed to be must be written again. */
-export function noteWritten(lines: readonly CallLine[], written: Set<string>): void {
-  for (const line of lines) if ("part" in line) written.add(line.part);
-}
-
 /** The calls of one file, whole again. */
 export async function* readCalls(file: string, options: ReadOptions = {}): AsyncGenerator<Json> {
   const parts = new Map<string, unknown>();
-  for await (const line of readJsonl<Partial<{ part: string; value: unknown; exchange: unknown }>>(
+  calls: for await (const line of readJsonl<Partial<{ part: string; value: unknown; exchange: unknown }>>(
     file,
     undefined,
     options,
@@ -66,10 +79,24 @@ export async function* readCalls(file: string, options: ReadOptions = {}): Async
     const request = asObject(call["request"]);
     for (const key of shared) {
       const references = asObject(request?.[key])?.["$parts"];
-      if (request && references) request[key] = asArray(references).map((part) => parts.get(String(part)));
+      if (!request || !references) continue;
+      const names = asArray(references).map(String);
+      const missing = names.find((part) => !parts.has(part));
+      if (missing !== undefined) {
+        tellMissing(file, missing, options);
+        continue calls;
+      }
+      request[key] = names.map((part) => parts.get(part));
     }
     yield call;
   }
+}
+
+/** A call whose words were lost (an older version on a full disk) is left out, not read as a call without words. */
+function tellMissing(file: string, part: string, { onBad }: ReadOptions): void {
+  const message = `a call refers to part ${part}, which was never written: the call is left out`;
+  if (typeof onBad === "function") onBad({ file, line: 0, kind: "torn", message });
+  else process.emitWarning(`${file}: ${message}`);
 }
 
 /** Finds recorded calls. */
@@ -151,7 +178,7 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
   }
   const replay = replayOf<KeptCall>(calls, (call) => call);
   const running = new Map<string, Promise<unknown>>();
-  const written = new Set<string>();
+  const encoder = callEncoder();
   let writer: Promise<JsonlWriter<CallLine>> | undefined;
   let hits = 0;
   let misses = 0;
@@ -161,9 +188,9 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
     if (file === undefined) return;
     writer ??= openJsonl<CallLine>(file);
     const open = await writer;
-    const lines = callLines(call, written);
-    await Promise.all(lines.map((line) => open.append(line)));
-    noteWritten(lines, written);
+    const lines = encoder.linesOf(call);
+    await open.appendAll(lines);
+    encoder.written(lines);
   }
 
   return {

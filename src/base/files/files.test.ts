@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -8,8 +8,8 @@ import { z } from "zod";
 import { taskSchema } from "../../core/task.ts";
 import { acquireLock } from "./lock.ts";
 import { jsonlJournal, openJsonl } from "./open-jsonl.ts";
-import { type BadLine, readAllJsonl } from "./read-jsonl.ts";
-import { recoverFolder, writeFolder } from "./write-folder.ts";
+import { type BadLine, readAllJsonl, readingWith } from "./read-jsonl.ts";
+import { currentFolder, writeFolder } from "./write-folder.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-store-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -109,6 +109,42 @@ describe("readJsonl", () => {
     assert.equal(record?.text, text);
   });
 
+  it("passes over a line that was cut off in the middle, and reports it", async () => {
+    const file = fresh();
+    await writeFile(file, '{"n":1}\n{"n":2,"text":"hal\n{"n":3}\n{"n":[4,\n{"n":5}\n');
+    const torn: BadLine[] = [];
+    const read = await readAllJsonl<{ n: number }>(file, undefined, { onTorn: (bad) => torn.push(bad) });
+    assert.deepEqual(
+      read.map(({ n }) => n),
+      [1, 3, 5],
+    );
+    assert.deepEqual(
+      torn.map(({ line, kind }) => [line, kind]),
+      [
+        [2, "torn"],
+        [4, "torn"],
+      ],
+    );
+  });
+
+  it("takes a byte order mark, and says what is wrong with a line that is null", async () => {
+    const file = fresh();
+    const good = JSON.stringify({ version: 1, id: "a", question: "?", kind: "qa" });
+    await writeFile(file, `\uFEFF${good}\n`);
+    assert.equal((await readAllJsonl(file, taskSchema)).length, 1);
+    await writeFile(file, `${good}\nnull\n`);
+    await assert.rejects(readAllJsonl(file, taskSchema), /file-\d+\.jsonl:2: .*expected object.*null/);
+  });
+
+  it("gives readers the options of the work they are part of, and of no other", async () => {
+    const file = fresh();
+    await writeFile(file, "nonsense\n");
+    const bad: BadLine[] = [];
+    await readingWith({ onBad: (line) => bad.push(line) }, () => readAllJsonl(file));
+    assert.equal(bad.length, 1);
+    await assert.rejects(readAllJsonl(file), /not JSON/);
+  });
+
   it("finds nothing in a file that is not there", async () => {
     assert.deepEqual(await readAllJsonl(fresh()), []);
   });
@@ -142,7 +178,11 @@ describe("writeFolder", () => {
     assert.equal(await readFile(join(path, "a"), "utf8"), "1");
     await writeFolder(path, (temporary) => writeFile(join(temporary, "b"), "2"));
     assert.deepEqual(await readdir(path), ["b"]);
-    await recoverFolder(path);
     assert.ok(!(await readdir(folder)).some((name) => name.startsWith(".model")));
+    await rename(path, join(folder, ".model.previous"));
+    assert.equal(await currentFolder(path), join(folder, ".model.previous"));
+    await writeFolder(path, (temporary) => writeFile(join(temporary, "c"), "3"));
+    assert.equal(await currentFolder(path), path);
+    assert.deepEqual(await readdir(path), ["c"]);
   });
 });

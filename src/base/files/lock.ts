@@ -1,89 +1,177 @@
 /**
- * One writer per run. A lock is a file that holds the owner's process id and start time, created exclusively; a lock
- * whose owner is gone is taken over, so a crash never needs a hand to clean up.
+ * One writer per folder or file. A lock is a file with its owner's identity, put in place whole (a hard link), so nobody
+ * sees a lock without an owner. The lock of an owner that is gone is removed under a guard named after exactly that lock:
+ * of all who find it, one may remove it, and nobody can remove the next one by mistake. An owner on this machine is gone
+ * when its process is; an owner elsewhere (another host, another container) when its lock was not renewed for a while.
  */
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
+import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
+import { sleep } from "../../core/limiter.ts";
+import { type Disk, nodeDisk, writeAll } from "./disk.ts";
 
+/** A held lock. */
 export interface Lock {
   release(): Promise<void>;
 }
 
-interface Owner {
-  pid: number;
-  host: string;
-  /** Process ids are reused; together with the start time they are not. */
-  startedAt: string;
+export interface LockOptions {
+  /** An owner elsewhere whose lock was not renewed for so long is gone. */
+  leaseMs?: number;
+  disk?: Disk;
 }
+
+const ownerSchema = z.object({
+  pid: z.number(),
+  host: z.string(),
+  /** Process ids are reused; together with the start time they are not. */
+  startedAt: z.string(),
+  /** Start of the machine and its space of process ids: the same only where `pid` means the same. */
+  boot: z.string().optional(),
+  space: z.string().optional(),
+  /** Makes each taking of the lock unlike every other. */
+  id: z.string().optional(),
+});
+type Owner = z.infer<typeof ownerSchema>;
+
+const renewMs = 10_000;
+const attempts = 200;
 
 /** Takes the lock or says who holds it. */
-export async function acquireLock(path: string): Promise<Lock> {
-  await mkdir(dirname(path), { recursive: true });
-  const mine: Owner = { pid: process.pid, host: hostname(), startedAt: (await startOf(process.pid)) ?? "" };
-  for (let attempt = 0; attempt < 20; attempt++) {
-    try {
-      await writeFile(path, JSON.stringify(mine), { flag: "wx" });
-      return { release: () => rm(path, { force: true }) };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    const owner = await readOwner(path);
-    if (owner && (await isAlive(owner))) {
+export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock> {
+  const { disk = nodeDisk, leaseMs = 120_000 } = options;
+  await disk.mkdir(dirname(path), { recursive: true });
+  const mine = await thisOwner();
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const taken = await place(disk, path, mine);
+    if (taken) return taken;
+    const held = await readLock(disk, path);
+    if (!held) continue; // released meanwhile
+    if (await isAlive(disk, path, held.owner, leaseMs)) {
+      const who = held.owner ? `process ${held.owner.pid} on ${held.owner.host}` : "an unknown process";
       throw new CoaError(
         "storage",
-        `${path} is held by process ${owner.pid} on ${owner.host}: another run is writing here. Wait for it, stop it, or use another folder.`,
+        `${path} is held by ${who}: another run is writing here. Wait for it, stop it, or use another folder.`,
+        { retryable: true },
       );
     }
-    await removeStale(path);
+    await removeStale(disk, path, held.text, mine, leaseMs);
   }
-  throw new CoaError("storage", `could not take the lock ${path}: too many processes are trying at once`);
+  throw new CoaError("storage", `could not take the lock ${path}: too many processes are trying at once`, {
+    retryable: true,
+  });
 }
 
-/** Moves the dead owner's file away under a name of our own first: two rescuers can't both delete a fresh lock. */
-async function removeStale(path: string): Promise<void> {
-  const aside = `${path}.stale-${process.pid}-${Math.random().toString(36).slice(2)}`;
+/** Puts a lock in place, whole; undefined when one is there. */
+async function place(disk: Disk, path: string, mine: Owner): Promise<Lock | undefined> {
+  const text = JSON.stringify({ ...mine, id: randomUUID() });
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  const file = await disk.open(temporary, "wx+");
   try {
-    await rename(path, aside);
+    await writeAll(file, Buffer.from(text), 0);
+    await disk.link(temporary, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    await file.close();
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
     throw error;
+  } finally {
+    await disk.rm(temporary, { force: true });
   }
-  const owner = await readOwner(aside);
-  if (owner && (await isAlive(owner))) {
-    // Someone took the lock between our look and our rename: give it back.
-    await rename(aside, path);
+  // The handle is of our own file, so renewing can never touch a lock that somebody else has taken since.
+  const renew = setInterval(() => void writeAll(file, Buffer.from(text), 0).catch(() => {}), renewMs);
+  renew.unref();
+  return {
+    async release() {
+      clearInterval(renew);
+      await file.close().catch(() => {});
+      if ((await readLock(disk, path))?.text === text) await disk.rm(path, { force: true });
+    },
+  };
+}
+
+/** Removes exactly the lock with this text, if it still stands: the holder of its guard, and nobody else, may. */
+async function removeStale(disk: Disk, path: string, text: string, mine: Owner, leaseMs: number): Promise<void> {
+  const guardPath = `${path}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.guard`;
+  const guard = await place(disk, guardPath, mine);
+  if (guard) {
+    try {
+      if ((await readLock(disk, path))?.text === text) await disk.rm(path, { force: true });
+    } finally {
+      await guard.release();
+    }
     return;
   }
-  await rm(aside, { force: true });
+  const held = await readLock(disk, guardPath);
+  if (!held) return;
+  if (await isAlive(disk, guardPath, held.owner, leaseMs)) await sleep(1 + Math.random() * 4);
+  else await removeStale(disk, guardPath, held.text, mine, leaseMs); // its holder died in the middle
 }
 
-async function readOwner(path: string): Promise<Owner | null> {
+async function readLock(disk: Disk, path: string): Promise<{ text: string; owner: Owner | undefined } | undefined> {
+  let text: string;
   try {
-    return JSON.parse(await readFile(path, "utf8")) as Owner;
+    text = await disk.readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    return { text, owner: ownerSchema.parse(JSON.parse(text)) };
   } catch {
-    return null;
+    return { text, owner: undefined };
   }
 }
 
-async function isAlive(owner: Owner): Promise<boolean> {
-  if (owner.host !== hostname()) return true; // a shared disk: we can't know, so we don't take it over
+async function isAlive(disk: Disk, path: string, owner: Owner | undefined, leaseMs: number): Promise<boolean> {
+  if (!owner) return false; // no lock of ours is ever without an owner: the rest of a crash of an older version
+  if (owner.host !== hostname()) return isRenewed(disk, path, leaseMs);
+  if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was started anew
+  if (owner.space !== undefined && owner.space !== (await processSpace())) return isRenewed(disk, path, leaseMs);
   try {
     process.kill(owner.pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
   const started = await startOf(owner.pid);
-  return started === null || owner.startedAt === "" || started === owner.startedAt;
+  return started === "" || owner.startedAt === "" || started === owner.startedAt;
 }
 
-/** Start time of a process in clock ticks since boot, where /proc tells it. */
-async function startOf(pid: number): Promise<string | null> {
+/** Whether a lock was renewed lately, by the clock of the disk it is on: clocks of two machines differ, and jump. */
+async function isRenewed(disk: Disk, path: string, leaseMs: number): Promise<boolean> {
+  const probe = `${path}.${randomUUID()}.tmp`;
+  const file = await disk.open(probe, "wx");
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
-  } catch {
-    return null;
+    const { mtimeMs: now } = await file.stat();
+    const { mtimeMs: renewed } = await disk.stat(path);
+    return Math.abs(now - renewed) < leaseMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  } finally {
+    await file.close();
+    await disk.rm(probe, { force: true });
   }
+}
+
+async function thisOwner(): Promise<Owner> {
+  return {
+    pid: process.pid,
+    host: hostname(),
+    startedAt: await startOf(process.pid),
+    boot: await bootId(),
+    space: await processSpace(),
+  };
+}
+
+const orNothing = (reading: Promise<string>): Promise<string> => reading.then((text) => text.trim()).catch(() => "");
+const bootId = () => orNothing(nodeDisk.readFile("/proc/sys/kernel/random/boot_id", "utf8"));
+const processSpace = () => orNothing(readlink("/proc/self/ns/pid"));
+
+/** Start time of a process in clock ticks since boot, where /proc tells it. */
+async function startOf(pid: number): Promise<string> {
+  const stat = await orNothing(nodeDisk.readFile(`/proc/${pid}/stat`, "utf8"));
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }

@@ -1,19 +1,24 @@
 /**
  * An append-only JSONL file: the truth of every stage. `append` resolves when the record would survive a crash of the
  * process (it is in the kernel) and, with `sync`, of the machine. Appends made while a write is under way go out together
- * in the next write. A torn last line left by a crash is set aside in `<file>.torn` and reported when the file is opened.
+ * in the next write. A write that fails (a full disk) is cut back to the last good record before anything else is
+ * written, so no reader meets half a line. A torn last line left by a crash is set aside in `<file>.torn` and reported
+ * when the file is opened.
  */
-import { appendFile, mkdir, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
+import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
 import { acquireLock } from "./lock.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
 
 export interface JsonlWriter<T> {
   /** Resolves once the record is written; rejects when it could not be (a full disk), and the file stays readable. */
   append(record: T): Promise<void>;
+  /** All of the records or none: they go out in one write. */
+  appendAll(records: readonly T[]): Promise<void>;
   close(): Promise<void>;
   /** Bytes of a torn line that were set aside on opening; 0 for a clean file. */
   readonly tornBytes: number;
@@ -24,16 +29,20 @@ export interface OpenOptions {
   sync?: boolean;
   /** Take `<file>.lock` so that no second process writes here. Default true. */
   lock?: boolean;
+  disk?: Disk;
 }
 
-/** Opens a file for appending; makes its folder, mends a torn end, takes the lock. */
+/** Opens a file for appending; makes its folder, cuts off a torn end, takes the lock. */
 export async function openJsonl<T>(file: string, options: OpenOptions = {}): Promise<JsonlWriter<T>> {
-  await mkdir(dirname(file), { recursive: true });
-  const lock = options.lock === false ? null : await acquireLock(`${file}.lock`);
+  const { disk = nodeDisk, sync = false } = options;
+  await disk.mkdir(dirname(file), { recursive: true });
+  const lock = options.lock === false ? null : await acquireLock(`${file}.lock`, { disk });
   try {
-    const tornBytes = await setTornLineAside(file);
-    const handle = await open(file, "a");
-    return { ...batchingWriter<T>(file, handle, options.sync ?? false, () => lock?.release()), tornBytes };
+    const tornBytes = await setTornLineAside(disk, file);
+    const handle = await disk.open(file, "a+");
+    const { size } = await handle.stat();
+    if (sync) await syncPath(disk, dirname(file)); // the file's own name must survive too
+    return { ...batchingWriter<T>({ file, handle, size, sync }, () => lock?.release()), tornBytes };
   } catch (error) {
     await lock?.release();
     throw error;
@@ -50,60 +59,86 @@ export async function jsonlJournal<T>(
   return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, options) };
 }
 
+interface OpenFile {
+  file: string;
+  handle: FileHandle;
+  /** Bytes of whole records: everything up to here was acknowledged or found on opening. */
+  size: number;
+  sync: boolean;
+}
+
 function batchingWriter<T>(
-  file: string,
-  handle: Awaited<ReturnType<typeof open>>,
-  sync: boolean,
+  { file, handle, size, sync }: OpenFile,
   onClose: () => Promise<void> | undefined,
 ): Omit<JsonlWriter<T>, "tornBytes"> {
-  let waiting: { line: string; resolve(): void; reject(error: unknown): void }[] = [];
+  let waiting: { lines: string; resolve(): void; reject(error: unknown): void }[] = [];
   let writing: Promise<void> | null = null;
   let closed = false;
-  /** After a failed write the file may end in half a line; the next write starts on a new one. */
-  let needsNewline = false;
+  /** A write failed and what it left behind could not be cut off yet. */
+  let dirty = false;
+
+  async function cutBack(): Promise<void> {
+    await handle.truncate(size);
+    dirty = false;
+  }
 
   async function drain(): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
       try {
-        const bytes = Buffer.from((needsNewline ? "\n" : "") + batch.map((item) => item.line).join(""));
-        for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten;
+        if (dirty) await cutBack();
+        const bytes = Buffer.from(batch.map((item) => item.lines).join(""));
+        dirty = true;
+        await writeAll(handle, bytes);
         if (sync) await handle.datasync();
-        needsNewline = false;
+        dirty = false;
+        size += bytes.length;
         for (const item of batch) item.resolve();
       } catch (error) {
-        needsNewline = true;
-        const failure = new CoaError("storage", `could not append to ${file}: ${messageOf(error)}`, { cause: error });
+        await cutBack().catch(() => {}); // tried again before the next write
+        const failure = new CoaError("storage", `could not append to ${file}: ${messageOf(error)}`, {
+          retryable: true,
+          cause: error,
+        });
         for (const item of batch) item.reject(failure);
       }
     }
     writing = null;
   }
 
+  function write(lines: string): Promise<void> {
+    if (closed) return Promise.reject(new CoaError("storage", `${file} is closed`));
+    return new Promise<void>((resolve, reject) => {
+      waiting.push({ lines, resolve, reject });
+      // Deferred by a microtask so that appends of one tick share one write.
+      writing ??= Promise.resolve().then(drain);
+    });
+  }
+
   return {
-    append(record) {
-      if (closed) return Promise.reject(new CoaError("storage", `${file} is closed`));
-      const line = `${JSON.stringify(record)}\n`;
-      return new Promise<void>((resolve, reject) => {
-        waiting.push({ line, resolve, reject });
-        // Deferred by a microtask so that appends of one tick share one write.
-        writing ??= Promise.resolve().then(drain);
-      });
-    },
+    append: async (record) => write(lineOf(record)),
+    appendAll: async (records) => write(records.map(lineOf).join("")),
     async close() {
       if (closed) return;
       closed = true;
       await writing;
+      if (dirty) await cutBack().catch(() => {}); // the next opening sets it aside
       await handle.close();
       await onClose();
     },
   };
 }
 
+function lineOf(record: unknown): string {
+  const text = JSON.stringify(record) as string | undefined;
+  if (text === undefined) throw new CoaError("storage", `a record can't be ${typeof record}: JSON has no such value`);
+  return `${text}\n`;
+}
+
 /** Cuts off an unfinished last line, keeping its bytes in `<file>.torn`; returns how many there were. */
-async function setTornLineAside(file: string): Promise<number> {
-  const handle = await open(file, "r+").catch((error: NodeJS.ErrnoException) => {
+async function setTornLineAside(disk: Disk, file: string): Promise<number> {
+  const handle = await disk.open(file, "r+").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw error;
   });
@@ -116,10 +151,15 @@ async function setTornLineAside(file: string): Promise<number> {
     await handle.read(torn, 0, torn.length, end);
     if (isWholeRecord(torn)) {
       // Somebody's file without a last newline, or a crash just before it: nothing is missing but the newline.
-      await handle.write("\n", size);
+      await writeAll(handle, Buffer.from("\n"), size);
       return 0;
     }
-    await appendFile(`${file}.torn`, Buffer.concat([torn, Buffer.from("\n")]));
+    const aside = await disk.open(`${file}.torn`, "a");
+    try {
+      await writeAll(aside, Buffer.concat([torn, Buffer.from("\n")]));
+    } finally {
+      await aside.close();
+    }
     await handle.truncate(end);
     return torn.length;
   } finally {
@@ -137,7 +177,7 @@ function isWholeRecord(bytes: Buffer): boolean {
 }
 
 /** Offset just after the last newline (0 when there is none). */
-async function lastNewline(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
+async function lastNewline(handle: FileHandle, size: number): Promise<number> {
   const block = Buffer.alloc(1 << 16);
   for (let end = size; end > 0; ) {
     const from = Math.max(0, end - block.length);

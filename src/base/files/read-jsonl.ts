@@ -1,8 +1,9 @@
 /**
  * Reads JSONL one record at a time, so that a file may be larger than memory. A line that can't be read is never a
- * riddle: the error names file, line and what was expected. A torn last line (a crash in the middle of an append) is not
- * an error at all: it was never acknowledged, so readers pass over it and say so.
+ * riddle: the error names file, line and what was expected. A torn line (a crash or a full disk in the middle of an
+ * append) is not an error: it was never acknowledged, so readers pass over it and say so.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
 import type { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
@@ -10,21 +11,25 @@ import { CoaError } from "../../core/errors.ts";
 export interface BadLine {
   file: string;
   line: number;
-  /** `torn`: the last line, without its end. `syntax`: not JSON. `schema`: JSON of another shape or version. */
+  /** `torn`: a line without its end. `syntax`: not JSON. `schema`: JSON of another shape or version. */
   kind: "torn" | "syntax" | "schema";
   message: string;
 }
 
 export interface ReadOptions {
-  /** What to do with a bad line: stop with an error, or be told and go on (default: `readDefaults`). */
+  /** What to do with a bad line: stop with an error (default), or be told and skip it. */
   onBad?: "throw" | ((bad: BadLine) => void);
-  /** Told of a torn last line; by default it is passed over in silence. */
+  /** Told of a torn line; by default the last one is passed over in silence, any other is a process warning. */
   onTorn?: (bad: BadLine) => void;
   signal?: AbortSignal;
 }
 
-/** What readers do with a bad line unless they are told: the command line changes it for `--skip-bad`. */
-export const readDefaults: { onBad: "throw" | ((bad: BadLine) => void) } = { onBad: "throw" };
+const scope = new AsyncLocalStorage<ReadOptions>();
+
+/** Runs work whose readers take these options where they are not given their own: one command, not the whole process. */
+export function readingWith<T>(options: ReadOptions, work: () => T): T {
+  return scope.run(options, work);
+}
 
 const maxLineBytes = 256 * 1024 * 1024;
 
@@ -34,19 +39,24 @@ export async function* readJsonl<T = unknown>(
   schema?: z.ZodType<T>,
   options: ReadOptions = {},
 ): AsyncGenerator<T> {
+  const settings = { ...scope.getStore(), ...options };
   let line = 0;
-  for await (const { text, complete } of lines(file, options.signal)) {
+  for await (const { text: raw, complete } of lines(file, settings.signal)) {
+    const text = line === 0 && raw.startsWith("\uFEFF") ? raw.slice(1) : raw;
     line++;
     if (text.trim() === "") continue;
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch (error) {
-      const bad: BadLine = complete
-        ? { file, line, kind: "syntax", message: `not JSON: ${(error as Error).message}` }
-        : { file, line, kind: "torn", message: `the last line is cut off after ${text.length} characters` };
-      if (bad.kind === "torn") options.onTorn?.(bad);
-      else handle(bad, options);
+      const { message } = error as Error;
+      if (complete && !isCutOff(text, message)) {
+        handle({ file, line, kind: "syntax", message: `not JSON: ${message}` }, settings);
+        continue;
+      }
+      const bad: BadLine = { file, line, kind: "torn", message: `the line is cut off after ${text.length} characters` };
+      if (settings.onTorn) settings.onTorn(bad);
+      else if (complete) process.emitWarning(`skipped ${file}:${line}: ${bad.message}`);
       continue;
     }
     if (!schema) {
@@ -55,7 +65,7 @@ export async function* readJsonl<T = unknown>(
     }
     const parsed = schema.safeParse(value);
     if (parsed.success) yield parsed.data;
-    else handle({ file, line, kind: "schema", message: explain(value, parsed.error.issues) }, options);
+    else handle({ file, line, kind: "schema", message: explain(value, parsed.error.issues) }, settings);
   }
 }
 
@@ -68,16 +78,19 @@ export async function readAllJsonl<T = unknown>(
   return Array.fromAsync(readJsonl(file, schema, options));
 }
 
-function handle(bad: BadLine, options: ReadOptions): void {
-  const onBad = options.onBad ?? readDefaults.onBad;
+/** Whether a text is the beginning of a JSON object or array: a write that broke off, not somebody's mistake. */
+function isCutOff(text: string, message: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false;
+  const at = Number(/at position (\d+)/.exec(message)?.[1] ?? -1);
+  return /end of JSON input|Unterminated string/.test(message) || at >= text.trimEnd().length;
+}
+
+function handle(bad: BadLine, { onBad = "throw" }: ReadOptions): void {
   if (typeof onBad === "function") {
     onBad(bad);
     return;
   }
-  throw new CoaError(
-    "storage",
-    `${bad.file}:${bad.line}: ${bad.message}. Mend the line, or pass --skip-bad to go on without it.`,
-  );
+  throw new CoaError("storage", `${bad.file}:${bad.line}: ${bad.message}. Fix the line, or skip it with --skip-bad.`);
 }
 
 function explain(value: unknown, issues: readonly { path: PropertyKey[]; message: string }[]): string {

@@ -1,6 +1,8 @@
 /** The `.coa/` folder: where every stage keeps what it made. Runs, datasets, models and evaluations each have their place. */
-import { mkdir, statfs, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, readdir, statfs, writeFile } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { messageOf } from "../../core/errors.ts";
+import { type Manifest, manifestName, readManifest } from "./manifest.ts";
 
 export interface Workspace {
   readonly root: string;
@@ -36,4 +38,32 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
       return bavail * bsize;
     },
   };
+}
+
+/** A folder that a stage left, or one whose manifest can't be read, with the reason. */
+export type WorkspaceEntry = { path: string } & ({ manifest: Manifest } | { problem: string });
+
+const maxDepth = 6;
+
+/** Everything that stages left under a folder, in the order of their making; a folder inside another is listed too. */
+export async function listWorkspace(root: string): Promise<WorkspaceEntry[]> {
+  const found: WorkspaceEntry[] = [];
+  async function visit(folder: string, depth: number): Promise<void> {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    if (entries.some((entry) => entry.name === manifestName)) {
+      const path = relative(root, folder) || ".";
+      try {
+        found.push({ path, manifest: (await readManifest(folder))! });
+      } catch (error) {
+        found.push({ path, problem: messageOf(error) });
+      }
+    }
+    if (depth === maxDepth) return;
+    for (const entry of entries) {
+      if (entry.isDirectory() && !entry.name.startsWith(".")) await visit(join(folder, entry.name), depth + 1);
+    }
+  }
+  await visit(resolve(root), 0);
+  const made = (entry: WorkspaceEntry) => ("manifest" in entry ? entry.manifest.createdAt : "");
+  return found.sort((a, b) => made(a).localeCompare(made(b)) || a.path.localeCompare(b.path));
 }

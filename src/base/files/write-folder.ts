@@ -1,55 +1,71 @@
 /**
- * Writes a folder all or nothing: contents go to a sibling that is flushed and renamed into place. A reader sees the old
- * folder or the new one, never half of either; a kill at any moment leaves the old one, or the new one, loadable.
+ * Writes a folder all or nothing: contents go to a sibling that is flushed and renamed into place. Where an older one
+ * stands, it steps aside first under a known name; a kill or power cut between the two renames leaves that name behind,
+ * readers look there (`currentFolder`), and the next writer puts it back.
  */
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { syncFolder } from "./durable-file.ts";
+import { randomUUID } from "node:crypto";
+import { basename, dirname, join, resolve } from "node:path";
+import { type Disk, exists, nodeDisk, syncPath } from "./disk.ts";
+
+const asideName = (path: string) => join(dirname(path), `.${basename(path)}.previous`);
 
 /** Calls `fill` with a temporary folder and moves it to `path` when it is complete. */
-export async function writeFolder(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
-  const parent = dirname(path);
-  await mkdir(parent, { recursive: true });
-  await recoverFolder(path);
-  const temporary = join(parent, `.${basename(path)}.writing-${process.pid}-${Date.now().toString(36)}`);
-  await mkdir(temporary);
+export async function writeFolder(
+  path: string,
+  fill: (temporary: string) => Promise<void>,
+  disk: Disk = nodeDisk,
+): Promise<void> {
+  const target = resolve(path);
+  const temporary = join(dirname(target), `.${basename(target)}.${randomUUID().slice(0, 8)}.tmp`);
+  await disk.mkdir(temporary, { recursive: true });
   try {
     await fill(temporary);
-    await syncTree(temporary);
-    const old = join(parent, `.${basename(path)}.old`);
-    await rm(old, { recursive: true, force: true });
-    await rename(path, old).catch(ignoreMissing);
-    await rename(temporary, path);
-    await syncFolder(parent);
-    await rm(old, { recursive: true, force: true });
+    await putFolder(temporary, target, disk);
   } finally {
-    await rm(temporary, { recursive: true, force: true });
+    await disk.rm(temporary, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** Undoes what a kill between the two renames left: the old folder gets its name back. Readers call it before reading. */
-export async function recoverFolder(path: string): Promise<void> {
-  const old = join(dirname(path), `.${basename(path)}.old`);
-  const exists = await readdir(path).then(
-    () => true,
-    () => false,
-  );
-  if (!exists) await rename(old, path).catch(ignoreMissing);
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOENT") throw error;
-}
-
-async function syncTree(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) await syncTree(path);
-    else if (entry.isFile()) {
-      const handle = await open(path, "r+");
-      await handle.sync();
-      await handle.close();
+/** Puts a finished folder in place of another (or of none), all or nothing. */
+export async function putFolder(temporary: string, path: string, disk: Disk = nodeDisk): Promise<void> {
+  const target = resolve(path);
+  const parent = dirname(target);
+  const aside = asideName(target);
+  await disk.mkdir(parent, { recursive: true });
+  if (!(await exists(disk, target)) && (await exists(disk, aside))) await disk.rename(aside, target);
+  await syncTree(disk, temporary);
+  try {
+    if (await exists(disk, target)) {
+      await disk.rm(aside, { recursive: true, force: true });
+      await disk.rename(target, aside);
+      await syncPath(disk, parent); // on the disk in this order: a power cut leaves one of the two names
     }
+    await disk.rename(temporary, target);
+    await syncPath(disk, parent);
+    await disk.rm(aside, { recursive: true, force: true });
+  } catch (error) {
+    if (!(await exists(disk, target)) && (await exists(disk, aside))) await disk.rename(aside, target);
+    throw error;
   }
-  await syncFolder(folder);
+}
+
+/** Where a folder's content is: itself, or what an interrupted replacement put aside. Changes nothing. */
+export async function currentFolder(path: string): Promise<string> {
+  const aside = asideName(resolve(path));
+  return !(await exists(nodeDisk, path)) && (await exists(nodeDisk, aside)) ? aside : path;
+}
+
+/** Names of the folders in `parent`, those that stand aside included. */
+export async function folderNames(parent: string): Promise<string[]> {
+  const names = (await nodeDisk.readdir(parent)).map((name) => name.replace(/^\.(.+)\.previous$/, "$1"));
+  return [...new Set(names.filter((name) => !name.startsWith(".")))].sort();
+}
+
+async function syncTree(disk: Disk, folder: string): Promise<void> {
+  for (const entry of await disk.readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await syncTree(disk, path);
+    else if (entry.isFile()) await syncPath(disk, path);
+  }
+  await syncPath(disk, folder);
 }

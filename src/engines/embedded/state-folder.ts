@@ -6,7 +6,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { currentFolder } from "../../base/files/replace-folder.ts";
+import { currentFolder } from "../../base/files/write-folder.ts";
 import { CoaError } from "../../core/errors.ts";
 import { loadModelFolder, readJson, saveModelFolder } from "./files/model-folder.ts";
 import { readSafetensors, writeSafetensors } from "./files/safetensors.ts";

@@ -2,8 +2,9 @@
  * A stage of the quickstart works in a folder of its own. A finished stage leaves `done.json` and is not run again; an
  * unfinished one resumes from its own files. So the whole can be stopped at any time and started again.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writeJson } from "../../base/files/write-file.ts";
 import type { OnProgress } from "../../core/events.ts";
 import type { QuickstartSettings } from "./settings.ts";
 
@@ -51,7 +52,7 @@ export async function runStages(
     const figures = done === null ? await run(context, folder) : (JSON.parse(done) as StageFigures);
     const seconds = done === null ? Math.round((Date.now() - startedAt) / 1000) : Number(figures["seconds"]);
     results[name] = { ...figures, seconds };
-    if (done === null) await writeFile(file, `${JSON.stringify(results[name], null, 2)}\n`);
+    if (done === null) await writeJson(file, results[name]);
     context.onStage({ type: "stage-end", name, figures, seconds, resumed: done !== null });
   }
   return results;

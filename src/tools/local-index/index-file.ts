@@ -4,8 +4,9 @@
  * or not at all. Numbers are little-endian, as on every machine Node runs on.
  */
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { currentFolder, putFolder } from "../../base/files/write-folder.ts";
 import { CoaError } from "../../core/errors.ts";
 import { type Hit, type IndexDocument, type IndexOptions, type MemoryIndex, queryTerms } from "./build-index.ts";
 import { type Postings, postingsSearcher } from "./postings.ts";
@@ -90,7 +91,7 @@ export async function indexWriter(folder: string, options: IndexOptions = {}): P
       const table = packTerms(terms);
       const header = writeSections(join(temporary, "index.bin"), postings, table, Float64Array.from(starts), options);
       await writeFile(join(temporary, "index.json"), JSON.stringify(header, null, 2), { flush: true });
-      await putInPlace(temporary, folder);
+      await putFolder(temporary, folder);
       const { documentCount, termCount, postingCount, bytes } = header;
       return { documentCount, termCount, postingCount, bytes: bytes + position };
     },
@@ -147,17 +148,6 @@ function writeSections(
   };
 }
 
-async function putInPlace(temporary: string, folder: string): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true });
-  const old = `${temporary}.old`;
-  const existed = await rename(folder, old).then(
-    () => true,
-    () => false,
-  );
-  await rename(temporary, folder);
-  if (existed) await rm(old, { recursive: true, force: true });
-}
-
 /** An index read from its folder; it holds the arrays in memory and an open file with the documents. */
 export interface LoadedIndex extends MemoryIndex {
   close(): void;
@@ -165,8 +155,9 @@ export interface LoadedIndex extends MemoryIndex {
 
 /** Loads a saved index into this thread. `openIndex` does it in a worker. */
 export async function loadIndex(folder: string): Promise<LoadedIndex> {
-  const header = await readHeader(folder);
-  const path = join(folder, "index.bin");
+  const source = await currentFolder(folder);
+  const header = await readHeader(source);
+  const path = join(source, "index.bin");
   const { size } = await stat(path);
   const needed = Math.max(
     ...Object.entries(header.sections).map(([name, place]) => {
@@ -196,7 +187,7 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
   const starts = view("documentStarts");
   const search = postingsSearcher(postings);
   const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
-  const file = openSync(join(folder, "documents.jsonl"), "r");
+  const file = openSync(join(source, "documents.jsonl"), "r");
 
   function readDocument(number: number): IndexDocument {
     const start = starts[number]!;

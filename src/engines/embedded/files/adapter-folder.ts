@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { currentFolder, replaceFolder } from "../../../base/files/replace-folder.ts";
+import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { type Adapter, createAdapter, loraTargets } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -33,7 +33,7 @@ export async function saveAdapterFolder(
   adapter: Adapter,
   options: { baseModel?: string; type?: TensorType } = {},
 ): Promise<void> {
-  await replaceFolder(folder, async (temporary) => {
+  await writeFolder(folder, async (temporary) => {
     const config = {
       peft_type: "LORA",
       task_type: "CAUSAL_LM",

@@ -4,7 +4,8 @@
  * what the keys and names mean is the business of `gguf-model.ts`.
  */
 import { readFile } from "node:fs/promises";
-import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
+import { writeAll } from "../../../base/files/disk.ts";
+import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { widenBfloat16 } from "./bfloat16.ts";
 import type { Tensor } from "./safetensors.ts";

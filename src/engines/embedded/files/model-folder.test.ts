@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
@@ -92,8 +92,9 @@ describe("saveModelFolder and loadModelFolder", () => {
       (await readdir(folder)).filter((name) => name.includes("tmp")),
       [],
     );
-    await rename(path, `${path}.previous`); // what a kill between the two renames leaves
-    assert.equal((await loadModelFolder(path)).folder, `${path}.previous`);
+    const aside = join(dirname(path), `.${basename(path)}.previous`);
+    await rename(path, aside); // what a kill between the two renames leaves
+    assert.equal((await loadModelFolder(path)).folder, aside);
   });
 
   it("name tensor and file when weights are truncated, misshapen, missing or of an unknown architecture", async () => {

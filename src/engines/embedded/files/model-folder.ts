@@ -5,7 +5,7 @@
  */
 import { copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { currentFolder, replaceFolder } from "../../../base/files/replace-folder.ts";
+import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
@@ -125,7 +125,7 @@ export async function saveModelFolder(
   const torchType = { f32: "float32", f16: "float16", bf16: "bfloat16" }[type];
   const from = options.companionsFrom === undefined ? undefined : await currentFolder(options.companionsFrom);
   const companions = from === undefined ? [] : await companionsOf(from);
-  await replaceFolder(folder, async (temporary) => {
+  await writeFolder(folder, async (temporary) => {
     for (const name of companions) await copyFile(join(from!, name), join(temporary, name));
     await options.writeMore?.(temporary);
     await writeJson(join(temporary, configFile), { ...configToHuggingFace(model.config), torch_dtype: torchType });

@@ -5,7 +5,8 @@
  * allocated for a range that is not there.
  */
 import { type FileHandle, open } from "node:fs/promises";
-import { writeAll, writeFileAtomically } from "../../../base/files/write-file-atomically.ts";
+import { writeAll } from "../../../base/files/disk.ts";
+import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { narrowBfloat16, widenBfloat16 } from "./bfloat16.ts";
 

@@ -1,0 +1,159 @@
+/**
+ * A folder belongs to one configuration. The first claim writes the manifest; a later one with the same configuration
+ * resumes, one with another is refused with the first difference named. While a claim is held no other process can
+ * claim the folder.
+ */
+import { createHash } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { acquireLock } from "./lock.ts";
+import {
+  type Lineage,
+  type Manifest,
+  type ManifestKind,
+  type ManifestProgress,
+  manifestName,
+  readManifest,
+} from "./manifest.ts";
+import { packageVersion } from "./package-version.ts";
+import { writeJson } from "./write-file.ts";
+
+/** What to do with work that is there already: continue it, refuse, or throw it away and start anew. */
+export type Resume = "auto" | "never" | "fresh";
+
+export interface Claim {
+  kind: ManifestKind;
+  /** Everything that decides the result, as plain data. */
+  configuration: Readonly<Record<string, unknown>>;
+  inputs?: readonly Lineage[];
+}
+
+/** A folder that is ours until it is released. */
+export interface ClaimedFolder {
+  readonly path: string;
+  readonly manifest: Manifest;
+  /** Work of an earlier process is there. */
+  readonly resumed: boolean;
+  /** Writes how far the work is. */
+  report(progress: Omit<ManifestProgress, "updatedAt">): Promise<void>;
+  release(): Promise<void>;
+}
+
+const lockName = ".lock";
+
+/** Claims a folder for a configuration. */
+export async function claimFolder(
+  path: string,
+  claim: Claim,
+  options: { resume?: Resume; lock?: boolean } = {},
+): Promise<ClaimedFolder> {
+  const { resume = "auto" } = options;
+  await mkdir(path, { recursive: true });
+  const lock = options.lock === false ? undefined : await acquireLock(join(path, lockName));
+  try {
+    const wanted = manifestOf(claim);
+    let before = await readManifest(path);
+    if (before && resume === "never") {
+      throw new UsageError(`${path} holds a ${before.kind} already; name another folder`);
+    }
+    if (resume === "fresh") {
+      await clear(path, before);
+      before = undefined;
+    }
+    if (before) refuseOther(path, before, wanted);
+    let manifest = before ?? wanted;
+    if (!before) await writeJson(join(path, manifestName), manifest);
+    return {
+      path,
+      get manifest() {
+        return manifest;
+      },
+      resumed: before !== undefined,
+      async report(progress) {
+        manifest = { ...manifest, progress: { ...progress, updatedAt: new Date().toISOString() } };
+        await writeJson(join(path, manifestName), manifest);
+      },
+      release: async () => lock?.release(),
+    };
+  } catch (error) {
+    await lock?.release();
+    throw error;
+  }
+}
+
+function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifest {
+  const now = new Date().toISOString();
+  // As it will be read back: what JSON can't hold must not look like a difference.
+  const plain = JSON.parse(JSON.stringify({ configuration, inputs })) as Pick<Manifest, "configuration" | "inputs">;
+  const identity = { kind, configuration: plain.configuration, inputs: plain.inputs.map((input) => identityOf(input)) };
+  return {
+    version: 1,
+    kind,
+    createdAt: now,
+    packageVersion: packageVersion(),
+    ...plain,
+    fingerprint: createHash("sha256")
+      .update(JSON.stringify(sorted(identity)))
+      .digest("hex"),
+    progress: { state: "running", done: 0, updatedAt: now },
+  };
+}
+
+/** An input is the same when its content is; where that is not known, when its path is. */
+function identityOf({ role, path, fingerprint }: Lineage): Record<string, unknown> {
+  return fingerprint === undefined ? { role, path } : { role, fingerprint };
+}
+
+function refuseOther(path: string, before: Manifest, wanted: Manifest): void {
+  if (before.fingerprint === wanted.fingerprint) return;
+  const difference =
+    before.kind === wanted.kind
+      ? (differenceOf(before.configuration, wanted.configuration) ??
+        differenceOf(before.inputs.map(identityOf), wanted.inputs.map(identityOf), "inputs") ??
+        "the configuration differs")
+      : `it is a ${before.kind}, not a ${wanted.kind}`;
+  throw new UsageError(`${path} belongs to other work: ${difference}. Use the same settings or another folder.`);
+}
+
+/** The first place where two values differ, in words; undefined where they are equal. */
+export function differenceOf(before: unknown, now: unknown, name = ""): string | undefined {
+  if (isRecord(before) && isRecord(now)) {
+    for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
+      const found = differenceOf(before[key], now[key], name === "" ? key : `${name}.${key}`);
+      if (found) return found;
+    }
+    return undefined;
+  }
+  const [was, is] = [before, now].map((value) => (value === undefined ? "not set" : JSON.stringify(sorted(value))));
+  return was === is ? undefined : `${name || "the value"} was ${short(was!)}, is ${short(is!)}`;
+}
+
+function short(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Throws earlier work away; files that no stage of ours left are never deleted. */
+async function clear(path: string, before: Manifest | undefined): Promise<void> {
+  const names = (await readdir(path)).filter((name) => name !== lockName && !name.startsWith(`${lockName}.`));
+  if (names.length > 0 && !before) {
+    throw new UsageError(`${path} holds files that no stage of coa made (${names[0]}); name an empty folder`);
+  }
+  // The manifest last: a crash in between leaves a folder that is still known as ours.
+  for (const name of names.sort((a, b) => Number(a === manifestName) - Number(b === manifestName)))
+    await rm(join(path, name), { recursive: true, force: true });
+}

@@ -1,0 +1,90 @@
+/**
+ * What a stage leaves on disk says what made it: `manifest.json` in every folder, one schema for all stages. It holds the
+ * whole configuration, where the inputs came from and how far the work is, so that the same work can be resumed, other
+ * work is refused, and a reader can follow a model back to the runs it learned from.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { CoaError } from "../../core/errors.ts";
+
+/** The name of the file. */
+export const manifestName = "manifest.json";
+
+/** What kinds of folders stages leave. */
+export const manifestKinds = [
+  "recordings",
+  "team-runs",
+  "distillation",
+  "dataset",
+  "training",
+  "evaluation",
+  "quickstart",
+  "model",
+  "serve",
+] as const;
+export type ManifestKind = (typeof manifestKinds)[number];
+
+const lineageSchema = z.object({
+  /** What it is to this stage: `runs`, `tasks`, `dataset`, `model`. */
+  role: z.string(),
+  path: z.string().optional(),
+  /** Hash of the content, or the fingerprint of the folder's own manifest. */
+  fingerprint: z.string().optional(),
+  records: z.number().optional(),
+});
+/** One input of a stage. */
+export type Lineage = z.infer<typeof lineageSchema>;
+
+const progressSchema = z.object({
+  state: z.enum(["running", "done", "failed"]),
+  done: z.number(),
+  total: z.number().optional(),
+  /** Figures that a listing shows: loss, success, examples. */
+  figures: z.record(z.string(), z.union([z.number(), z.string()])).optional(),
+  updatedAt: z.string(),
+});
+/** How far the work is. */
+export type ManifestProgress = z.infer<typeof progressSchema>;
+
+export const manifestSchema = z.object({
+  version: z.literal(1),
+  kind: z.enum(manifestKinds),
+  createdAt: z.string(),
+  packageVersion: z.string(),
+  /** Everything that decides the result: system, model fingerprint, profile, tools, sampling, seed. */
+  configuration: z.record(z.string(), z.unknown()),
+  inputs: z.array(lineageSchema),
+  /** Of kind, configuration and the inputs' fingerprints. */
+  fingerprint: z.string(),
+  progress: progressSchema,
+});
+export type Manifest = z.infer<typeof manifestSchema>;
+
+/** The manifest of a folder; undefined where there is none. */
+export async function readManifest(folder: string): Promise<Manifest | undefined> {
+  const path = join(folder, manifestName);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CoaError("storage", `${path} is not JSON: ${(error as Error).message}`, { cause: error });
+  }
+  const parsed = manifestSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const version = (value as { version?: unknown } | null)?.version;
+  throw new CoaError(
+    "storage",
+    version === 1
+      ? `${path} is not a manifest: ${z.prettifyError(parsed.error)}`
+      : `${path} has version ${JSON.stringify(version)}: it was written by another release of chain-of-agents`,
+  );
+}
