@@ -7,7 +7,8 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { defineTask, defineTool, mhqaProfile, openaiCompatible, runChain } from "../src/index.ts";
+import { defineTask, defineTool, mhqaProfile, runChain } from "../src/index.ts";
+import { openaiCompatible } from "../src/models/index.ts";
 import { scriptedModel } from "../src/testing/index.ts";
 
 const rivers: Record<string, string> = {

@@ -1,6 +1,7 @@
 /** The chain as it happens: events of one stream, printed as they arrive. */
 import assert from "node:assert/strict";
-import { defineTask, mhqaProfile, openaiCompatible, streamChain } from "../src/index.ts";
+import { defineTask, mhqaProfile, streamChain } from "../src/index.ts";
+import { openaiCompatible } from "../src/models/index.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 
 const scripted = !process.env["OPENAI_BASE_URL"];

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ChainRecord, chainRecordSchema, defineTask, jsonlJournal, mhqaProfile, runChain } from "../src/index.ts";
+import { jsonlJournal } from "../src/base/files/index.ts";
+import { type ChainRecord, chainRecordSchema, defineTask, mhqaProfile, runChain } from "../src/index.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-example-"));

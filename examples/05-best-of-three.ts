@@ -1,6 +1,7 @@
 /** Three chains for one question, and a judge that sees them side by side. */
 import assert from "node:assert/strict";
-import { bestOf, byJudge, type ChatModel, chainSystem, defineTask, mhqaProfile } from "../src/index.ts";
+import { bestOf, byJudge, chainSystem } from "../src/evaluate/index.ts";
+import { type ChatModel, defineTask, mhqaProfile } from "../src/index.ts";
 import { scriptedModel, tableTool } from "../src/testing/index.ts";
 
 const task = defineTask({ id: "capital", question: "What was the capital of Bolivia's highest court in 1900?" });

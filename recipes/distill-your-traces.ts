@@ -8,15 +8,10 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  distillRun,
-  exportDataset,
-  importFiles,
-  multiProfile,
-  refusedForTraining,
-  runTree,
-  type Trajectory,
-} from "../src/index.ts";
+import { exportDataset } from "../src/dataset/index.ts";
+import { distillRun } from "../src/distill/index.ts";
+import { multiProfile, type Trajectory } from "../src/index.ts";
+import { importFiles, refusedForTraining, runTree } from "../src/record/index.ts";
 
 const given = process.argv.slice(2);
 const files = given.length > 0 ? given : [join(import.meta.dirname, "../test/fixtures/traces/wire.aisdk.jsonl")];

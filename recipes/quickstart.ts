@@ -5,7 +5,7 @@
  *
  *   node recipes/quickstart.ts [folder] [--toy]
  */
-import { type QuickstartSettings, quickstartSizes, runQuickstart } from "../src/index.ts";
+import { type QuickstartSettings, quickstartSizes, runQuickstart } from "../src/lab/index.ts";
 
 const toy: QuickstartSettings = {
   ...quickstartSizes.fast,

@@ -26,7 +26,7 @@ describe("rollouts with a shortened context", () => {
           tools: memoryLabTools(world),
           profile: labProfile,
           systemPrompt: false,
-          limits: { maxSteps: 16, maxTokensPerCall: 60, answerReserve: 24, maxObservationTokens: 200 },
+          limits: { maxSteps: 16, maxTokensPerCall: 60, answerReserve: 24 },
           compaction: { maxTokens: 16, keepNewest: 1 },
           sampling: { temperature: 1, seed: 3 },
         });

@@ -1,13 +1,18 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
+import type { Message } from "../core/message.ts";
 import type { Model, Price } from "../core/model.ts";
-import type { Layout } from "../language/observation.ts";
-import type { Profile } from "../language/profile.ts";
+import type { Profile } from "../core/profile.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import { tokenCounter } from "../language/observation.ts";
+import { stopStrings } from "../language/profile.ts";
+import { systemPrompt } from "../language/system-prompt.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
-import type { Limits } from "./limits.ts";
-import type { ToolSet } from "./tool-set.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 /**
  * `report`: violations are recorded. `repair`: a move that breaks the order is refused, and the model reads why.
@@ -29,13 +34,11 @@ export interface ChainOptions {
   limits?: Partial<Limits>;
   enforcement?: Enforcement;
   sampling?: Sampling;
-  /** White space around observations; `compact` for models that work on tokens, `paper` otherwise. */
-  layout?: Layout;
   /** Replaces the profile's own; `false` gives the model the bare question. */
   systemPrompt?: string | false;
   /** Names the trajectory; needed to resume one of several runs of the same task. */
   id?: string;
-  /** Where finished steps are written, and from where a killed run goes on. */
+  /** Where finished steps are written, and from where a killed run resumes. */
   journal?: Journal<ChainRecord>;
   /** What is already known of this chain, where the caller has read the journal. */
   replay?: Replay;
@@ -48,4 +51,95 @@ export interface ChainOptions {
   onEvent?: (event: ChainEvent) => void;
   /** Milliseconds, ever growing. */
   clock?: () => number;
+}
+
+/** The options with their defaults filled in: made once, used by all chains of a batch. */
+export interface ChainSetup {
+  readonly model: Model;
+  readonly profile: Profile;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly limits: Limits;
+  readonly enforcement: Enforcement;
+  readonly sampling: Sampling;
+  readonly compaction: CompactionOptions;
+  readonly stop: readonly string[];
+  readonly journal: Journal<ChainRecord> | undefined;
+  readonly policyVersion: number | undefined;
+  readonly meta: Record<string, unknown> | undefined;
+  readonly onEvent: ((event: ChainEvent) => void) | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Asked when needed: a server may tell them only once it was reached. */
+  contextWindow(): number;
+  price(): Price | undefined;
+  count(text: string): number;
+  clock(): number;
+  prompt(task: Task): Message[];
+}
+
+/** Checks and completes the options. */
+export function chainSetup(options: ChainOptions): ChainSetup {
+  const { model, profile } = options;
+  const { tools, prompt } = derived(options);
+  const onTokens = model.tokenizer !== undefined;
+  const system = options.systemPrompt ?? prompt();
+  return {
+    model,
+    profile,
+    tools,
+    // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
+    limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
+    enforcement: options.enforcement ?? "repair",
+    sampling: options.sampling ?? {},
+    compaction: options.compaction ?? {},
+    // With several calls to a step, a closed call is no reason to stop: the observation's opening tag is.
+    stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(profile),
+    journal: options.journal,
+    policyVersion: options.policyVersion,
+    meta: options.meta,
+    onEvent: options.onEvent,
+    signal: options.signal,
+    contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
+    price: () => priceOf(options),
+    count: tokenCounter(model),
+    clock: options.clock ?? (() => performance.now()),
+    prompt: (task) => [
+      ...(system === false ? [] : [{ role: "system" as const, content: system }]),
+      ...(task.history ?? []),
+      { role: "user" as const, content: task.question },
+    ],
+  };
+}
+
+interface Derived {
+  tools: ReadonlyMap<string, Tool>;
+  prompt(): string;
+}
+
+const known = new WeakMap<Profile, { tools: ToolSet; derived: Derived }>();
+
+/** What follows from profile and tools alone; the last is kept, because chains come in thousands alike. */
+function derived({ profile, tools }: ChainOptions): Derived {
+  const last = known.get(profile);
+  if (last && sameTools(last.tools, tools)) return last.derived;
+  const byName = toolsByName(tools);
+  let text: string | undefined;
+  const made: Derived = {
+    tools: byName,
+    prompt: () => (text ??= systemPrompt(profile, [...byName.values()])),
+  };
+  known.set(profile, { tools: Array.isArray(tools) ? [...tools] : { ...tools }, derived: made });
+  return made;
+}
+
+function sameTools(a: ToolSet, b: ToolSet): boolean {
+  const [first, second] = [Object.entries(a), Object.entries(b)];
+  return (
+    first.length === second.length &&
+    first.every(([name, tool], index) => name === second[index]![0] && tool === second[index]![1])
+  );
+}
+
+function priceOf({ prices, model }: ChainOptions): Price | undefined {
+  if (!prices) return undefined;
+  return typeof prices.input === "number" ? (prices as Price) : (prices as Record<string, Price>)[model.name];
 }

@@ -27,7 +27,9 @@ export const turnRecordSchema = z.object({
   tokens: z.array(z.number()).optional(),
   logprobs: z.array(z.number()).optional(),
   /** Where in the text each token begins. */
+  entropies: z.array(z.number()).optional(),
   starts: z.array(z.number()).optional(),
+  policyVersion: z.number().optional(),
   finish: z.enum(["stop", "length", "end", "deadline"]),
   usage: callUsage,
   keptTokens: z.number(),

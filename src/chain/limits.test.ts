@@ -38,7 +38,7 @@ describe("limits", () => {
     const next = random(11);
     for (let round = 0; round < 150; round++) {
       const pick = (low: number, high: number) => Math.floor(low + next() * (high - low));
-      const limits: Partial<Limits> = { maxTokensPerCall: pick(20, 200), maxObservationTokens: pick(30, 120) };
+      const limits: Partial<Limits> = { maxTokensPerCall: pick(20, 200) };
       limits.answerReserve = next() < 0.5 ? 0 : pick(10, 60);
       const kind = round % 5;
       if (kind === 0) limits.maxSteps = pick(1, 8);

@@ -19,8 +19,6 @@ export interface Limits {
   maxCostUsd: number;
   /** Tokens kept back for the final answer; 0 means: never ask. */
   answerReserve: number;
-  /** Tokens one observation may have. */
-  maxObservationTokens: number;
   toolTimeoutMs: number;
   /** Refused moves in a row before the runtime lets the model have its way. */
   maxRepairs: number;
@@ -35,7 +33,6 @@ export const defaultLimits: Limits = {
   maxWallMs: Number.POSITIVE_INFINITY,
   maxCostUsd: Number.POSITIVE_INFINITY,
   answerReserve: 512,
-  maxObservationTokens: 2048,
   toolTimeoutMs: 60_000,
   maxRepairs: 3,
 };
@@ -61,6 +58,8 @@ export interface CallBudget {
   /** Tokens of the context that the next call would send. */
   contextTokens: number;
   contextWindow: number;
+  /** Tokens that one more observation may have, roughly. */
+  observationTokens: number;
   elapsedMs: number;
   price: Price | undefined;
 }
@@ -72,16 +71,16 @@ export function planCall(budget: CallBudget): CallPlan {
   if (elapsedMs >= limits.maxWallMs) return { kind: "none", limit: "wall-time" };
   const reserve = limits.answerReserve;
   const smallestCall = reserve > 0 ? 8 : 1; // no answer fits into fewer tokens
-  const later = contextTokens + (reserve > 0 ? limits.maxObservationTokens + 64 : 0); // context of the call for the answer
+  const later = contextTokens + (reserve > 0 ? budget.observationTokens + 64 : 0); // context of the call for the answer
   const input = (price?.input ?? 0) / 1e6;
   const output = (price?.output ?? 0) / 1e6;
-  const rooms: [LimitName, final: number, ordinary: number][] = [];
+  const headroom: [LimitName, final: number, ordinary: number][] = [];
   const completion = limits.maxCompletionTokens - usage.completionTokens;
-  rooms.push(["completion-tokens", completion, completion - reserve]);
+  headroom.push(["completion-tokens", completion, completion - reserve]);
   const window = contextWindow - contextTokens;
-  rooms.push(["context", window, window - (reserve > 0 ? reserve + 64 : 0)]);
+  headroom.push(["context", window, window - (reserve > 0 ? reserve + 64 : 0)]);
   const total = limits.maxTotalTokens - usage.billedTokens;
-  rooms.push([
+  headroom.push([
     "total-tokens",
     total - contextTokens,
     reserve > 0 ? (total - contextTokens - later - reserve) / 2 : total - contextTokens,
@@ -90,17 +89,17 @@ export function planCall(budget: CallBudget): CallPlan {
     const money = limits.maxCostUsd - usage.costUsd - contextTokens * input;
     const kept = reserve > 0 ? later * input + reserve * output : 0;
     const perToken = output + (reserve > 0 ? input : 0);
-    rooms.push(["money", share(money, output), share(money - kept, perToken)]);
+    headroom.push(["money", share(money, output), share(money - kept, perToken)]);
   }
-  const final = smallest(rooms.map(([name, room]) => [name, room]));
-  const ordinary = smallest(rooms.map(([name, , room]) => [name, room]));
+  const final = smallest(headroom.map(([name, room]) => [name, room]));
+  const ordinary = smallest(headroom.map(([name, , room]) => [name, room]));
   const lastStep = reserve > 0 && usage.modelCalls === limits.maxSteps - 1;
-  const lateHour = reserve > 0 && elapsedMs >= limits.maxWallMs * 0.9;
-  if (!lastStep && !lateHour && ordinary.room >= smallestCall) {
+  const nearDeadline = reserve > 0 && elapsedMs >= limits.maxWallMs * 0.9;
+  if (!lastStep && !nearDeadline && ordinary.room >= smallestCall) {
     const maxTokens = Math.floor(Math.min(limits.maxTokensPerCall, ordinary.room));
     return { kind: "ordinary", maxTokens, limit: ordinary.room <= limits.maxTokensPerCall ? ordinary.name : null };
   }
-  const limit = lastStep ? "steps" : lateHour ? "wall-time" : ordinary.name;
+  const limit = lastStep ? "steps" : nearDeadline ? "wall-time" : ordinary.name;
   if (reserve > 0 && final.room >= smallestCall) {
     return { kind: "final", maxTokens: Math.floor(Math.min(reserve, final.room, limits.maxTokensPerCall)), limit };
   }
@@ -112,8 +111,8 @@ function share(money: number, perToken: number): number {
   return perToken === 0 ? Number.POSITIVE_INFINITY : money / perToken;
 }
 
-function smallest(rooms: [LimitName, number][]): { name: LimitName; room: number } {
-  let [name, room] = rooms[0]!;
-  for (const [otherName, otherRoom] of rooms) if (otherRoom < room) [name, room] = [otherName, otherRoom];
+function smallest(headroom: [LimitName, number][]): { name: LimitName; room: number } {
+  let [name, room] = headroom[0]!;
+  for (const [otherName, otherRoom] of headroom) if (otherRoom < room) [name, room] = [otherName, otherRoom];
   return { name, room };
 }

@@ -5,25 +5,29 @@
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage, ContinueEvent } from "../core/model.ts";
+import type { Profile } from "../core/profile.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { looseText, type Segment, type Violation, writtenForm } from "../core/trajectory.ts";
-import { type Profile, tagNames, tagSpec } from "../language/profile.ts";
+import { tagNames, tagSpec } from "../language/profile.ts";
 import { type ReadSegment, type TagReaderOptions, tagReader } from "../language/tag-reader.ts";
 import { DeadlineError } from "./deadline.ts";
+import { sampledTokens } from "./sampled-tokens.ts";
 
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";
 
-/** What was heard from the model in one call, up to where the turn ended. */
-export interface HeardCall {
+/** What was received from the model in one call, up to where the turn ended. */
+export interface ReceivedCall {
   text: string;
   tokens?: number[];
   logprobs?: number[];
+  entropies?: number[];
   /** Where in the text each token begins. */
   starts?: number[];
+  policyVersion?: number;
 }
 
-export interface CallOutcome extends HeardCall {
+export interface CallOutcome extends ReceivedCall {
   finish: TurnFinish;
   usage: CallUsage;
   /** Tokens of the completion that became part of the chain. */
@@ -43,9 +47,19 @@ export interface ModelTurn {
     promptTokens: number,
   ): Promise<CallOutcome>;
   /** Feeds a recorded call through the same reader. */
-  replay(heard: HeardCall): void;
+  replay(received: ReceivedCall): void;
   /** Ends the turn: its segments in order, and what was wrong with their form. */
   finish(): { segments: Segment[]; unclosed: ReadonlySet<Segment>; violations: Violation[] };
+}
+
+export interface TurnOptions {
+  profile: Profile;
+  /** Place of the turn's first segment in the chain. */
+  firstIndex: number;
+  tokenizer: Tokenizer | undefined;
+  onEvent: ((event: ChainEvent) => void) | undefined;
+  /** Milliseconds since the chain began. */
+  now(): number;
 }
 
 const readers = new WeakMap<Profile, TagReaderOptions>();
@@ -59,43 +73,29 @@ function readerOptions(profile: Profile): TagReaderOptions {
   return options;
 }
 
-/** Begins a turn; `firstIndex` is the place of its first segment in the chain. */
-export function modelTurn(
-  profile: Profile,
-  firstIndex: number,
-  emit: ((event: ChainEvent) => void) | undefined,
-  tokenizer?: Tokenizer,
-): ModelTurn {
+/** Begins a turn. */
+export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: TurnOptions): ModelTurn {
   const segments: Segment[] = [];
   const unclosed = new Set<Segment>();
   const violations: Violation[] = [];
-  const report = (rule: string, message: string) =>
-    violations.push({ rule, segment: firstIndex + segments.length, message });
-  const sampled: { token: number; logprob: number | undefined; at: number }[] = [];
-  let assigned = 0; // sampled tokens that belong to a finished segment
-  let settled = 0; // sampled tokens of earlier calls: they were sent, so they stay
-  let written = "";
-  let finished = false;
+  const sampled = sampledTokens();
   const decoder = tokenizer && new TextDecoder("utf-8", { ignoreBOM: true });
-  let calls = 0;
+  let written = "";
+  let calls = 0; // closed tool tags
+  let startedAt = now(); // of the segment that is being written
+  let policyVersion: number | undefined;
+  let finished = false;
+  const index = () => firstIndex + segments.length;
+  const report = (rule: string, message: string) => violations.push({ rule, segment: index(), message });
 
-  function take(end: number): Pick<Segment, "tokens" | "logprobs"> {
-    if (sampled.length === 0) return {};
-    const from = assigned;
-    while (assigned < sampled.length && sampled[assigned]!.at < end) assigned++;
-    const own = sampled.slice(from, assigned);
-    const tokens = own.map((entry) => entry.token);
-    if (own.some((entry) => entry.logprob === undefined)) return { tokens };
-    return { tokens, logprobs: own.map((entry) => entry.logprob!) };
-  }
-
-  function onClose(read: ReadSegment): boolean {
-    const { tag, text, lead, closed } = read;
-    const segment: Segment = { tag, text, by: "model", ...take(read.end) };
+  /** Adds what the reader has read; true where the turn ends with it. */
+  function onClose({ tag, text, lead, closed, end }: ReadSegment): boolean {
+    const segment: Segment = { tag, text, by: "model", ...sampled.take(end), startedAt, endedAt: now() };
+    startedAt = segment.endedAt!;
     if (tag !== looseText && (lead !== "" || !closed))
       segment.raw = `${lead}<${tag}>${text}${closed ? `</${tag}>` : ""}`;
+    onEvent?.({ type: "segment-end", index: index(), segment });
     segments.push(segment);
-    emit?.({ type: "segment-end", index: firstIndex + segments.length - 1, segment });
     if (!closed) {
       unclosed.add(segment);
       return false;
@@ -112,10 +112,10 @@ export function modelTurn(
         if (calls === 0) report("author", "the model wrote an observation of its own; it was dropped");
         return true;
       }
-      emit?.({ type: "segment-start", index: firstIndex + segments.length, tag, by: "model" });
+      onEvent?.({ type: "segment-start", index: index(), tag, by: "model" });
       return false;
     },
-    text: emit && ((text) => emit({ type: "segment-delta", index: firstIndex + segments.length, text })),
+    text: onEvent && ((text) => onEvent({ type: "segment-delta", index: index(), text })),
     close: onClose,
     problem(problem) {
       // Loose text is a segment of its own, which the validator finds.
@@ -128,18 +128,13 @@ export function modelTurn(
    * Offers one delta to the reader. Where tokens are known the text is decoded from them here, over all calls of the turn:
    * a call may end in the middle of a character.
    */
-  function feed(text: string, tokens: readonly number[] = [], logprobs: readonly number[] = []): void {
-    if (!tokenizer || !decoder) {
-      for (const [index, token] of tokens.entries())
-        sampled.push({ token, logprob: logprobs[index], at: written.length });
-      offer(text);
-      return;
+  function feed({ text, tokens = [], logprobs, entropies }: ReceivedCall): void {
+    for (const [place, token] of tokens.entries()) {
+      if (reader.stopped()) return;
+      sampled.push({ token, logprob: logprobs?.[place], entropy: entropies?.[place], at: written.length });
+      if (decoder) offer(decoder.decode(tokenizer!.tokenBytes(token), { stream: true }));
     }
-    for (let index = 0; index < tokens.length && !reader.stopped(); index++) {
-      const token = tokens[index]!;
-      sampled.push({ token, logprob: logprobs[index], at: written.length });
-      offer(decoder.decode(tokenizer.tokenBytes(token), { stream: true }));
-    }
+    if (!decoder) offer(text);
   }
 
   /** Where the reader stops, everything past that place is taken back. */
@@ -147,42 +142,58 @@ export function modelTurn(
     reader.write(text);
     written += text;
     if (!reader.stopped()) return;
-    let end = reader.position();
-    if (sampled.length > 0) {
-      // A token cannot be cut: what it carries past the end stays, as the tail of the last segment.
-      const firstPast = sampled.findIndex((entry, index) => index >= settled && entry.at >= reader.position());
-      end = firstPast === -1 ? written.length : sampled[firstPast]!.at;
-      if (firstPast !== -1) sampled.length = firstPast;
-      const last = segments.at(-1);
-      const tail = written.slice(reader.position(), end);
-      if (last && tail !== "") last.raw = writtenForm(last) + tail;
-    }
+    const position = reader.position();
+    // A token cannot be cut: what it carries past the end stays, as the tail of the last segment.
+    const end = sampled.length > 0 ? sampled.cut(position, written.length) : position;
+    const last = segments.at(-1);
+    const tail = written.slice(position, end);
+    if (last && tail !== "") last.raw = writtenForm(last) + tail;
     written = written.slice(0, end);
+  }
+
+  /** Gives white space and tokens at the end of the turn, which belong to no tag, to the last segment. */
+  function addRemainder(space: string): void {
+    const last = segments.at(-1);
+    if (!last) {
+      if (space === "" && sampled.length === 0) return;
+      const rest = sampled.take(Number.POSITIVE_INFINITY);
+      segments.push({ tag: looseText, text: space, by: "model", ...rest, startedAt, endedAt: now() });
+      return;
+    }
+    if (space !== "" && last.tag === looseText) last.text += space;
+    else if (space !== "") last.raw = writtenForm(last) + space;
+    const rest = sampled.take(Number.POSITIVE_INFINITY);
+    if (!rest.tokens || rest.tokens.length === 0) return;
+    last.tokens = [...(last.tokens ?? []), ...rest.tokens];
+    if (last.logprobs && rest.logprobs) last.logprobs = [...last.logprobs, ...rest.logprobs];
+    if (last.entropies && rest.entropies) last.entropies = [...last.entropies, ...rest.entropies];
   }
 
   return {
     text: () => written,
-    tokens: () => sampled.map((entry) => entry.token),
+    tokens: () => sampled.ids(),
     progress: () => ({ segments, open: reader.openTag() }),
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
-      settled = sampled.length;
-      const heard: Required<HeardCall> = { text: "", tokens: [], logprobs: [], starts: [] };
+      sampled.settle();
+      const received = { text: "", tokens: [] as number[], logprobs: [] as number[], starts: [] as number[] };
+      const entropies: number[] = [];
       let finish: TurnFinish = "end";
       let usage: CallUsage | undefined;
       try {
         for await (const event of events) {
           if (event.type === "end") {
-            finish = event.finish;
-            usage = event.usage;
+            ({ finish, usage } = event);
+            policyVersion = event.policyVersion ?? policyVersion;
           } else if (!reader.stopped()) {
             for (const token of event.tokens ?? []) {
-              heard.tokens.push(token);
-              heard.starts.push(heard.text.length);
+              received.tokens.push(token);
+              received.starts.push(received.text.length);
             }
-            for (const logprob of event.logprobs ?? []) heard.logprobs.push(logprob);
-            heard.text += event.text;
-            feed(event.text, event.tokens, event.logprobs);
+            for (const logprob of event.logprobs ?? []) received.logprobs.push(logprob);
+            for (const entropy of event.entropies ?? []) entropies.push(entropy);
+            received.text += event.text;
+            feed(event);
           } else if (event.text.trim() !== "") break; // a server that ignores stop strings: the call is closed
         }
       } catch (error) {
@@ -190,42 +201,39 @@ export function modelTurn(
         finish = "deadline";
       }
       if (reader.stopped()) finish = "stop";
-      const cut = heard.text.length > written.length - before.text;
+      const cut = received.text.length > written.length - before.text;
       const kept = sampled.length > 0 ? Math.max(0, sampled.length - before.tokens) : count(written.slice(before.text));
       return {
-        ...(heard.tokens.length > 0 ? heard : { text: heard.text }),
+        ...(received.tokens.length > 0 ? received : { text: received.text }),
+        ...(entropies.length > 0 && { entropies }),
+        ...(policyVersion !== undefined && { policyVersion }),
         finish,
         usage: usage ?? { promptTokens, completionTokens: kept },
         keptTokens: sampled.length > 0 || cut || !usage ? kept : usage.completionTokens,
       };
     },
-    replay({ text, tokens = [], logprobs, starts = [] }) {
-      settled = sampled.length;
-      if (tokens.length === 0) return feed(text);
-      for (let index = 0; index < tokens.length; ) {
-        let next = index + 1;
-        while (next < tokens.length && starts[next] === starts[index]) next++;
-        feed(text.slice(starts[index], starts[next]), tokens.slice(index, next), logprobs?.slice(index, next));
-        index = next;
+    replay({ text, tokens = [], logprobs, entropies, starts = [], policyVersion: version }) {
+      sampled.settle();
+      policyVersion = version ?? policyVersion;
+      if (tokens.length === 0) return feed({ text });
+      for (let from = 0; from < tokens.length; ) {
+        let to = from + 1;
+        while (to < tokens.length && starts[to] === starts[from]) to++;
+        feed({
+          text: text.slice(starts[from], starts[to]),
+          tokens: tokens.slice(from, to),
+          logprobs: logprobs?.slice(from, to),
+          entropies: entropies?.slice(from, to),
+        });
+        from = to;
       }
     },
     finish() {
-      if (finished) return { segments, unclosed, violations };
-      finished = true;
-      if (decoder && !reader.stopped()) offer(decoder.decode());
-      const space = reader.end();
-      const last = segments.at(-1);
-      if (space !== "") {
-        if (last && last.tag !== looseText) last.raw = writtenForm(last) + space;
-        else if (last) last.text += space;
-      }
-      if (!last && (space !== "" || sampled.length > 0)) {
-        segments.push({ tag: looseText, text: space, by: "model", ...take(Number.POSITIVE_INFINITY) });
-      }
-      if (last && assigned < sampled.length) {
-        const rest = take(Number.POSITIVE_INFINITY);
-        last.tokens = [...(last.tokens ?? []), ...(rest.tokens ?? [])];
-        if (last.logprobs && rest.logprobs) last.logprobs = [...last.logprobs, ...rest.logprobs];
+      if (!finished) {
+        finished = true;
+        if (decoder && !reader.stopped()) offer(decoder.decode());
+        addRemainder(reader.end());
+        if (policyVersion !== undefined) for (const segment of segments) segment.policyVersion = policyVersion;
       }
       return { segments, unclosed, violations };
     },

@@ -1,11 +1,16 @@
 /**
  * What a turn amounts to: calls to make, an answer, or neither. Under `repair` a move that breaks the order is refused with
- * a reason that the model can act on. A missing think is no reason to refuse a good call; wrong order is.
+ * a reason that the model can act on. A missing think does not refuse a good call; wrong order does.
  */
 
 import type { Segment } from "../core/trajectory.ts";
-import { advance, allowedNext, type ChainState, type Profile, tagSpec } from "../language/profile.ts";
-import type { RequestedCall } from "./tool-step.ts";
+import { advance, allowedNext, type ChainState, type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
+
+/** One tool tag of a turn. */
+export interface RequestedCall {
+  spec: TagSpec;
+  body: string;
+}
 
 export interface Moves {
   calls: RequestedCall[];
@@ -66,9 +71,9 @@ function refusal(profile: Profile, state: ChainState, segment: Segment): string 
     if (segment.tag !== profile.answer || segment.text.trim() !== "") return null;
     return "format error: the answer is empty. Write the answer itself.";
   }
-  const after = state.last === null ? "at the start" : `after ${state.last}`;
-  const gate = state.gate ? ", as it was judged" : "";
-  return `format error: ${segment.tag} may not come ${after}${gate}. ${whatNext(profile, state)}`;
+  const place = state.last === null ? "at the start" : `after ${state.last}`;
+  const gate = state.gate ? ` because of the ${judgedBy(profile, state.gate.tag)} given there` : "";
+  return `format error: ${segment.tag} is not allowed ${place}${gate}. ${whatNext(profile, state)}`;
 }
 
 /** What the rules allow now, in words. */
@@ -76,5 +81,10 @@ export function whatNext(profile: Profile, state: ChainState): string {
   const thinking = allowedNext(profile, { ...state, thought: true, openCalls: 0 });
   const direct = allowedNext(profile, { ...state, thought: false, openCalls: 0 });
   const names = [...new Set([...direct, ...thinking])].filter((name) => name !== profile.think);
-  return `Next may come: ${names.join(", ")}${direct.includes(profile.think) ? ` (after a ${profile.think})` : ""}.`;
+  const preceded = names.length > 1 ? "each preceded by" : "preceded by";
+  return `Allowed next: ${names.join(", ")}${direct.includes(profile.think) ? ` (${preceded} a ${profile.think})` : ""}.`;
+}
+
+function judgedBy(profile: Profile, tag: string): string {
+  return tagSpec(profile, tag)?.body.kind === "score" ? "score" : "rating";
 }

@@ -144,7 +144,7 @@ describe("runChain", () => {
     const refusal = repaired.segments.find((segment) => segment.by === "runtime");
     assert.match(
       refusal!.text,
-      /answer may not come after web_search\. Next may come: web_search, crawl_page, reflection/,
+      /answer is not allowed after web_search\. Allowed next: web_search, crawl_page, reflection/,
     );
     const reported = await run(lines, { enforcement: "report" });
     assert.equal(reported.answer, "Paris");

@@ -8,14 +8,13 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Ending, Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
-import { answerCalls } from "./answer-calls.ts";
-import type { ChainOptions } from "./chain-options.ts";
+import { type ChainOptions, type ChainSetup, chainSetup } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
 import { type ChainRun, chainRun, observe, record } from "./chain-run.ts";
-import { type ChainSetup, chainSetup } from "./chain-setup.ts";
 import type { LimitName } from "./limits.ts";
 import { readMoves, whatNext } from "./moves.ts";
-import { takeTurn } from "./take-turn.ts";
+import { runTools } from "./run-tools.ts";
+import { takeTurn } from "./turn.ts";
 
 /** Lets the model work on a task with the tools, and returns everything it decoded. Only wrong options make it throw. */
 export async function runChain(task: Task, options: ChainOptions): Promise<Trajectory> {
@@ -30,10 +29,10 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
   // A chain that ended in an error (a server was down) is worth another try; any other end is final.
   if (replay.trajectory && replay.trajectory.ending.reason !== "error") return replay.trajectory;
   const run = chainRun(id, task, setup, replay);
-  const { model, profile } = setup.options;
+  const { model, profile } = setup;
   const { question, id: taskId } = task;
   const unprepared = await model.prepare?.(run.signal).catch((error: unknown) => ({ error }));
-  run.emit?.({ type: "chain-start", trajectoryId: id, taskId, question, profile: profile.name, model: model.name });
+  run.onEvent?.({ type: "chain-start", trajectoryId: id, taskId, question, profile: profile.name, model: model.name });
   let result: Result;
   try {
     if (unprepared) throw unprepared.error;
@@ -52,7 +51,7 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
       trajectory.notRecorded = messageOf(error);
     }
   }
-  run.emit?.({ type: "chain-end", trajectory });
+  run.onEvent?.({ type: "chain-end", trajectory });
   return trajectory;
 }
 
@@ -63,8 +62,7 @@ interface Result {
 
 /** The loop. Each round is one turn of the model and what it calls for. */
 async function decode(run: ChainRun): Promise<Result> {
-  const { options, limits, enforcement } = run.setup;
-  const { profile } = options;
+  const { profile, limits, enforcement } = run;
   let refusals = 0; // in a row
   for (;;) {
     run.signal?.throwIfAborted();
@@ -80,7 +78,7 @@ async function decode(run: ChainRun): Promise<Result> {
     if (turn.asked) return byLimit(run, turn.limit!);
     if (moves.calls.length > 0) {
       refusals = moves.refused.size > 0 ? refusals + 1 : 0;
-      await answerCalls(run, moves);
+      await runTools(run, moves);
     } else if (turn.ended) {
       if (enforcement === "report" || refusals >= limits.maxRepairs) return withoutAnswer(run);
       refusals++;
@@ -91,7 +89,7 @@ async function decode(run: ChainRun): Promise<Result> {
 }
 
 function suggested(run: ChainRun): string | undefined {
-  const tag = run.setup.options.profile.suggestedAnswer;
+  const tag = run.profile.suggestedAnswer;
   return run.context.segments.findLast((segment) => segment.tag === tag && segment.by === "model")?.text.trim();
 }
 
@@ -110,16 +108,15 @@ function withoutAnswer(run: ChainRun): Result {
 
 /** The finished record of the chain. */
 function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
-  const { options } = run.setup;
-  const { context, usage } = run;
+  const { context, usage, profile, policyVersion, meta } = run;
   usage.wallMs = run.elapsedMs();
-  const found = validateSegments(options.profile, context.segments);
+  const found = validateSegments(profile, context.segments);
   return {
     version: 2,
     id: run.id,
     taskId: run.task.id,
-    profile: options.profile.name,
-    model: options.model.name,
+    profile: profile.name,
+    model: run.model.name,
     prompt: [...context.prompt],
     ...(context.promptTokens ? { promptTokens: [...context.promptTokens] } : {}),
     segments: [...context.segments],
@@ -129,7 +126,7 @@ function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
     usage,
     violations: [...run.violations, ...found],
     source: { kind: "chain" },
-    ...(options.policyVersion === undefined ? {} : { policyVersion: options.policyVersion }),
-    ...(options.meta ? { meta: options.meta } : {}),
+    ...(policyVersion === undefined ? {} : { policyVersion }),
+    ...(meta ? { meta } : {}),
   };
 }

@@ -9,9 +9,8 @@ import { asTheyEnd, semaphore } from "../core/limiter.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { ChainOptions } from "./chain-options.ts";
+import { type ChainOptions, chainSetup } from "./chain-options.ts";
 import { emptyReplay, readReplays } from "./chain-record.ts";
-import { chainSetup } from "./chain-setup.ts";
 import { runPrepared } from "./run-chain.ts";
 
 export interface ChainsOptions extends Omit<ChainOptions, "id" | "replay"> {
@@ -48,10 +47,7 @@ export async function* runChains(
     const own =
       seed === undefined
         ? setup
-        : {
-            ...setup,
-            options: { ...shared, sampling: { ...shared.sampling, seed: sampleSeed(seed, task.id, sample) } },
-          };
+        : { ...setup, sampling: { ...setup.sampling, seed: sampleSeed(seed, task.id, sample) } };
     return runPrepared(id, task, own, replays?.get(id) ?? emptyReplay());
   };
   try {

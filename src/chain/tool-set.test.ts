@@ -48,7 +48,7 @@ describe("tools as the AI SDK writes them", () => {
       const text = await observed("<web_search>rivers</web_search>", {
         web_search: { description: "Search.", inputSchema: inputSchema as never, execute },
       });
-      assert.equal(text, '{\n "found": 1\n}');
+      assert.equal(text, '{"found":1}');
       assert.deepEqual(seen.pop(), { query: "rivers" });
     }
   });

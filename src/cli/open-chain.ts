@@ -117,6 +117,5 @@ const ownModelDefaults: OpenChain["defaults"] = {
     maxTokensPerCall: 200,
     maxCompletionTokens: 700,
     answerReserve: 24,
-    maxObservationTokens: 200,
   },
 };

@@ -2,9 +2,10 @@
 
 import { UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
+import { readCallBody } from "../language/call-body.ts";
+import { outputText } from "../language/observation.ts";
 import type { TagSpec } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
-import { readToolInputs } from "../language/tool-input.ts";
 
 /** One call: what came back, whether the tool failed, how long it took. */
 export interface Trial {
@@ -15,7 +16,7 @@ export interface Trial {
 
 /** A function that makes the call described by `body`, as often as it is called. */
 export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortSignal) => Promise<Trial>> {
-  const read = await readToolInputs(specOf(tool.name), tool, body);
+  const read = await readCallBody(specOf(tool.name), tool, body);
   if (!read.ok) throw new UsageError(read.message);
   return async (signal) => {
     const started = performance.now();
@@ -23,7 +24,7 @@ export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortS
       const outputs: string[] = [];
       for (const input of read.inputs) {
         const output = await tool.execute(input, { signal, trajectoryId: "try", question: body });
-        outputs.push(typeof output === "string" ? output : JSON.stringify(output));
+        outputs.push(outputText(output));
       }
       return { ok: true, output: outputs.join("\n\n"), ms: performance.now() - started };
     } catch (error) {

@@ -92,7 +92,7 @@ export const profileSchema = z.object({
   /** Extra sentences for the system prompt. */
   advice: z.array(z.string()).readonly(),
   /** How observations are written for models of this profile. */
-  style: observationStyleSchema.optional(),
+  style: observationStyleSchema,
 });
 
 /** The tags of a chain, their order, and the tools they call. */
@@ -111,7 +111,6 @@ export type ToolDescription = z.infer<typeof toolDescriptionSchema>;
 export const chainLanguageSchema = z.object({
   profile: profileSchema,
   tools: z.array(toolDescriptionSchema).readonly(),
-  style: observationStyleSchema,
 });
 
 /** All that decides how a chain is written, by value: a record that carries it can be read without anything else. */

@@ -99,8 +99,8 @@ describe("a dataset folder", () => {
     );
   });
 
-  it("says that a folder is no dataset", async () => {
-    await assert.rejects(openDataset(join(root, "nowhere")), /coa dataset build/);
+  it("says that a folder is not a dataset", async () => {
+    await assert.rejects(openDataset(join(root, "nowhere")), /is not a dataset/);
   });
 
   it("has statistics that agree with counting", async () => {

@@ -17,14 +17,10 @@ import {
 export interface LayoutOptions {
   /** Tag for each foreign tool's name. */
   toolTags?: Readonly<Record<string, string>>;
-  /** What hostile text in observations becomes; must be what the chain runtime does. */
-  neutralise?: (text: string) => string;
   /** Write a short thought where the record has none and the profile wants one (default true; counted). */
   fillThoughts?: boolean;
   /** Let a run without verification claim a checked answer where the profile wants one (default: only unmarked runs). */
   fillVerification?: boolean;
-  /** White space around observations, as the chain runtime will write them: `compact` (default), or the paper's line breaks. */
-  layout?: "compact" | "paper";
   /** One space after an opening tag (default true): words then tokenise as they do inside sentences. */
   leadingSpace?: boolean;
 }

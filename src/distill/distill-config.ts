@@ -1,6 +1,6 @@
 /**
  * What a distillation is told: plain data, so that it can be written beside its result, compared on resume and handed to
- * worker threads. Code (graders, filters of your own, the runtime's neutraliser) comes as plugins.
+ * worker threads. Code (graders, filters of your own) comes as plugins.
  */
 import type { Grader } from "../core/grader.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -19,7 +19,7 @@ import {
 import { lengthStage, type ReflectionOptions, reflectionStage } from "./stages/sampling.ts";
 import type { Stage } from "./stages/stage.ts";
 
-export interface DistillConfig extends Omit<LayoutOptions, "neutralise"> {
+export interface DistillConfig extends LayoutOptions {
   profile: Profile;
   /** The prompt of the chains: the profile's own by default, another text, or `false` for the bare question. */
   systemPrompt?: string | false;
@@ -47,8 +47,6 @@ export interface DistillConfig extends Omit<LayoutOptions, "neutralise"> {
 
 /** Code that takes part: as an object in this process, or as modules that export these names, for worker threads. */
 export interface DistillPlugins {
-  /** Makes the function that shows tool outputs as the chain runtime does: neutralised, and cut where they are too long. */
-  neutralise?: (profile: Profile) => (text: string) => string;
   grade?: Grader;
   countTokens?: (text: string) => number;
   /** A check of compliance beyond the rules, by a model for instance. */
@@ -84,7 +82,7 @@ export async function loadPlugins(modules: readonly string[]): Promise<DistillPl
   const plugins: DistillPlugins & { filters: Stage[] } = { filters: [] };
   for (const module of modules) {
     const { filters, ...rest } = (await import(module)) as DistillPlugins & { default?: unknown };
-    for (const name of ["neutralise", "grade", "countTokens", "check", "rewrite"] as const) {
+    for (const name of ["grade", "countTokens", "check", "rewrite"] as const) {
       if (rest[name] !== undefined) Object.assign(plugins, { [name]: rest[name] });
     }
     plugins.filters.push(...(filters ?? []));

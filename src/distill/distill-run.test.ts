@@ -3,15 +3,13 @@ import { describe, it } from "node:test";
 import { fullyComplete, type TeamRun, type TeamStep, type TeamToolCall } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
-import { neutraliser } from "../language/neutralise.ts";
-import { type Profile, tagNames } from "../language/profile.ts";
+import type { Profile } from "../language/profile.ts";
 import { codeProfile, mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
 import { distillRun } from "./distill-run.ts";
 
 const options = (profile: Profile) => ({
-  profile,
+  profile: { ...profile, style: { ...profile.style, layout: "compact" as const } },
   systemPrompt: false as const,
-  neutralise: neutraliser(tagNames(profile)),
 });
 
 /** A small run by hand: steps of one manager and the sub-agents it calls. */

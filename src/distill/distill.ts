@@ -1,6 +1,6 @@
 /**
  * Distillation of files: lines in, chains out, with a journal between. Lines are judged in parallel and written in order;
- * what became of line n is on disk before line n+1 counts, so a killed run goes on where it stopped and ends with the
+ * what became of line n is on disk before line n+1 counts, so a killed run resumes where it stopped and ends with the
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
 import { createHash } from "node:crypto";

@@ -56,7 +56,6 @@ export function recordJudge(
 ): (line: string) => Promise<RecordOutcome> {
   const stages = recordStages(config, plugins);
   const { profile } = config;
-  const neutralise = plugins.neutralise?.(profile);
   const wantsSignature = (config.nearDuplicates ?? 0.95) <= 1 && !config.skip?.includes("near-duplicate");
 
   return async (line) => {
@@ -83,7 +82,7 @@ export function recordJudge(
     let trajectory = read.trajectory;
     if (run) {
       try {
-        const made = distillRun(run, { ...config, neutralise, countTokens: plugins.countTokens });
+        const made = distillRun(run, { ...config, countTokens: plugins.countTokens });
         if (made.failure) {
           const { rule, step, message } = made.failure;
           return { ...base, stage: "convert", reason: rule, detail: `step ${step}: ${message}`, facts: teamFacts(run) };
@@ -134,7 +133,7 @@ export function recordJudge(
   };
 }
 
-/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of whoever wrote it. */
+/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of the rewriter. */
 async function rewritten(
   chain: Trajectory,
   rewrite: NonNullable<DistillPlugins["rewrite"]>,

@@ -6,8 +6,8 @@
  */
 
 import type { Segment } from "../core/trajectory.ts";
+import { readReview, readVerdict } from "../language/judgement.ts";
 import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
-import { readReview, readVerdict } from "../language/read-judgement.ts";
 import {
   addThoughtIfNone,
   type ChainDraft,
@@ -59,7 +59,7 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void 
       writeCalls(draft, move.calls);
       break;
     case "propose": {
-      // A proposal that nobody checks is the answer itself, or was dropped by the team.
+      // A proposal without a check is the answer itself, or was dropped by the team.
       const checked = later.find((one) => one.kind !== "thought")?.kind === "verify";
       const { suggested } = checkTags(draft.profile);
       if (suggested && checked) writeTag(draft, suggested, move.text, "this answers the question");
@@ -145,7 +145,7 @@ function writeEnding(draft: ChainDraft, answer: string, step: string | undefined
 /** The check of a system that has no verifier. The answer was given, so its maker held it right. */
 function claimVerification(draft: ChainDraft, suggested: TagSpec, check: TagSpec, answer: string): void {
   if (!draft.options.fillVerification) {
-    const problem = "nobody verified the answer, and the profile wants that";
+    const problem = "the answer was not verified, and the profile wants that";
     throw new ConversionError("verification-missing", draft.step, problem);
   }
   if (check.body.kind !== "score") return;

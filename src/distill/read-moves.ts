@@ -33,7 +33,7 @@ export function readMoves(run: TeamRun): Move[] {
   };
   // Agents without a parent, in the order of their first step: managers, judges that the rules call, hand-offs.
   for (const step of run.steps) if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
-  // Whatever hangs on a call that nobody made (an ambiguous link) still happened.
+  // Whatever hangs on a call that was not recorded (an ambiguous link) still happened.
   for (const step of run.steps) if (!walk.done.has(step.id)) visitStep(walk, step);
   return walk.moves;
 }
@@ -156,7 +156,7 @@ function isHandoff(walk: Walk, call: TeamToolCall): boolean {
   );
 }
 
-/** A manager of ours can only delegate, so a call of it that activated nobody was refused. */
+/** A manager of ours can only delegate, so a call of it that activated no agent was refused. */
 function isFailedDelegation(walk: Walk, step: TeamStep, call: TeamToolCall): boolean {
   const agent = walk.agents.get(step.agentId);
   return walk.marked && agent?.role === "manager" && call.delegatesTo === undefined && call.error !== undefined;

@@ -6,8 +6,11 @@
 
 import type { TeamToolCall } from "../core/team-run.ts";
 import type { Segment } from "../core/trajectory.ts";
+import { callArguments, writeCallBody } from "../language/call-body.ts";
+import { callKey } from "../language/call-key.ts";
+import { errorText, observation, outputText } from "../language/observation.ts";
 import type { Profile, TagSpec } from "../language/profile.ts";
-import { callArguments, tagOfTool, toolBody } from "../language/tool-body.ts";
+import { tagOfTool } from "../language/tool-tags.ts";
 import { type ChainDraft, ConversionError, fits, pushBody, pushSegment, writeTag } from "./chain-draft.ts";
 
 /** The tag by which a profile looks back on its work. */
@@ -29,16 +32,16 @@ export function writeCalls(draft: ChainDraft, calls: readonly TeamToolCall[]): v
 }
 
 function isRepeated({ results }: ChainDraft, call: TeamToolCall): boolean {
-  return call.error === undefined && call.result !== undefined && results.get(callKey(call)) === call.result;
+  return call.error === undefined && call.result !== undefined && results.get(keyOf(call)) === call.result;
 }
 
 /** Made twice in one go, with one result. */
 function isTwin(call: TeamToolCall, other: TeamToolCall): boolean {
-  return callKey(call) === callKey(other) && call.result === other.result && call.error === other.error;
+  return keyOf(call) === keyOf(other) && call.result === other.result && call.error === other.error;
 }
 
-function callKey(call: TeamToolCall): string {
-  return `${call.name} ${call.arguments.trim()}`;
+function keyOf(call: TeamToolCall): string {
+  return callKey(call.name, callArguments(call.arguments));
 }
 
 function writeTogether(draft: ChainDraft, calls: readonly TeamToolCall[]): void {
@@ -53,7 +56,7 @@ function writeTogether(draft: ChainDraft, calls: readonly TeamToolCall[]): void 
     if (call.result === undefined && call.error === undefined) {
       throw new ConversionError("observation-missing", step, `the result of ${call.name} was not recorded`);
     }
-    const body = toolBody(tag, call.arguments);
+    const body = writeCallBody(tag, call.arguments);
     if (draft.state.openCalls > 0) pushBody(draft, tag.name, body);
     else {
       if (!fits(draft, tag)) reflectBetween(draft, tag);
@@ -79,28 +82,18 @@ function reflectBetween(draft: ChainDraft, next: TagSpec): void {
 }
 
 function observationOf(draft: ChainDraft, call: TeamToolCall, { tool, name }: TagSpec): Segment {
-  const { profile, options, results } = draft;
+  const { profile, results } = draft;
   const called = tool ?? name;
   const ok = call.error === undefined;
-  if (ok) results.set(callKey(call), call.result!);
-  const output = ok ? call.result || "(no output)" : errorText(called, call.error!);
-  const text = options.neutralise ? options.neutralise(output) : output;
-  const tag = profile.observation;
+  if (ok) results.set(keyOf(call), call.result!);
+  const output = ok ? outputText(call.result) : errorText(called, call.error!);
+  const { segment, cutCharacters } = observation(profile, output, "tool");
   const timed = call.startedAt !== undefined && call.endedAt !== undefined;
+  if (timed) Object.assign(segment, { startedAt: call.startedAt, endedAt: call.endedAt });
   const ms = timed ? call.endedAt! - call.startedAt! : 0;
-  return {
-    tag,
-    text,
-    by: "tool",
-    ...(options.layout === "paper" && { raw: `\n<${tag}>\n${text}\n</${tag}>\n\n` }),
-    ...(timed && { startedAt: call.startedAt, endedAt: call.endedAt }),
-    call: { tool: called, input: callArguments(call.arguments), ok, ms },
-  };
-}
-
-/** A failed call in the runtime's words. */
-function errorText(tool: string, error: string): string {
-  return `error: ${error.startsWith(`${tool}:`) ? error : `${tool}: ${error}`}`;
+  segment.call = { tool: called, input: callArguments(call.arguments), ok, ms };
+  if (cutCharacters > 0) segment.call.cutCharacters = cutCharacters;
+  return segment;
 }
 
 function excerpt(body: string): string {

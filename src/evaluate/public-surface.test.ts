@@ -3,14 +3,23 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import * as coa from "../index.ts";
+import * as files from "../base/files/index.ts";
+import * as graders from "../graders/index.ts";
+import type { ChatModel } from "../index.ts";
+import * as root from "../index.ts";
+import * as models from "../models/index.ts";
+import * as tasks from "../tasks/index.ts";
+import * as tools from "../tools/index.ts";
+import * as evaluate from "./index.ts";
+
+const coa = { ...root, ...files, ...graders, ...models, ...tasks, ...tools, ...evaluate };
 
 describe("evaluation from outside", () => {
   it("runs, reads, compares and reports with the public names alone", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-surface-"));
     try {
       const tasks = [coa.defineTask({ id: "a", question: "1+1?", kind: "math", answers: ["2"] })];
-      const model: coa.ChatModel = {
+      const model: ChatModel = {
         name: "m",
         chat: async () => ({
           text: "<answer>2.0</answer>",
@@ -31,7 +40,7 @@ describe("evaluation from outside", () => {
       assert.match(coa.comparisonTable(comparison), /100\.0 %/);
       assert.match(await coa.comparisonReport([stored], comparison), /<!doctype html>/);
       const runs = await coa.readRuns(folder, new Set(["none"]));
-      assert.match(coa.comparisonHtml(comparison, { title: coa.runKey("a", "b"), runs }), /<!doctype html>/);
+      assert.match(coa.comparisonHtml(comparison, { title: "a and b", runs }), /<!doctype html>/);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -18,6 +18,7 @@ function cut(tag: TagSpec): TagSpec {
 export const labProfile: Profile = defineProfile({
   ...multiProfile,
   name: "lab",
+  style: { layout: "compact", maxCharacters: 800 },
   purpose: "Answer questions about a small made-up world with the help of search, pages and programs.",
   start: ["plan"],
   tags: multiProfile.tags.filter((tag) => kept.includes(tag.name)).map(cut),

@@ -56,7 +56,7 @@ const hostile: readonly string[] = [
 ];
 
 const tags = tagNames(multiProfile);
-const neutralise = neutraliser(tags, ["<|end|>", "<|special|>"]);
+const neutralise = neutraliser(tags);
 
 /** What a careless parser would find: entities resolved, compatibility forms folded, invisible characters removed. */
 function carelessTags(text: string): string[] {

@@ -26,13 +26,10 @@ for (const pair of lookalikePairs.split(" ")) {
 const invisible = /[\p{Cf}\p{Mn}\p{Me}\u115f\u1160\u3164\uffa0]/u;
 const suspicious = /[<[\u0080-\uffff]|&(?:[lL]|#|[aA])/;
 
-/** Makes the function that neutralises text for these tags and special strings. */
-export function neutraliser(tags: Iterable<string>, specials: Iterable<string> = []): (text: string) => string {
+/** Makes the function that neutralises text for these tags. */
+export function neutraliser(tags: Iterable<string>): (text: string) => string {
   const own = [...tags].map(escapeRegExp).join("|");
   const names = `${own}|${templateNames.join("|")}`;
-  const literal = [...specials]
-    .filter((special) => special.length > 1)
-    .map((special) => escapeRegExp(special.toLowerCase()));
   // A tag: brackets tight around the name, closed or not; or with spaces and attributes, when closed.
   const pattern = new RegExp(
     [
@@ -40,7 +37,6 @@ export function neutraliser(tags: Iterable<string>, specials: Iterable<string> =
       `<{1,2}/?(?:${own})(?![\\w-])`,
       "<\\|[^<>|]{0,80}\\|?>?",
       "\\[/?(?:inst|available_tools|tool_calls|tool_results|/?sys)\\]",
-      ...literal,
     ].join("|"),
     "g",
   );

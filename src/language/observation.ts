@@ -1,26 +1,97 @@
 /**
- * How a tool's output becomes part of the chain: made text, neutralised, capped by tokens with head and tail kept, and
- * written in its tags. In token mode the tags are special ids and the text is encoded as plain text, so nothing in it can
- * ever become a special token.
+ * How a tool's output becomes part of a chain: made text, neutralised, cut to the profile's length with head and tail
+ * kept, and written in its tags. This is the only maker of observations. The team reads the same text (`toolText`), a
+ * distilled chain is laid out with it and the chain runtime shows it, so what the teacher read, what training data hold
+ * and what the student reads are the same characters. In token mode the tags are special ids and the text is encoded as
+ * plain text, so nothing in it can become a special token.
  */
 import type { Model } from "../core/model.ts";
+import type { Profile } from "../core/profile.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Segment } from "../core/trajectory.ts";
-import type { Profile } from "./profile.ts";
+import { neutraliser } from "./neutralise.ts";
+import { defaultStyle, tagNameOf, tagNames } from "./profile.ts";
+import { builtInProfiles } from "./profiles.ts";
 
-/** White space around observations: `paper` as the published models were trained, `compact` for models of our own. */
-export type Layout = "paper" | "compact";
-
-/** A tool's result as text. */
+/** A tool's result as text, before anything else is done to it. */
 export function outputText(output: unknown): string {
   if (typeof output === "string") return output === "" ? "(no output)" : output;
   if (output === undefined || output === null) return "(no output)";
-  if (typeof output === "number" || typeof output === "boolean" || typeof output === "bigint") return String(output);
   try {
-    return JSON.stringify(output, null, 1) ?? "(no output)";
+    return JSON.stringify(output) ?? String(output);
   } catch {
     return String(output);
   }
+}
+
+/** A failed call in words. */
+export function errorText(tool: string, error: string): string {
+  return `error: ${error.startsWith(`${tool}:`) ? error : `${tool}: ${error}`}`;
+}
+
+/** Several outputs of one call body (two addresses, a list) as one text. */
+export function joinOutputs(texts: readonly string[]): string {
+  return texts.length === 1 ? texts[0]! : texts.map((text, index) => `[${index + 1}] ${text}`).join("\n\n");
+}
+
+/**
+ * Tags that are neutralised whatever the profile: those of all built-in profiles. So a team, which knows no profile,
+ * reads what a chain of any of them will read.
+ */
+const commonTags = [...new Set(Object.values(builtInProfiles).flatMap(tagNames))];
+
+/** One neutraliser for each set of further tags: they are few, and making one costs more than using it. */
+const neutralisers = new Map<string, (text: string) => string>();
+
+function neutral(tags: readonly string[]): (text: string) => string {
+  const all = [...new Set([...commonTags, ...tags])];
+  const key = all.join(" ");
+  let made = neutralisers.get(key);
+  if (!made) neutralisers.set(key, (made = neutraliser(all)));
+  return made;
+}
+
+const byProfile = new WeakMap<Profile, (text: string) => string>();
+
+/** Takes out of a text everything that could be read as structure of a chain of this profile. */
+export function neutralFor(profile: Profile): (text: string) => string {
+  let made = byProfile.get(profile);
+  if (!made) byProfile.set(profile, (made = neutral(tagNames(profile))));
+  return made;
+}
+
+/** Makes the function that writes outputs of these tools for agents who read them outside a chain: the team's members. */
+export function toolText(
+  tools: Iterable<{ name: string }>,
+  maxCharacters = defaultStyle.maxCharacters,
+): (text: string) => string {
+  const clean = neutral([...tools].map((tool) => tagNameOf(tool.name)));
+  return (text) => cutMiddle(clean(text), maxCharacters).text;
+}
+
+/** An observation in its written form, with its token ids where the model works on tokens. */
+export function observation(
+  profile: Profile,
+  text: string,
+  by: "tool" | "runtime",
+  tokenizer?: Tokenizer,
+): { segment: Segment; cutCharacters: number } {
+  const { layout, maxCharacters } = profile.style;
+  const shown = cutMiddle(neutralFor(profile)(text), maxCharacters);
+  const tag = profile.observation;
+  const segment: Segment = { tag, text: shown.text, by };
+  const before = layout === "paper" ? `\n<${tag}>\n` : `<${tag}>`;
+  const after = layout === "paper" ? `\n</${tag}>\n\n` : `</${tag}>`;
+  if (layout === "paper") segment.raw = before + shown.text + after;
+  if (tokenizer) {
+    segment.tokens = [
+      ...tokenizer.encodeWithSpecials(before),
+      ...tokenizer.encode(shown.text),
+      ...tokenizer.encodeWithSpecials(after),
+    ];
+  }
+  return { segment, cutCharacters: shown.cutCharacters };
 }
 
 /** Estimated or exact number of tokens of a text. */
@@ -30,62 +101,34 @@ export function tokenCounter(model: Model): (text: string) => number {
   return estimateTokens;
 }
 
-/** Cuts the middle out of a text that has more than `maxTokens`, and says how much is missing. */
-export function capText(
-  text: string,
-  maxTokens: number,
-  count: (text: string) => number,
-): { text: string; cutCharacters: number } {
+/** Cuts the middle out of a text that has more than `maxTokens`. */
+export function capTokens(text: string, maxTokens: number, count: (text: string) => number): string {
   // No tokenizer makes more tokens than there are bytes, so short texts need no counting.
-  if (text.length * 3 <= maxTokens) return { text, cutCharacters: 0 };
+  if (text.length * 3 <= maxTokens) return text;
   const tokens = count(text);
-  if (tokens <= maxTokens) return { text, cutCharacters: 0 };
+  if (tokens <= maxTokens) return text;
   let keep = Math.max(2, Math.floor((text.length * maxTokens) / tokens));
   for (;;) {
-    const cut = withoutMiddle(text, keep);
-    if (keep <= 2 || count(cut.text) <= maxTokens) return cut;
+    const cut = cutMiddle(text, keep).text;
+    if (keep <= 2 || count(cut) <= maxTokens) return cut;
     keep = Math.floor(keep * 0.9) - 1;
   }
 }
 
-function withoutMiddle(text: string, keep: number): { text: string; cutCharacters: number } {
-  const room = Math.max(0, keep - 40);
+/** A text of at most `maxCharacters`, its middle replaced by a note of how much is missing. */
+export function cutMiddle(text: string, maxCharacters: number): { text: string; cutCharacters: number } {
+  if (text.length <= maxCharacters) return { text, cutCharacters: 0 };
+  const room = Math.max(0, maxCharacters - 40); // the note takes the rest
   let headEnd = Math.ceil(room * 0.6);
   let tailStart = text.length - Math.floor(room * 0.4);
   if (isLowSurrogate(text, headEnd)) headEnd--;
   if (isLowSurrogate(text, tailStart)) tailStart++;
   const cutCharacters = tailStart - headEnd;
-  return {
-    text: `${text.slice(0, headEnd)}\n[… ${cutCharacters} characters cut …]\n${text.slice(tailStart)}`,
-    cutCharacters,
-  };
+  const note = `\n[… ${cutCharacters} characters cut …]\n`;
+  return { text: text.slice(0, headEnd) + note + text.slice(tailStart), cutCharacters };
 }
 
 function isLowSurrogate(text: string, index: number): boolean {
   const code = text.charCodeAt(index);
   return code >= 0xdc00 && code <= 0xdfff;
-}
-
-/** An observation segment in its written form, with its token ids where the model works on tokens. */
-export function observationSegment(
-  profile: Profile,
-  text: string,
-  by: "tool" | "runtime",
-  layout: Layout,
-  model: Model,
-): Segment {
-  const tag = profile.observation;
-  const segment: Segment = { tag, text, by };
-  const before = layout === "paper" ? `\n<${tag}>\n` : `<${tag}>`;
-  const after = layout === "paper" ? `\n</${tag}>\n\n` : `</${tag}>`;
-  if (layout === "paper") segment.raw = before + text + after;
-  const tokenizer = model.tokenizer;
-  if (tokenizer) {
-    segment.tokens = [
-      ...tokenizer.encodeWithSpecials(before),
-      ...tokenizer.encode(text),
-      ...tokenizer.encodeWithSpecials(after),
-    ];
-  }
-  return segment;
 }

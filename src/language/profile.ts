@@ -3,9 +3,13 @@
  * it, and the system prompt, the runtime's check, the grammar, the validator and the format reward all ask that machine.
  */
 import { CoaError } from "../core/errors.ts";
-import type { BodyFormat, Gate, Profile, TagSpec } from "../core/profile.ts";
+import type { BodyFormat, Gate, ObservationStyle, Profile, TagSpec } from "../core/profile.ts";
+import { readRatings, readScore } from "./judgement.ts";
 
 export type { BodyFormat, Gate, Profile, TagSpec };
+
+/** How observations are written unless a profile says otherwise. */
+export const defaultStyle: ObservationStyle = { layout: "compact", maxCharacters: 8192 };
 
 /** Where a chain is: all that the rules need to know of what was written. */
 export interface ChainState {
@@ -24,7 +28,7 @@ export interface ChainState {
 
 /** Checks a profile's own consistency and fills in the usual names, so that a mistake is found where it was made. */
 export function defineProfile(
-  definition: Omit<Profile, "think" | "observation" | "answer" | "maxParallelCalls" | "advice" | "gates"> &
+  definition: Omit<Profile, "think" | "observation" | "answer" | "maxParallelCalls" | "advice" | "gates" | "style"> &
     Partial<Profile>,
 ): Profile {
   const profile: Profile = {
@@ -34,6 +38,7 @@ export function defineProfile(
     maxParallelCalls: 1,
     advice: [],
     gates: [],
+    style: defaultStyle,
     ...definition,
   };
   const names = new Set(profile.tags.map((tag) => tag.name));
@@ -58,6 +63,15 @@ export function defineProfile(
   for (const name of reached) for (const next of tagSpec(profile, name)?.next ?? []) reached.add(next);
   for (const name of names) if (!reached.has(name)) fail(`no way leads to "${name}"`);
   return profile;
+}
+
+/** A name as tags are written: `myTool-2` becomes `my_tool_2`. */
+export function tagNameOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_")
+    .replace(/^[^a-z]+|_+$/g, "");
 }
 
 /** The tag's description, or undefined for think, observation and unknown names. */
@@ -152,18 +166,4 @@ function gateAfter(profile: Profile, spec: TagSpec, text: string): ChainState["g
     }
   }
   return null;
-}
-
-/** The rating of each criterion, in the criteria's order; null where it is missing. Spaces and case do not matter. */
-export function readRatings(text: string, criteria: readonly string[]): (string | null)[] {
-  return criteria.map((criterion) => {
-    const line = new RegExp(`${criterion}\\s*[:=-]\\s*\\**\\s*([A-Za-z]+)`, "i").exec(text);
-    return line?.[1] ?? null;
-  });
-}
-
-/** The number in a score body: `The score this time is:4`. The last number counts. */
-export function readScore(text: string): number | null {
-  const numbers = text.match(/\d+(?:\.\d+)?/g);
-  return numbers ? Number(numbers.at(-1)) : null;
 }

@@ -2,7 +2,8 @@
  * The four built-in profiles, as the paper's models use them: `web` (search and crawl with verification), `mhqa`
  * (multi-hop questions over one corpus), `code` (programs for code and math), `multi` (everything, images too).
  */
-import { type BodyFormat, defineProfile, type Gate, type Profile, type TagSpec } from "./profile.ts";
+import type { BodyFormat, Gate, ObservationStyle, Profile, TagSpec } from "../core/profile.ts";
+import { defaultStyle, defineProfile } from "./profile.ts";
 
 const text: BodyFormat = { kind: "text" };
 
@@ -14,6 +15,7 @@ const ratings: BodyFormat = {
   criteria: reflectionCriteria,
   values: ["Good", "Average", "Fair", "Poor"],
 };
+const style: ObservationStyle = { ...defaultStyle, layout: "paper" };
 const score: BodyFormat = { kind: "score", phrase: "The score this time is:", min: 1, max: 4 };
 
 const jobs = {
@@ -59,6 +61,7 @@ const crawlPage = role("crawl_page", [], { tool: "crawl_page", body: { kind: "ur
 /** Search and crawl, with reflection and verification before the answer. */
 export const webProfile: Profile = defineProfile({
   name: "web",
+  style,
   purpose: "Answer questions by searching the web and reading pages.",
   start: ["plan", "web_search", "crawl_page"],
   tags: verifiedChain([webSearch, crawlPage], false),
@@ -70,6 +73,7 @@ export const webProfile: Profile = defineProfile({
 /** Multi-hop questions over one corpus: plan, search, reflect, answer. */
 export const mhqaProfile: Profile = defineProfile({
   name: "mhqa",
+  style,
   purpose: "Answer questions that need several facts from an encyclopedia.",
   start: ["plan", "wiki_search"],
   tags: [
@@ -84,6 +88,7 @@ export const mhqaProfile: Profile = defineProfile({
 /** Programs for code and math: one plan, then think, code, observation, reflection, until the answer. */
 export const codeProfile: Profile = defineProfile({
   name: "code",
+  style,
   purpose: "Solve programming and mathematics problems with the help of programs.",
   start: ["plan"],
   tags: [
@@ -101,6 +106,7 @@ export const codeProfile: Profile = defineProfile({
 /** All tools: search, crawl, code and images, with verification. */
 export const multiProfile: Profile = defineProfile({
   name: "multi",
+  style,
   purpose: "Answer questions with the help of search, pages, programs and images.",
   start: ["plan", "web_search", "crawl_page", "code", "visual_inspector"],
   tags: verifiedChain(

@@ -5,14 +5,13 @@
  */
 
 import { looseText, type Segment, type Violation } from "../core/trajectory.ts";
+import { readRatings, readScore } from "./judgement.ts";
 import {
   advance,
   allowedNext,
   type BodyFormat,
   type ChainState,
   type Profile,
-  readRatings,
-  readScore,
   startState,
   successors,
   tagNames,

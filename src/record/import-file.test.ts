@@ -6,8 +6,6 @@ import { after, describe, it } from "node:test";
 import type { TeamRun } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { distillRun } from "../distill/distill-run.ts";
-import { neutraliser } from "../language/neutralise.ts";
-import { tagNames } from "../language/profile.ts";
 import { multiProfile } from "../language/profiles.ts";
 import { refusedForTraining } from "./assemble-run.ts";
 import { importFiles } from "./import-file.ts";
@@ -419,7 +417,7 @@ describe("importing files", () => {
       ["006", "007", "008"].map((part) => `langsmith.runs-batch.${part}.json`),
       ["openai-agents.agents-as-tools.ingest.json"],
     ];
-    const options = { profile: multiProfile, neutralise: neutraliser(tagNames(multiProfile)) };
+    const options = { profile: multiProfile };
     const texts = new Set<string>();
     for (const source of sources) {
       const [run] = await importFiles(source.map((name) => join(traces, name)));

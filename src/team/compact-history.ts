@@ -1,6 +1,6 @@
 /**
  * A long run outgrows any context. When the manager's history passes its limit, what lies behind the newest exchange is
- * replaced by a summary: the question, the plan, and every step with its report (or the notes, where somebody keeps them).
+ * replaced by a summary: the question, the plan, and every step with its report (or the notes, where they are kept).
  * Calls and their results are never torn apart.
  */
 import type { Message } from "../core/message.ts";
@@ -26,7 +26,7 @@ export function compactHistory(
   if (historyCharacters(messages) <= maxCharacters) return false;
   const tail = tailStart(messages);
   if (tail <= 1) return false;
-  // Half of the limit for all steps together, so that there is room to go on.
+  // Half of the limit for all steps together, so that there is room for more.
   const each = Math.max(100, Math.floor(maxCharacters / 4 / Math.max(1, known.work.length)));
   const steps = known.notes || describeWork(known.work, each, each);
   const summary = `Question: ${known.question}\n\nThe plan:\n${known.plan}\n\nWhat was done so far:\n${steps}`;

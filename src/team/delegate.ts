@@ -32,7 +32,7 @@ export function readDelegation(
   const callable = session.team.filter((member) => member.role !== "manager" && member.role !== "verifier");
   const member = callable.find((candidate) => candidate.name === name);
   if (!member) {
-    return { problem: `nobody is called "${call.name}"; you can call ${callable.map((one) => one.name).join(", ")}` };
+    return { problem: `there is no agent "${call.name}"; you can call ${callable.map((one) => one.name).join(", ")}` };
   }
   const parsed = callInput(call.arguments);
   if ("problem" in parsed) return parsed;
@@ -139,8 +139,7 @@ async function work(
     const calls = step.toolCalls.map((call) => runToolCall(session, agent, member.tools, call));
     const outputs = await allSettledOrThrow(calls);
     step.toolCalls.forEach((call, index) => {
-      const output = clip(outputs[index]!, session.limits.outputCharacters);
-      conversation.push({ role: "tool", content: output, toolCallId: call.id, name: call.name });
+      conversation.push({ role: "tool", content: outputs[index]!, toolCallId: call.id, name: call.name });
       entry.calls.push({ tool: call.name, input: call.arguments, output: outputs[index]! });
     });
   }

@@ -29,8 +29,8 @@ export interface Outcome {
   scores: (number | null)[];
 }
 
-/** What the loop knows. */
-interface Desk {
+/** What the manager's loop knows. */
+interface ManagerState {
   session: WorkSession;
   options: TeamOptions;
   agent: TeamAgent;
@@ -48,7 +48,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
   const manager = memberWithRole(session.team, "manager");
   const tools = managerTools(session);
   const past = options.memory?.recall(session.task.question, 3).map(({ step }) => step) ?? [];
-  const desk: Desk = {
+  const state: ManagerState = {
     session,
     options,
     agent: startAgent(session, manager, {}, tools),
@@ -63,25 +63,25 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
   const question = requests.questionRequest(session.task.question, past);
   try {
     if (options.planning?.survey) {
-      desk.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
-      const { message, step } = await askManager(desk, tools);
+      state.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
+      const { message, step } = await askManager(state, tools);
       step.move = "summarise";
-      desk.conversation.push(message, requests.user(requests.planRequest));
+      state.conversation.push(message, requests.user(requests.planRequest));
     } else {
-      desk.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
+      state.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
     }
     for (let turn = 0; turn < session.limits.managerSteps; turn++) {
-      if (await managerTurn(desk, tools)) return desk.outcome;
+      if (await managerTurn(state, tools)) return state.outcome;
     }
-    endEarly(desk.outcome, `the manager gave no accepted answer within ${session.limits.managerSteps} steps`);
+    endEarly(state.outcome, `the manager gave no accepted answer within ${session.limits.managerSteps} steps`);
   } catch (error) {
     if (!(error instanceof CoaError)) throw error;
-    if (error instanceof BudgetSpent) endEarly(desk.outcome, messageOf(error));
-    else desk.outcome.ending = { reason: "error", detail: messageOf(error) };
+    if (error instanceof BudgetSpent) endEarly(state.outcome, messageOf(error));
+    else state.outcome.ending = { reason: "error", detail: messageOf(error) };
   } finally {
-    for (const step of session.remembered) step.accepted = desk.outcome.ending.verified === true;
+    for (const step of session.remembered) step.accepted = state.outcome.ending.verified === true;
   }
-  return desk.outcome;
+  return state.outcome;
 }
 
 function endEarly(outcome: Outcome, detail: string): void {
@@ -98,8 +98,8 @@ function managerTools(session: WorkSession): ReturnType<typeof delegationTools> 
   return tools;
 }
 
-function askManager(desk: Desk, tools: ReturnType<typeof delegationTools>) {
-  const { session, agent, conversation, plan, notes } = desk;
+function askManager(state: ManagerState, tools: ReturnType<typeof delegationTools>) {
+  const { session, agent, conversation, plan, notes } = state;
   const known = { question: session.task.question, plan, notes, work: session.work };
   compactHistory(conversation, known, session.limits.historyCharacters);
   const messages = [requests.system(agent.instructions!), ...conversation];
@@ -107,33 +107,33 @@ function askManager(desk: Desk, tools: ReturnType<typeof delegationTools>) {
 }
 
 /** One turn; true when the run is over. */
-async function managerTurn(desk: Desk, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
-  const { reply, message, step } = await askManager(desk, tools);
-  desk.conversation.push(message);
+async function managerTurn(state: ManagerState, tools: ReturnType<typeof delegationTools>): Promise<boolean> {
+  const { reply, message, step } = await askManager(state, tools);
+  state.conversation.push(message);
   if (reply.toolCalls.length > 0) {
     step.move = "act";
-    await carryOut(desk, step);
+    await carryOut(state, step);
     return false;
   }
   if (reply.text.trim() === "") {
-    desk.conversation.push(requests.emptyReply);
+    state.conversation.push(requests.emptyReply);
     return false;
   }
-  if (desk.planning) {
+  if (state.planning) {
     step.move = "plan";
-    desk.plan = reply.text;
-    desk.planning = false;
-    desk.delegationsAtPlan = desk.delegations;
-    desk.conversation.push(requests.goOn);
+    state.plan = reply.text;
+    state.planning = false;
+    state.delegationsAtPlan = state.delegations;
+    state.conversation.push(requests.carryOutPlan);
     return false;
   }
   step.move = "answer";
-  return propose(desk, reply.text.trim());
+  return propose(state, reply.text.trim());
 }
 
 /** Carries out the delegations of one reply, in parallel where contexts are isolated, and decides what comes next. */
-async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
-  const { session, agent, conversation } = desk;
+async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
+  const { session, agent, conversation } = state;
   const shared = session.topology === "handoff" ? conversation : null;
   const given = step.toolCalls.map((call) => readDelegation(session, call));
   const answerCall = (index: number, content: string) => {
@@ -147,7 +147,7 @@ async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
       call.error = one.problem;
       return null;
     }
-    return delegate(session, agent, call, { ...one, plan: desk.plan, shared });
+    return delegate(session, agent, call, { ...one, plan: state.plan, shared });
   };
   const outcomes: (Delegated | null)[] = []; // [call]
   if (shared) {
@@ -163,23 +163,27 @@ async function carryOut(desk: Desk, step: TeamStep): Promise<void> {
     });
   }
   const carriedOut = given.filter((one) => !("problem" in one) && one.member.role !== "reflector").length;
-  desk.delegations += carriedOut;
-  if (carriedOut > 0) await takeNotes(desk);
-  await decideNext(desk, outcomes, carriedOut > 0);
+  state.delegations += carriedOut;
+  if (carriedOut > 0) await takeNotes(state);
+  await decideNext(state, outcomes, carriedOut > 0);
 }
 
 /** After delegations: a new plan where something went wrong or one is due, otherwise on with this one. */
-async function decideNext(desk: Desk, outcomes: readonly (Delegated | null)[], progressed: boolean): Promise<void> {
-  const { session, options, conversation } = desk;
+async function decideNext(
+  state: ManagerState,
+  outcomes: readonly (Delegated | null)[],
+  progressed: boolean,
+): Promise<void> {
+  const { session, options, conversation } = state;
   const { reviewInterval = 0, planning } = options;
   const poor = outcomes.find((outcome) => outcome?.poor);
   const failed = outcomes.find((outcome) => outcome?.failed);
-  if (poor) return replan(desk, "The reflector rated something Poor.");
-  if (failed) return replan(desk, `A step failed: ${failed.report}`);
-  if (progressed && reviewInterval > 0 && desk.delegations % reviewInterval === 0 && (await review(desk))) return;
+  if (poor) return replan(state, "The reflector rated something Poor.");
+  if (failed) return replan(state, `A step failed: ${failed.report}`);
+  if (progressed && reviewInterval > 0 && state.delegations % reviewInterval === 0 && (await review(state))) return;
   const interval = planning?.interval ?? 0;
-  if (interval > 0 && desk.delegations - desk.delegationsAtPlan >= interval) {
-    desk.planning = true;
+  if (interval > 0 && state.delegations - state.delegationsAtPlan >= interval) {
+    state.planning = true;
     conversation.push(requests.refreshPlan);
   } else if (session.topology === "handoff" && progressed) {
     conversation.push(requests.handBack(session.work.at(-1)!.member));
@@ -187,22 +191,22 @@ async function decideNext(desk: Desk, outcomes: readonly (Delegated | null)[], p
 }
 
 /** Asks for another plan, while there are any left. */
-function replan(desk: Desk, reason: string): void {
-  if (desk.outcome.replans >= desk.session.limits.replans) {
-    desk.conversation.push(requests.user(`${reason} Go on as well as you can.`));
+function replan(state: ManagerState, reason: string): void {
+  if (state.outcome.replans >= state.session.limits.replans) {
+    state.conversation.push(requests.user(`${reason} Continue as well as you can.`));
     return;
   }
-  desk.outcome.replans++;
-  desk.planning = true;
-  desk.conversation.push(requests.replanRequest(reason));
+  state.outcome.replans++;
+  state.planning = true;
+  state.conversation.push(requests.replanRequest(reason));
 }
 
 /** A review that the rules ask for; true when it led to a new plan. */
-async function review(desk: Desk): Promise<boolean> {
-  const { session, conversation, plan } = desk;
+async function review(state: ManagerState): Promise<boolean> {
+  const { session, conversation, plan } = state;
   const shared = session.topology === "handoff" ? conversation : null;
   const member = memberWithRole(session.team, "reflector");
-  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
+  const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
   const request = requests.reviewRequest(session.task.question, plan, shared ? null : session.work, "");
   const text = await judge(session, agent, member, request, shared, {
     move: "review",
@@ -210,24 +214,24 @@ async function review(desk: Desk): Promise<boolean> {
     reminder: requests.reviewReminder,
   });
   if (readReview(text)?.poor) {
-    replan(desk, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
+    replan(state, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
     return true;
   }
-  conversation.push(requests.user(shared ? "Go on." : `The reflector judged:\n${text}\n\nGo on.`));
+  conversation.push(requests.user(shared ? "Continue." : `The reflector judged:\n${text}\n\nContinue.`));
   return false;
 }
 
 /** A proposed answer: accepted, or the reason for a new plan. */
-async function propose(desk: Desk, proposal: string): Promise<boolean> {
-  const { session, conversation, outcome } = desk;
+async function propose(state: ManagerState, proposal: string): Promise<boolean> {
+  const { session, conversation, outcome } = state;
   outcome.answer = proposal;
-  if (desk.options.verify === false) {
+  if (state.options.verify === false) {
     outcome.ending = { reason: "answered" };
     return true;
   }
   const shared = session.topology === "handoff" ? conversation : null;
   const member = memberWithRole(session.team, "verifier");
-  const agent = startAgent(session, member, shared ? { handoffFrom: desk.agent.id } : {});
+  const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
   const request = requests.verifyRequest(session.task.question, shared ? null : session.work, proposal);
   const text = await judge(session, agent, member, request, shared, {
     move: "verify",
@@ -245,15 +249,15 @@ async function propose(desk: Desk, proposal: string): Promise<boolean> {
     return true;
   }
   replan(
-    desk,
+    state,
     shared ? "The verifier did not accept the answer." : `The verifier did not accept "${proposal}":\n${text}`,
   );
   return false;
 }
 
-/** Where somebody plays `memory`: rewrites the notes after each step and shows them to the manager. */
-async function takeNotes(desk: Desk): Promise<void> {
-  const { session, options, conversation } = desk;
+/** Where a player for `memory` is given: rewrites the notes after each step and shows them to the manager. */
+async function takeNotes(state: ManagerState): Promise<void> {
+  const { session, options, conversation } = state;
   if (!options.roles["memory"]) return;
   const member = {
     name: "memory",
@@ -265,7 +269,7 @@ async function takeNotes(desk: Desk): Promise<void> {
   const agent = startAgent(session, member, {});
   const newest = describeWork(session.work.slice(-1));
   const request = requests.user(
-    `Question: ${session.task.question}\n\nNotes so far:\n${desk.notes || "none"}\n\nNewest step:\n${newest}`,
+    `Question: ${session.task.question}\n\nNotes so far:\n${state.notes || "none"}\n\nNewest step:\n${newest}`,
   );
   const { reply, step } = await askMember(session, {
     agent,
@@ -274,6 +278,6 @@ async function takeNotes(desk: Desk): Promise<void> {
     tools: [],
   });
   step.move = "summarise";
-  desk.notes = reply.text;
+  state.notes = reply.text;
   conversation.push(requests.user(`Notes:\n${reply.text}`));
 }

@@ -1,5 +1,5 @@
-/** How the team's messages are read: plans, ratings and scores inside what a model wrote. Lenient in form, strict in sense. */
-import { readRatings } from "../language/profile.ts";
+/** How the team's judges are read: ratings and scores inside what a model wrote. Lenient in form, strict in sense. */
+import { readRatings, readScore } from "../language/judgement.ts";
 import { reflectionCriteria } from "../language/profiles.ts";
 
 export interface Review {
@@ -18,9 +18,8 @@ export function readReview(text: string): Review | null {
   };
 }
 
-/** The verifier's score from 1 to 4, or null where there is none: the last one it names counts. */
+/** The verifier's score from 1 to 4, or null where there is none. */
 export function readVerdict(text: string): number | null {
-  const named = [...text.matchAll(/score[^\d\n]{0,30}(\d+(?:\.\d+)?)/gi)].at(-1)?.[1];
-  const score = Number(named ?? /^\D*(\d+)\D*$/.exec(text)?.[1] ?? Number.NaN);
-  return score >= 1 && score <= 4 ? score : null;
+  const score = readScore(text);
+  return score !== null && score >= 1 && score <= 4 ? score : null;
 }

@@ -35,7 +35,7 @@ export const surveyRequest =
 
 export const planRequest = "Write the plan: a short numbered list of sub-tasks, and nothing after it.";
 
-export const goOn = constant("Carry out the plan: delegate the next sub-task, or reply with the answer alone.");
+export const carryOutPlan = constant("Carry out the plan: delegate the next sub-task, or reply with the answer alone.");
 
 export const refreshPlan = constant(
   "Bring the plan up to date: keep what is done, and list what remains to be done. Write the numbered list and nothing after it.",
@@ -54,7 +54,7 @@ export function replanRequest(reason: string): Message {
 
 /** In the hand-off topology: gives the word back to the manager. */
 export function handBack(name: string): Message {
-  return user(`${name} has reported. Manager, go on: delegate the next sub-task, or reply with the answer alone.`);
+  return user(`${name} has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.`);
 }
 
 /** Asks the reflector for its judgement; `work` is left out where it can see the history itself. */

@@ -154,7 +154,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       teamRunSchema.parse(run);
       assert.equal(run.answer, "812");
       const errors = run.steps.flatMap((step) => step.toolCalls.flatMap((one) => one.error ?? []));
-      assert.match(errors[0]!, /nobody is called "nobody"; you can call search_agent, reflector/);
+      assert.match(errors[0]!, /there is no agent "nobody"; you can call search_agent, reflector/);
       assert.match(errors[1]!, /not JSON/);
       assert.match(errors[2]!, /needs a "task"/);
       assert.match(errors[3]!, /web_search can't take/);
@@ -375,7 +375,7 @@ describe("runTeam", () => {
   it("says which role has no player, and stops when the caller does", async () => {
     await assert.rejects(
       runTeam(task, { roles: { manager: () => "x" }, tools: [search] }),
-      /nobody plays the role "search"/,
+      /no player for the role "search"/,
     );
     const aborted = AbortSignal.abort();
     await assert.rejects(play(inOrder("1. x"), { signal: aborted }), { name: "AbortError" });

@@ -10,6 +10,8 @@ import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { type CountTokens, estimateTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
+import { toolText } from "../language/observation.ts";
+import { defaultStyle } from "../language/profile.ts";
 import { standardTeam, type TeamMember } from "./agents.ts";
 import { createMeter, type TeamBudget } from "./budget.ts";
 import { manage, type Outcome } from "./manage.ts";
@@ -81,9 +83,18 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
   for (const [role, player] of Object.entries(options.roles)) players.set(role, asChatModel(player, countTokens));
   for (const { role } of team) {
     if (!players.has(role) && !players.has("default")) {
-      throw new UsageError(`nobody plays the role "${role}": name a player for it, or a "default" one`);
+      throw new UsageError(`no player for the role "${role}": name one for it, or a "default" one`);
     }
   }
+  const limits = {
+    managerSteps: 30,
+    agentSteps: 8,
+    replans: 4,
+    maxTokens: 4_096,
+    outputCharacters: defaultStyle.maxCharacters,
+    historyCharacters: 200_000,
+    ...options.limits,
+  };
   const { question, history, session, family } = task;
   const given = { question, ...(history && { history }), ...(session && { session }), ...(family && { family }) };
   return {
@@ -98,15 +109,11 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     work: [],
     memory: options.memory,
     remembered: [],
-    limits: {
-      managerSteps: 30,
-      agentSteps: 8,
-      replans: 4,
-      maxTokens: 4_096,
-      outputCharacters: 20_000,
-      historyCharacters: 200_000,
-      ...options.limits,
-    },
+    limits,
+    show: toolText(
+      team.flatMap((member) => member.tools),
+      limits.outputCharacters,
+    ),
     priceOf: (model) => options.prices?.[model.name],
     temperature: options.temperature,
     seed: options.seed,

@@ -1,5 +1,5 @@
 /**
- * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch goes on where it was; a
+ * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch resumes; a
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
 import type { OnProgress } from "../core/events.ts";

@@ -8,8 +8,10 @@ import type { ChatModel, ChatReply, ChatTool, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamAgent, TeamStep, TeamToolCall, Topology } from "../core/team-run.ts";
 import { type CountTokens, requestTokens } from "../core/token-estimate.ts";
-import type { StandardSchema, Tool } from "../core/tool.ts";
+import type { Tool } from "../core/tool.ts";
 import { callCost } from "../core/usage.ts";
+import { checkInput } from "../language/check-input.ts";
+import { errorText, outputText } from "../language/observation.ts";
 import type { TeamMember } from "./agents.ts";
 import { BudgetSpent, type Meter } from "./budget.ts";
 import type { RunRecord } from "./record-run.ts";
@@ -44,10 +46,13 @@ export interface WorkSession {
     agentSteps: number;
     replans: number;
     maxTokens: number;
+    /** Of one tool's output; the middle of a longer one is cut out. */
     outputCharacters: number;
     /** Of the manager's history; beyond it older messages give way to a summary. */
     historyCharacters: number;
   };
+  /** What members read of a tool's output: what a chain would read of it. */
+  show(output: string): string;
   priceOf(model: ChatModel): Price | undefined;
   temperature?: number;
   seed?: number;
@@ -125,17 +130,17 @@ export async function runToolCall(
   const startedAt = session.now();
   call.startedAt = startedAt;
   try {
-    call.result = await callTool(session, tools, call);
+    call.result = session.show(outputText(await callTool(session, tools, call)));
   } catch (error) {
     if (isAbort(error) && session.signal.aborted) throw error;
-    call.error = messageOf(error);
+    call.error = session.show(messageOf(error));
   }
   call.endedAt = session.now();
   session.emit({ type: "tool-result", agent, call, ms: call.endedAt - startedAt });
-  return call.result ?? `error: ${call.error}`;
+  return call.result ?? errorText(call.name, call.error!);
 }
 
-async function callTool(session: WorkSession, tools: readonly Tool[], call: TeamToolCall): Promise<string> {
+async function callTool(session: WorkSession, tools: readonly Tool[], call: TeamToolCall): Promise<unknown> {
   const tool = tools.find((candidate) => candidate.name === call.name);
   if (!tool) {
     const names = tools.map((candidate) => candidate.name).join(", ");
@@ -143,31 +148,24 @@ async function callTool(session: WorkSession, tools: readonly Tool[], call: Team
   }
   const parsed = callInput(call.arguments);
   if ("problem" in parsed) throw new CoaError("tool", parsed.problem);
-  const input = await checkedInput(tool, parsed.input);
+  const checked = await checkInput(tool, parsed.input);
+  if ("problem" in checked) {
+    const given = JSON.stringify(parsed.input).slice(0, 200);
+    throw new CoaError("tool", `${tool.name} can't take ${given}: ${checked.problem}`);
+  }
   const signals = tool.timeoutMs === undefined ? [] : [AbortSignal.timeout(tool.timeoutMs)];
   const signal = signals.length > 0 ? AbortSignal.any([session.signal, ...signals]) : session.signal;
-  const output = await atBoundary("tool", call.name, () =>
-    tool.execute(input, {
+  return atBoundary("tool", call.name, () =>
+    tool.execute(checked.value, {
       signal,
       trajectoryId: session.runId,
       taskId: session.task.id,
       question: session.task.question,
     }),
   );
-  return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
 }
 
-/** The input as the tool's own schema reads it. */
-async function checkedInput(tool: Tool, input: unknown): Promise<unknown> {
-  const standard = (tool.inputSchema as Partial<StandardSchema>)["~standard"];
-  if (!standard) return input;
-  const checked = await standard.validate(input);
-  if (!checked.issues) return checked.value;
-  const issues = checked.issues.map((issue) => issue.message).join("; ");
-  throw new CoaError("tool", `${tool.name} can't take ${JSON.stringify(input).slice(0, 200)}: ${issues}`);
-}
-
-/** Waits for all, then passes on the first error: nothing of a run may go on in its back once it has ended. */
+/** Waits for all, then passes on the first error: no work of a run may continue once it has ended. */
 export async function allSettledOrThrow<T>(work: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(work);
   return settled.map((one) => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { memoryJournal } from "../index.ts";
 import {
   BlockedAddressError,
   blocklist,
@@ -19,7 +20,6 @@ import {
   indexWriter,
   isPublicAddress,
   loadIndex,
-  memoryJournal,
   openIndex,
   pageFetcher,
   politeFetch,
@@ -29,7 +29,7 @@ import {
   webProvider,
   webSearch,
   wikiSearch,
-} from "../index.ts";
+} from "../tools/index.ts";
 
 const documents = [
   { id: "1", title: "Lyon", text: "Lyon is a city on the Rhône.", url: "https://example.org/lyon" },

@@ -5,13 +5,14 @@
  * the same call too (whenever it makes it) and a plan where it is the team's own plan. The first step that is neither is
  * the wrong one, and what the team does there instead is the correction.
  */
-import { callKey } from "../chain/tool-step.ts";
+
 import type { Corrector } from "../core/corrector.ts";
 import type { Grader } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
+import { callKey } from "../language/call-key.ts";
 import type { Profile } from "../language/profile.ts";
 
 export interface TeamCorrectorOptions {

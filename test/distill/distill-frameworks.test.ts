@@ -3,15 +3,13 @@ import { describe, it } from "node:test";
 import type { TeamRun } from "../../src/core/team-run.ts";
 import { trajectoryText } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { tagNames } from "../../src/language/profile.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import { assertOrigins } from "./assert-origins.ts";
 import { frameworkRun, frameworks } from "./framework-runs.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
-const options = { profile: multiProfile, neutralise: neutraliser(tagNames(multiProfile)) };
+const options = { profile: multiProfile };
 
 describe("distillRun over runs of five frameworks", () => {
   for (const name of frameworks) {
@@ -23,11 +21,12 @@ describe("distillRun over runs of five frameworks", () => {
   }
 
   async function convertAndReplay(run: TeamRun, layout: "compact" | "paper"): Promise<void> {
-    const { trajectory, failure } = distillRun(run, { ...options, layout });
+    const profile = { ...multiProfile, style: { ...multiProfile.style, layout } };
+    const { trajectory, failure } = distillRun(run, { profile });
     assert.ok(trajectory, failure?.message ?? "");
     assert.deepEqual(validateSegments(multiProfile, trajectory.segments), []);
     assertOrigins(trajectory, run);
-    const replayed = await replayChain(trajectory, run, multiProfile, layout);
+    const replayed = await replayChain(trajectory, run, profile);
     assert.deepEqual(comparable(replayed.segments, false), comparable(trajectory.segments, false));
     assert.equal(replayed.answer, run.answer);
   }

@@ -3,8 +3,7 @@ import { before, describe, it } from "node:test";
 import { trajectoryText } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { type Profile, tagNames } from "../../src/language/profile.ts";
+import type { Profile } from "../../src/language/profile.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import { type LabRuns, labRuns } from "./lab-runs.ts";
@@ -13,7 +12,6 @@ import { comparable, replayChain } from "./replay-chain.ts";
 const options = (profile: Profile) => ({
   profile,
   systemPrompt: false as const,
-  neutralise: neutraliser(tagNames(profile)),
 });
 const rounds = Number(process.env["COA_FUZZ"] ?? 1000);
 
@@ -51,10 +49,10 @@ describe("distillRun over lab runs", () => {
   it("converts the same runs into the multi profile, in the paper's layout and with its prompt, and replays them", async () => {
     for (const { runs } of made) {
       for (const run of runs.slice(0, 40)) {
-        const { trajectory } = distillRun(run, { ...options(multiProfile), systemPrompt: undefined, layout: "paper" });
+        const { trajectory } = distillRun(run, { ...options(multiProfile), systemPrompt: undefined });
         if (!trajectory) continue;
         assert.equal(trajectory.prompt[0]?.role, "system");
-        const replayed = await replayChain(trajectory, run, multiProfile, "paper");
+        const replayed = await replayChain(trajectory, run, multiProfile);
         assert.deepEqual(comparable(replayed.segments), comparable(trajectory.segments), run.id);
       }
     }

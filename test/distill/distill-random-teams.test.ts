@@ -6,8 +6,6 @@ import { seededRandom } from "../../src/core/random.ts";
 import { defineTask } from "../../src/core/task.ts";
 import { defineTool, type Tool } from "../../src/core/tool.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { tagNames } from "../../src/language/profile.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import type { RoleReply } from "../../src/team/role.ts";
@@ -125,7 +123,7 @@ describe("distillRun over wild teams", () => {
         limits: { managerSteps: 14, agentSteps: 4 },
       });
       const profile = round % 6 < 3 ? multiProfile : { ...multiProfile, maxParallelCalls: 3 };
-      const { trajectory, failure } = distillRun(run, { profile, neutralise: neutraliser(tagNames(profile)) });
+      const { trajectory, failure } = distillRun(run, { profile });
       if (failure) {
         failures[failure.rule] = (failures[failure.rule] ?? 0) + 1;
         assert.ok(failure.message !== "" && (run.steps.length === 0 || failure.step !== ""), JSON.stringify(failure));

@@ -1,11 +1,7 @@
-/** Plugins as a module, as worker threads load them: the runtime's neutraliser, an exact grader, a filter that can fail. */
+/** Plugins as a module, as worker threads load them: an exact grader, a filter that can fail. */
 
 import type { Grader } from "../../src/core/grader.ts";
 import { defineFilter } from "../../src/distill/stages/stage.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { type Profile, tagNames } from "../../src/language/profile.ts";
-
-export const neutralise = (profile: Profile) => neutraliser(tagNames(profile));
 
 export const grade: Grader = (task, answer) => {
   const correct = task.answers.includes(answer?.trim() ?? "");

@@ -7,8 +7,6 @@ import type { DistillConfig, DistillPlugins } from "../../src/distill/distill-co
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { type RecordOutcome, recordJudge } from "../../src/distill/judge-record.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { tagNames } from "../../src/language/profile.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import { labRuns } from "./lab-runs.ts";
 
@@ -16,7 +14,7 @@ const grade: Grader = (task, answer) => {
   const correct = task.answers.includes(answer?.trim() ?? "");
   return { correct, score: correct ? 1 : 0, reason: `${answer} against ${task.answers.join(", ")}` };
 };
-const plugins: DistillPlugins = { grade, neutralise: (profile) => neutraliser(tagNames(profile)) };
+const plugins: DistillPlugins = { grade };
 const config: DistillConfig = {
   profile: labProfile,
   systemPrompt: false,
@@ -128,7 +126,7 @@ describe("planted faults", () => {
     for (const topology of ["agents-as-tools", "handoff"] as const) {
       const { tasks: made, runs } = await labRuns({ count: 300, seed: topology === "handoff" ? 12 : 11, topology });
       for (const [index, run] of runs.entries()) {
-        const { trajectory } = distillRun(run, { ...config, neutralise: plugins.neutralise!(labProfile) });
+        const { trajectory } = distillRun(run, config);
         const task = made[index]!;
         tasks.set(task.id, task);
         if (trajectory && task.answers.includes(trajectory.answer!)) chains.push({ chain: trajectory, task });

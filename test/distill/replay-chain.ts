@@ -14,7 +14,6 @@ export async function replayChain(
   trajectory: Trajectory,
   run: TeamRun,
   profile: Profile,
-  layout: "compact" | "paper" = "compact",
   tokenizer?: Tokenizer,
 ): Promise<Trajectory> {
   const turns: string[] = [];
@@ -33,9 +32,8 @@ export async function replayChain(
     tools: recordedTools(trajectory, run, profile),
     profile,
     systemPrompt: system,
-    layout,
-    limits: { maxObservationTokens: 1_000_000, maxCompletionTokens: 1_000_000, maxSteps: 1000, maxToolCalls: 1000 },
-  } as never);
+    limits: { maxCompletionTokens: 1_000_000, maxSteps: 1000, maxToolCalls: 1000 },
+  });
 }
 
 /** What the comparison looks at: everything but the time a tool took (and inputs, where the tag can't say all of them). */

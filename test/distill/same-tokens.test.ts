@@ -5,8 +5,6 @@ import { trajectoryText } from "../../src/core/trajectory.ts";
 import { trajectoryToSequence } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { neutraliser } from "../../src/language/neutralise.ts";
-import { tagNames } from "../../src/language/profile.ts";
 import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
 import { tagTokens, trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { labRuns } from "./lab-runs.ts";
@@ -15,10 +13,9 @@ import { replayChain } from "./replay-chain.ts";
 describe("what is taught and what is run", () => {
   it("are the same tokens: a dataset's sequence is the runtime's own context, id by id", async () => {
     const { runs } = await labRuns({ count: 150, seed: 41 });
-    const neutralise = neutraliser(tagNames(labProfile));
     const made = runs.map((run) => ({
       run,
-      trajectory: distillRun(run, { profile: labProfile, systemPrompt: false, neutralise }).trajectory!,
+      trajectory: distillRun(run, { profile: labProfile, systemPrompt: false }).trajectory!,
     }));
     const texts = made.flatMap(({ trajectory }) => [
       trajectory.prompt[0]!.content,
@@ -27,7 +24,7 @@ describe("what is taught and what is run", () => {
     const tokenizer = trainTokenizer(texts, { vocabularySize: 512, specialTokens: tagTokens([labProfile]) });
     for (const { run, trajectory } of made) {
       const { sequence } = trajectoryToSequence(trajectory, tokenizer, { endOfTurn: false });
-      const ran = await replayChain(trajectory, run, labProfile, "compact", tokenizer);
+      const ran = await replayChain(trajectory, run, labProfile, tokenizer);
       const context = [...ran.promptTokens!, ...ran.segments.flatMap((segment) => segment.tokens!)];
       assert.deepEqual(sequence!.tokens, context);
       // The sampled chain gives the very same example, weights included.
@@ -43,7 +40,7 @@ describe("what is taught and what is run", () => {
     for (const run of runs) {
       const { trajectory } = distillRun(run, { profile: labProfile });
       const { sequence } = trajectoryToSequence(trajectory!, tokenizer, { endOfTurn: false });
-      const ran = await replayChain(trajectory!, run, labProfile, "compact", tokenizer);
+      const ran = await replayChain(trajectory!, run, labProfile, tokenizer);
       const context = [...ran.promptTokens!, ...ran.segments.flatMap((segment) => segment.tokens!)];
       assert.equal(tokenizer.decode(sequence!.tokens), tokenizer.decode(context));
     }

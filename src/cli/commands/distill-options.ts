@@ -13,7 +13,6 @@ import type { Profile } from "../../language/profile.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import * as standard from "./distill-plugins.ts";
 
 /** The questions of evaluation sets: any JSONL whose lines have a `question`. */
 export async function readQuestions(files: readonly string[] = []): Promise<string[]> {
@@ -59,7 +58,6 @@ export async function choosePlugins(
   const tokenizer = flags.tokenizer === undefined ? undefined : await loadTokenizer(flags.tokenizer);
   const editor = flags.rewrite === undefined ? undefined : open(flags.rewrite);
   const plugins: DistillPlugins = {
-    neutralise: standard.neutralise,
     grade: taskGrader({ sandbox, ...(flags.judge !== undefined && { judge: judgeGrader(open(flags.judge)) }) }),
     ...(flags.check !== undefined && { check: modelCheck(open(flags.check)) }),
     ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError } from "../../core/errors.ts";
+import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
@@ -26,7 +27,7 @@ export default defineCommand({
     tasks: { type: "string", multiple: true, valueName: "file", describe: "Tasks with their answers, to grade by" },
     profile: { type: "string", default: "web", describe: "web, mhqa, code, multi, lab, or a file that exports one" },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
-    layout: { type: "string", default: "compact", describe: "White space around observations: compact, or paper" },
+    layout: { type: "string", describe: "White space around observations: compact, or paper (default: the profile's)" },
     "tool-tag": { type: "string", multiple: true, valueName: "tool=tag", describe: "Tag for a foreign tool's name" },
     "min-interactions": { type: "string", default: "5", valueName: "n", describe: "Fewest interactions of a chain" },
     "keep-without-reflection": {
@@ -67,10 +68,9 @@ export default defineCommand({
     if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
     if (!values.out) throw new UsageError("say where the result goes with --out <folder>");
     const ungraded = choiceOf(values.ungraded, "ungraded", ["drop", "keep"]);
-    const layout = choiceOf(values.layout, "layout", ["compact", "paper"]);
     const tasksFiles = await existingFiles(values.tasks ?? []);
     await existingFiles([...positionals, ...(values.filter ?? [])]);
-    const profile = await chooseProfile(values.profile);
+    const profile = withLayout(await chooseProfile(values.profile), values.layout);
     const { plugins, close } = await choosePlugins(values, profile, tasksFiles);
     const filters = (values.filter ?? []).map((file) => pathToFileURL(resolve(file)).href);
     const standard = new URL(
@@ -91,7 +91,6 @@ export default defineCommand({
         config: {
           profile,
           ...(values.bare && { systemPrompt: false as const }),
-          layout,
           toolTags: readPairs(values["tool-tag"]),
           minInteractions: numberOf(values["min-interactions"], "min-interactions", { min: 0 }),
           reflection: {
@@ -128,4 +127,10 @@ function readPairs(pairs: readonly string[] = []): Record<string, string> {
       return [tool, tag];
     }),
   );
+}
+
+function withLayout(profile: Profile, wanted: string | undefined): Profile {
+  if (wanted === undefined) return profile;
+  const layout = choiceOf(wanted, "layout", ["compact", "paper"]);
+  return { ...profile, style: { ...profile.style, layout } };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { type RunSummary, startProxy, summariseRun } from "../../index.ts";
+import { type RunSummary, startProxy, summariseRun } from "../../record/index.ts";
 import { startModelServer } from "../../testing/model-server.ts";
 
 const main = join(import.meta.dirname, "../main.ts");

@@ -20,7 +20,7 @@ export interface ChatMessage {
   content: string;
 }
 
-/** Chat JSONL, and verl's multi-turn SFT column: observations are turns of their own, so that nobody learns them. */
+/** Chat JSONL, and verl's multi-turn SFT column: observations are turns of their own, so that no trainer learns them. */
 export function chatRow(
   trajectory: Trajectory,
   options: { observationRole?: "user" | "tool" } = {},

@@ -2,7 +2,7 @@
 
 import type { TaskKind } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { readScore } from "../../language/profile.ts";
+import { readScore } from "../../language/judgement.ts";
 import type { Stage } from "./stage.ts";
 import { hashOf } from "./word-grams.ts";
 

@@ -2,8 +2,6 @@
 import { join } from "node:path";
 import { distill } from "../../distill/distill.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
-import { neutraliser } from "../../language/neutralise.ts";
-import { tagNames } from "../../language/profile.ts";
 import { labProfile } from "../profile.ts";
 import type { Stage } from "./stage.ts";
 
@@ -28,7 +26,7 @@ export const distillStage: Stage = {
         // "The team errs, SFT copies the errors": with an imperfect team the errors must get through.
         skip: imperfect > 0 ? ["correctness"] : [],
       },
-      plugins: { grade: taskGrader(), neutralise: (profile) => neutraliser(tagNames(profile)) },
+      plugins: { grade: taskGrader() },
       signal,
       onProgress,
     });

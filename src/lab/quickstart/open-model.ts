@@ -50,7 +50,6 @@ export function runLabChain(
       maxTokensPerCall: 200,
       maxCompletionTokens: 700,
       answerReserve: 24,
-      maxObservationTokens: 200,
     },
     sampling: { temperature: how.temperature, seed: how.seed },
     id: `${task.id}-${how.seed}`,

@@ -3,7 +3,6 @@
  * to make is kept by profile and state, so that all chains of a batch share it.
  */
 
-import type { ModelTurn } from "../../chain/model-turn.ts";
 import type { ContinueRequest, Grammar, Model } from "../../core/model.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { advance, type ChainState, type Profile, tagSpec } from "../profile.ts";
@@ -11,6 +10,13 @@ import type { AutomatonState } from "./byte-automaton.ts";
 import { chainRules, stateKey } from "./chain-rules.ts";
 import { grammarText } from "./grammar-text.ts";
 import { afterToken, allowedTokens, tokenAutomaton } from "./token-mask.ts";
+
+/** The turn so far, as far as constraints ask. */
+export interface UnfinishedTurn {
+  tokens(): readonly number[];
+  /** Segments that have ended, and the tag that is open. */
+  progress(): { segments: readonly { tag: string; text: string }[]; open: string | undefined };
+}
 
 const grammars = new WeakMap<Profile, Map<string, Grammar>>();
 const automata = new WeakMap<Profile, WeakMap<Tokenizer, Map<string, AutomatonState>>>();
@@ -20,7 +26,7 @@ export function constraint(
   model: Model,
   profile: Profile,
   state: ChainState,
-  turn: Pick<ModelTurn, "text" | "tokens" | "progress">,
+  turn: UnfinishedTurn,
   answerOnly: boolean,
 ): Pick<ContinueRequest, "grammar" | "allowedTokens"> {
   if (model.capabilities.grammar === "masks" && model.tokenizer) {
@@ -43,7 +49,7 @@ function maskFrom(
   tokenizer: Tokenizer,
   profile: Profile,
   state: ChainState,
-  turn: Pick<ModelTurn, "tokens">,
+  turn: UnfinishedTurn,
   answerOnly: boolean,
 ): NonNullable<ContinueRequest["allowedTokens"]> {
   let byTokenizer = automata.get(profile);

@@ -10,7 +10,7 @@ import {
   openEmbeddedEngine,
   saveGguf,
   saveModelFolder,
-} from "../../../index.ts";
+} from "../../../engines/index.ts";
 
 describe("model files, from outside", () => {
   it("go from an engine to a folder, to GGUF, and back into an engine that samples the same", async () => {

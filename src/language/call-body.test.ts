@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../core/random.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
+import { readCallBody, writeCallBody } from "./call-body.ts";
 import { type TagSpec, tagSpec } from "./profile.ts";
 import { codeProfile, mhqaProfile, multiProfile } from "./profiles.ts";
-import { tagOfTool, toolBody } from "./tool-body.ts";
-import { readToolInputs } from "./tool-input.ts";
+import { tagOfTool } from "./tool-tags.ts";
 import { bodyProblem } from "./validate.ts";
 
 const tag = (name: string): TagSpec => tagSpec(multiProfile, name)!;
@@ -16,7 +17,7 @@ const schema = (properties: Record<string, JsonSchema>): Tool => ({
 });
 const text = { type: "string" };
 
-describe("toolBody", () => {
+describe("writeCallBody and readCallBody", () => {
   it("writes bodies that the runtime reads back as the recorded input", async () => {
     const search = schema({ query: text });
     const both = schema({ query: text, site: text });
@@ -37,15 +38,59 @@ describe("toolBody", () => {
       [tag("visual_inspector"), image, { file_path: "a.png", question: "What is it?" }],
     ];
     for (const [spec, tool, input] of cases) {
-      const body = toolBody(spec, JSON.stringify(input));
+      const body = writeCallBody(spec, JSON.stringify(input));
       assert.equal(bodyProblem(spec.body, body), null, body);
-      const read = await readToolInputs(spec, tool, ` ${body}`);
+      const read = await readCallBody(spec, tool, ` ${body}`);
       assert.deepEqual(read, { ok: true, inputs: [input] }, body);
     }
   });
 
+  it("are inverses on any text: what is written reads back as the same input", async () => {
+    const next = seededRandom(5).next;
+    const alphabet = [
+      ..."ab 1.,:;|'\"`{}[]()<>/\\\n\t#=-_é中😀",
+      "https://a.example/x?y=1",
+      "```",
+      '{"query":',
+      "null",
+      " ",
+    ];
+    const anyText = () =>
+      Array.from({ length: Math.floor(next() * 12) }, () => alphabet[Math.floor(next() * alphabet.length)]).join("");
+    const tools: [TagSpec, JsonSchema, () => unknown][] = [
+      [
+        tag("web_search"),
+        { type: "object", properties: { query: text }, required: ["query"] },
+        () => ({ query: anyText() }),
+      ],
+      [
+        tag("web_search"),
+        { type: "object", properties: { query: text, site: text } },
+        () => (next() < 0.5 ? { site: anyText() } : { query: anyText(), site: anyText() }),
+      ],
+      [tag("web_search"), { type: "object", properties: { url: text }, required: ["url"] }, () => ({ url: anyText() })],
+      [
+        tag("web_search"),
+        { type: "object", properties: { n: { type: "number" }, list: { type: "array" } } },
+        () => ({ n: next(), list: [anyText()] }),
+      ],
+      [
+        tag("visual_inspector"),
+        { type: "object", properties: { file_path: text, question: text } },
+        () => ({ file_path: anyText(), question: anyText() }),
+      ],
+    ];
+    for (let round = 0; round < 3000; round++) {
+      const [spec, inputSchema, make] = tools[round % tools.length]!;
+      const input = make();
+      const body = writeCallBody(spec, JSON.stringify(input), inputSchema);
+      const read = await readCallBody(spec, { ...schema({}), inputSchema }, body);
+      assert.deepEqual(read, { ok: true, inputs: [input] }, JSON.stringify({ input, body }));
+    }
+  });
+
   it("takes the address alone where a foreign reader was told more", () => {
-    assert.equal(toolBody(tag("crawl_page"), '{"url":"https://a.example/","query":"year"}'), "https://a.example/");
+    assert.equal(writeCallBody(tag("crawl_page"), '{"url":"https://a.example/","query":"year"}'), "https://a.example/");
   });
 });
 

@@ -1,0 +1,76 @@
+/**
+ * Every public name with its signature, from the declarations that tsc writes: `node scripts/public-api.ts --write` keeps
+ * them in docs/public-api.txt, and a test compares. A changed line there is a change for users: say it in CHANGELOG.md.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+
+/** The snapshot, relative to the root. */
+export const snapshotFile = "docs/public-api.txt";
+
+/** Lists the public API as text: a block per entry point, a line per name. */
+export function publicApi(): string {
+  const folder = mkdtempSync(join(tmpdir(), "coa-api-"));
+  try {
+    const args = ["-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", folder];
+    const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" });
+    if (status !== 0) throw new Error(`tsc: ${stdout}`);
+    const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      exports: Record<string, { types?: string } | string>;
+    };
+    const blocks = Object.entries(exports).flatMap(([entry, target]) => {
+      if (typeof target === "string" || !target.types) return [];
+      const file = join(folder, target.types.replace("./dist/", ""));
+      return [[`## chain-of-agents${entry.slice(1)}`, ...namesOf(file)].join("\n")];
+    });
+    return `${blocks.join("\n\n")}\n`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The names that an entry point exports, each with its declaration on one line, in order. */
+function namesOf(entry: string): string[] {
+  const lines: string[] = [];
+  for (const [, list = "", from = ""] of readFileSync(entry, "utf8").matchAll(
+    /export (?:type )?\{([^}]*)\} from "(.*?)"/g,
+  )) {
+    const text = readFileSync(join(dirname(entry), from.replace(/\.(ts|js)$/, ".d.ts")), "utf8");
+    for (const item of list.split(",").map((part) => part.trim().replace(/^type /, ""))) {
+      if (item === "") continue;
+      const [own = item, shown = own] = item.split(" as ");
+      lines.push(`${shown}: ${declarationOf(own, text)}`);
+    }
+  }
+  return lines.toSorted();
+}
+
+/** The declaration of a name in a .d.ts file, without comments, on one line. */
+function declarationOf(name: string, text: string): string {
+  const plain = text.replace(/\/\*[\s\S]*?\*\//g, "");
+  const start = new RegExp(
+    `^export (?:declare )?(?:abstract )?(?:async )?(function|const|let|class|interface|type) ${name}\\b`,
+    "m",
+  );
+  const at = start.exec(plain);
+  if (!at) return /from "/.test(plain) ? "re-exported" : "not found";
+  let depth = 0;
+  for (let end = at.index; end < plain.length; end++) {
+    const character = plain[end]!;
+    if ("{([".includes(character)) depth++;
+    else if ("})]".includes(character)) depth--;
+    const ends = character === ";" || (character === "}" && /interface|class/.test(at[1] ?? ""));
+    if (depth === 0 && ends)
+      return plain
+        .slice(at.index, end + 1)
+        .replace(/^export (declare )?/, "")
+        .replace(/\s+/g, " ");
+  }
+  return "not found";
+}
+
+if (import.meta.main && process.argv.includes("--write")) writeFileSync(join(root, snapshotFile), publicApi());

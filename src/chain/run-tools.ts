@@ -1,0 +1,175 @@
+/**
+ * The tool calls of one turn. All of them run at the same time, each with its own deadline; a failure is an observation
+ * like any other; a call that was made before gets the earlier result with a note. The number of calls is checked before
+ * each of them, so a limit is never exceeded. Every call gets its observation, in the order of the calls.
+ */
+import { isAbort, messageOf } from "../core/errors.ts";
+import type { Tool, ToolContext } from "../core/tool.ts";
+import type { Segment } from "../core/trajectory.ts";
+import { type ReadCalls, readCallBody } from "../language/call-body.ts";
+import { callKey } from "../language/call-key.ts";
+import { errorText, joinOutputs, neutralFor, outputText } from "../language/observation.ts";
+import { type ChainRun, observe, record } from "./chain-run.ts";
+import { DeadlineError, withDeadline } from "./deadline.ts";
+import type { Moves, RequestedCall } from "./moves.ts";
+
+/** A finished call as the journal keeps it. */
+interface ToolOutcome {
+  tool: string;
+  input: unknown;
+  ok: boolean;
+  output: string;
+  ms: number;
+}
+
+/** One call with where its result came from. */
+interface AnsweredCall {
+  outcome: ToolOutcome;
+  /** The step that made the same call before. */
+  repeated?: number;
+  executed: boolean;
+}
+
+/** What the model will read about one tool tag. */
+interface CallReport {
+  text: string;
+  call: NonNullable<Segment["call"]>;
+}
+
+/** Runs the calls and appends what came of them: the tool's result, or why it was refused. */
+export async function runTools(run: ChainRun, { calls, refused }: Moves): Promise<void> {
+  const began = run.clock();
+  const reports = await answerCalls(
+    run,
+    calls.filter((_, index) => !refused.has(index)),
+  );
+  run.usage.toolMs += run.clock() - began;
+  for (let index = 0, next = 0; index < calls.length; index++) {
+    const problem = refused.get(index);
+    if (problem !== undefined) {
+      observe(run, problem, "runtime");
+      continue;
+    }
+    const { text, call } = reports[next++]!;
+    observe(run, text, "tool", call);
+  }
+}
+
+async function answerCalls(run: ChainRun, calls: readonly RequestedCall[]): Promise<CallReport[]> {
+  const { usage, limits, tools } = run;
+  const step = usage.modelCalls - 1;
+  let place = 0;
+  const inFlight = new Map<string, Promise<ToolOutcome>>();
+
+  async function callOnce(tool: Tool, input: unknown): Promise<AnsweredCall> {
+    const index = place++;
+    const key = callKey(tool.name, input);
+    if (!tool.stateful) {
+      const before = run.earlier.get(key);
+      if (before) {
+        const outcome = { tool: tool.name, input, ok: before.ok, output: before.output, ms: 0 };
+        return { outcome, repeated: before.step, executed: false };
+      }
+      const twin = inFlight.get(key);
+      if (twin) return { outcome: await twin, repeated: step, executed: false };
+    }
+    if (usage.toolCalls >= limits.maxToolCalls) {
+      const output = "error: no tool calls are left; answer with what is known";
+      return { outcome: { tool: tool.name, input, ok: false, output, ms: 0 }, executed: false };
+    }
+    usage.toolCalls++;
+    const work = execute(run, tool, input, step, index);
+    inFlight.set(key, work);
+    const outcome = await work;
+    // A failed call may work the next time, so only results are remembered.
+    if (!tool.stateful && outcome.ok) run.earlier.set(key, { output: outcome.output, ok: true, step });
+    return { outcome, executed: true };
+  }
+
+  async function answer({ spec, body }: RequestedCall, read: ReadCalls | undefined): Promise<CallReport> {
+    const name = spec.tool ?? spec.name;
+    const tool = tools.get(name);
+    if (!tool || !read?.ok) {
+      const known = [...tools.keys()].join(", ") || "none";
+      const problem = read && !read.ok ? read.message : `there is no tool ${name} here. Tools: ${known}.`;
+      return { text: `error: ${problem}`, call: { tool: name, input: body, ok: false, ms: 0 } };
+    }
+    const results = await all(read.inputs.map((input) => callOnce(tool, input)));
+    return report(tool, read.inputs, results);
+  }
+
+  // All inputs are read before any call begins, so that calls begin in the order they were written.
+  const inputs: (ReadCalls | undefined)[] = [];
+  for (const { spec, body } of calls) {
+    const tool = tools.get(spec.tool ?? spec.name);
+    inputs.push(tool && (await readCallBody(spec, tool, body)));
+  }
+  return all(calls.map((call, index) => answer(call, inputs[index])));
+}
+
+/** `Promise.all`, without its cost in the common case of one. */
+async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  return promises.length === 1 ? [await promises[0]!] : Promise.all(promises);
+}
+
+function report(tool: Tool, inputs: readonly unknown[], results: readonly AnsweredCall[]): CallReport {
+  const texts = results.map(({ outcome, repeated }) =>
+    repeated === undefined
+      ? outcome.output
+      : `(You made this call before, in step ${repeated + 1}; this is the earlier result.)\n${outcome.output}`,
+  );
+  return {
+    text: joinOutputs(texts),
+    call: {
+      tool: tool.name,
+      input: results.length === 1 ? inputs[0] : inputs,
+      ok: results.some((result) => result.outcome.ok),
+      ms: Math.max(0, ...results.map((result) => result.outcome.ms)),
+      ...(results.every((result) => result.repeated !== undefined) ? { repeated: true } : {}),
+    },
+  };
+}
+
+async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, index: number): Promise<ToolOutcome> {
+  const { limits, signal } = run;
+  const recorded = run.replay.tools.get(`${step}:${index}`);
+  const callId = `${step}:${index}`;
+  run.onEvent?.({ type: "tool-call", callId, tool: tool.name, input });
+  let outcome: ToolOutcome | undefined = recorded;
+  if (!outcome) {
+    const began = run.clock();
+    const remainingMs = Math.max(1, limits.maxWallMs - run.elapsedMs());
+    const timeoutMs = Math.min(tool.timeoutMs ?? limits.toolTimeoutMs, remainingMs);
+    let ok = true;
+    let output: string;
+    try {
+      output = outputText(
+        await withDeadline(signal, timeoutMs, (own) => tool.execute(input, contextFor(run, callId, own))),
+      );
+    } catch (error) {
+      if (signal?.aborted && (isAbort(error) || error === signal.reason)) throw error;
+      ok = false;
+      const late = error instanceof DeadlineError;
+      output = late ? `error: ${tool.name} gave ${error.message}` : errorText(tool.name, messageOf(error));
+    }
+    outcome = { tool: tool.name, input, ok, output: neutralFor(run.profile)(output), ms: run.clock() - began };
+    await record(run, { type: "tool", call: step, index, ...outcome });
+  }
+  const { ok, output, ms } = outcome;
+  run.onEvent?.({ type: "tool-result", callId, tool: tool.name, ok, output, ms });
+  return outcome;
+}
+
+/** `abortSignal`, `toolCallId` and `messages` are the names the AI SDK gives to what a tool may want. */
+function contextFor({ id, task, context, profile }: ChainRun, toolCallId: string, signal: AbortSignal): ToolContext {
+  return {
+    trajectoryId: id,
+    taskId: task.id,
+    question: task.question,
+    thought: context.segments.findLast((segment) => segment.tag === profile.think)?.text,
+    signal,
+    abortSignal: signal,
+    toolCallId,
+    messages: [],
+  } as ToolContext;
+}

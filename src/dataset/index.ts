@@ -1,0 +1,26 @@
+/** Datasets: tokenizers, examples, exports. Every export is named here, one by one; what is not here is not public. */
+
+export { loadTokenizer, tokenizerFromJson } from "../tokenizers/load-tokenizer.ts";
+export { type TrainTokenizerOptions, tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
+export {
+  type BuildDatasetOptions,
+  buildDataset,
+  type Dataset,
+  type DatasetManifest,
+  openDataset,
+} from "./dataset-folder.ts";
+export { type DatasetStats, datasetStats } from "./dataset-stats.ts";
+export {
+  type ExportFormat,
+  type ExportOptions,
+  type ExportResult,
+  exportDataset,
+  exportFormats,
+} from "./export/export-dataset.ts";
+export { sequenceToExample, type TrainingSequence, weightsOf } from "./training-sequence.ts";
+export {
+  type ExampleOptions,
+  rolloutToExamples,
+  trajectoryToExample,
+  trajectoryToSequence,
+} from "./trajectory-to-example.ts";

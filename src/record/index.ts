@@ -1,0 +1,10 @@
+/** Recording any multi-agent system. Every export is named here, one by one; what is not here is not public. */
+export { type Redact, redactSecrets } from "../base/redact/redact.ts";
+export { refusedForTraining } from "./assemble-run.ts";
+export { type Collector, type CollectorOptions, startCollector } from "./collector/start-collector.ts";
+export { type ImportFormat, importFiles, importFormats } from "./import-file.ts";
+export type { BudgetLimits, BudgetOptions } from "./proxy/budget.ts";
+export { type ProxyOptions, type RecordingProxy, startProxy } from "./proxy/start-proxy.ts";
+export { readRecordings } from "./recordings.ts";
+export { type RunSummary, runTree, summariseRun } from "./run-summary.ts";
+export type { WireExchange } from "./wire-exchange.ts";
