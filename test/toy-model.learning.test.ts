@@ -28,9 +28,10 @@ import { openLabModel, runLabChain, saveLabModel } from "../src/lab/quickstart/o
 import { type LabTools, realLabTools } from "../src/lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../src/lab/scripted-specialists.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
+import { tagTokens } from "../src/language/profile.ts";
 import { engineModel } from "../src/models/engine-model.ts";
 import { runTeam } from "../src/team/run-team.ts";
-import { tagTokens, trainTokenizer } from "../src/tokenizers/train-tokenizer.ts";
+import { trainTokenizer } from "../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
 import { trainRl } from "../src/train/train-rl.ts";

@@ -1,7 +1,8 @@
 /** Datasets: tokenizers, examples, exports. Every export is named here, one by one; what is not here is not public. */
 
+export { tagTokens } from "../language/profile.ts";
 export { loadTokenizer, tokenizerFromJson } from "../tokenizers/load-tokenizer.ts";
-export { type TrainTokenizerOptions, tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
+export { type TrainTokenizerOptions, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 export {
   type BuildDatasetOptions,
   buildDataset,

@@ -5,9 +5,10 @@ import { seededRandom } from "../core/random.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
+import { tagTokens } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "../tokenizers/train-tokenizer.ts";
+import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { weightsOf } from "./training-sequence.ts";
 import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 

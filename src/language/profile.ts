@@ -84,6 +84,12 @@ export function tagNames(profile: Profile): string[] {
   return [profile.think, profile.observation, ...profile.tags.map((tag) => tag.name)];
 }
 
+/** Opening and closing strings of every tag of the profiles, for the special tokens of a tokenizer. */
+export function tagTokens(profiles: readonly Profile[]): string[] {
+  const names = new Set(profiles.flatMap(tagNames));
+  return [...names].flatMap((name) => [`<${name}>`, `</${name}>`]);
+}
+
 /** The tags that call tools. */
 export function toolTags(profile: Profile): TagSpec[] {
   return profile.tags.filter((tag) => tag.tool !== undefined);

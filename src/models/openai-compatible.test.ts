@@ -15,7 +15,7 @@ import {
   startModelServer,
   tableTool,
 } from "../testing/index.ts";
-import { chatTemplate } from "./chat-template.ts";
+import { textTemplate } from "../tokenizers/chat-template.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 import { turnsOf } from "./turns.ts";
 
@@ -60,9 +60,7 @@ async function withServer<T>(
 
 describe("openaiCompatible", () => {
   it("works in all three modes, and auto picks one and says which", async () => {
-    const template = await chatTemplate(
-      "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>",
-    );
+    const template = textTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>");
     const cases = [
       { models: vllm, keepStop: true, expected: "continue" },
       { models: undefined, keepStop: false, expected: "turns", model: "m" },

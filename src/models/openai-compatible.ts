@@ -10,7 +10,7 @@ import { checkOptions, type OptionNames } from "../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import type { RenderPrompt } from "./chat-template.ts";
+import type { RenderPrompt } from "../tokenizers/chat-template.ts";
 import { chatOnce } from "./openai-chat.ts";
 import { continueText } from "./openai-continue.ts";
 import { continuesMessages, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { seededRandom } from "../core/random.ts";
+import { tagTokens } from "../language/profile.ts";
 import { webProfile } from "../language/profiles.ts";
 import { loadTokenizer } from "./load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "./train-tokenizer.ts";
+import { trainTokenizer } from "./train-tokenizer.ts";
 
 const syllables = ["sta", "zor", "tre", "men", "ku", "lo", "vin", "dar", "pel", "mi"];
 

@@ -9,8 +9,6 @@
  */
 
 import type { Tokenizer } from "../core/tokenizer.ts";
-import type { Profile } from "../language/profile.ts";
-import { tagNames } from "../language/profile.ts";
 import { characterOfByte, toByteLevel } from "./byte-level.ts";
 import { tokenizerFromJson } from "./load-tokenizer.ts";
 import { specialPattern } from "./special-strings.ts";
@@ -36,12 +34,6 @@ export interface TrainTokenizerOptions {
    * `chat`: system messages too.
    */
   prompt?: "question" | "chat";
-}
-
-/** Opening and closing strings of every tag of the profiles, for `specialTokens`. */
-export function tagTokens(profiles: readonly Profile[]): string[] {
-  const names = new Set(profiles.flatMap(tagNames));
-  return [...names].flatMap((name) => [`<${name}>`, `</${name}>`]);
 }
 
 /** Trains a tokenizer; stops early when no pair occurs twice. */

@@ -5,8 +5,9 @@ import { trajectoryText } from "../../src/core/trajectory.ts";
 import { trajectoryToSequence } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";
+import { tagTokens } from "../../src/language/profile.ts";
 import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
+import { trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { labRuns } from "./lab-runs.ts";
 import { replayChain } from "./replay-chain.ts";
 

@@ -3,9 +3,10 @@ import { UsageError } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
 import { buildDataset } from "../../dataset/dataset-folder.ts";
+import { tagTokens } from "../../language/profile.ts";
 import { builtInProfiles } from "../../language/profiles.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { tagTokens, trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
+import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
