@@ -13,7 +13,7 @@ const toy: QuickstartSettings = {
   tasksPerWorld: 30,
   pages: 60,
   model: { hiddenSize: 64, layers: 2, heads: 2, kvHeads: 2, intermediateSize: 96 },
-  sft: { ...quickstartSizes.fast.sft, copySteps: 2, easySteps: 2, steps: 4, batchTokens: 1024 },
+  sft: { copySteps: 2, easySteps: 2, steps: 4, readingWorlds: 0, batchTokens: 1024, matrixRate: 5e-3, rate: 1.5e-3 },
   rl: { steps: 1, groups: 2, samples: 2, rate: 1e-4 },
   testTasks: 10,
 };

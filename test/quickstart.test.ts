@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import type { TeamRun } from "../src/core/team-run.ts";
-import { systemNames } from "../src/lab/quickstart/evaluate-stage.ts";
+import { systemsOf } from "../src/lab/quickstart/evaluate-stage.ts";
 import { runQuickstart } from "../src/lab/quickstart/run-quickstart.ts";
 import { type QuickstartSettings, quickstartSizes } from "../src/lab/quickstart/settings.ts";
 
@@ -50,8 +50,8 @@ describe("quickstart", () => {
     assert.equal(stages["team"]?.["right"], 1);
     assert.equal(stages["sft"]?.["steps"], 10);
     assert.equal(stages["evaluate"]?.["team-handoff"], 1);
-    for (const name of systemNames) assert.ok(table.includes(name), name);
-    assert.match(table, /RL against SFT, at temperature 1: /);
+    for (const name of systemsOf(0)) assert.ok(table.includes(name), name);
+    assert.match(table, /RL against SFT, greedy, four in ten searches fail: /);
     assert.ok((await stat(join(model, "model.safetensors"))).size > 100_000);
     assert.match(await readFile(report, "utf8"), /<svg/);
   });

@@ -12,7 +12,7 @@ export default defineCommand({
   summary: "The whole way on this machine: a team works, one small model learns to do the same, both are compared.",
   examples: ["coa quickstart", "coa quickstart --fast", "coa quickstart --imperfect --out .coa/imperfect"],
   options: {
-    fast: { type: "boolean", default: false, describe: "The smallest run that works, in about 4 minutes" },
+    fast: { type: "boolean", default: false, describe: "Start from the shipped model and let it practise a little: at most 4 minutes" },
     full: { type: "boolean", default: false, describe: "The best model: up to two hours on 2 cores" },
     imperfect: { type: "boolean", default: false, describe: "The team errs in 40 % of its runs and nothing filters them: see what RL repairs" },
     seed: { type: "string", default: "1", describe: "Seed of worlds, tasks and training", valueName: "number" },

@@ -1,7 +1,7 @@
 /**
- * The same held-out tasks for everybody: the team in both topologies, the model after SFT and after RL, greedy and at
- * temperature 1, all with real search, real HTTP and a real sandbox. Names and numbers of these tasks occur in no training
- * world.
+ * The same held-out tasks for everybody: the team in both topologies, the model after SFT and after RL, with searches that work and
+ * with searches that fail, all with real search, real HTTP and a real sandbox. Names and numbers of these tasks occur in no
+ * training world.
  */
 import { join } from "node:path";
 import { defineSystem, type System } from "../../core/system.ts";
@@ -12,7 +12,9 @@ import { standardTeam } from "../../team/agents.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { withFaults } from "../../tools/with-faults.ts";
 import { createWorld } from "../create-world.ts";
+import { failingSearches } from "../failing-searches.ts";
 import { shortNameSeeds } from "../names.ts";
 import { realLabTools } from "../real-lab-tools.ts";
 import { scriptedSpecialists } from "../scripted-specialists.ts";
@@ -22,18 +24,20 @@ import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
- * without their system prompts, which scripted agents don't need: the least that such a team could possibly send.
+ * without their system prompts, which scripted agents don't need: the least that such a team could possibly send. With
+ * `-failing`, four in ten searches find nothing. After a team that errs, samples at temperature 1 show what was copied from it.
  */
-export const systemNames = [
-  "team-handoff",
-  "team-agents-as-tools",
-  "team-handoff-no-prompts",
-  "team-agents-as-tools-no-prompts",
-  "chain-sft",
-  "chain-rl",
-  "chain-sft-sampled",
-  "chain-rl-sampled",
-] as const;
+export function systemsOf(imperfect: number): readonly string[] {
+  return [
+    "team-handoff",
+    "team-agents-as-tools",
+    "team-handoff-no-prompts",
+    "team-agents-as-tools-no-prompts",
+    "chain-sft",
+    "chain-rl",
+    ...(imperfect > 0 ? ["chain-sft-sampled", "chain-rl-sampled"] : ["chain-sft-failing", "chain-rl-failing"]),
+  ];
+}
 
 export const evaluateStage: Stage = {
   name: "evaluate",
@@ -45,8 +49,10 @@ export const evaluateStage: Stage = {
     const lab = await realLabTools(world, sandbox);
     const figures: Record<string, number> = {};
     try {
-      for (const name of systemNames) {
-        const { system, concurrency, close } = await openSystem(name, context, lab.tools);
+      for (const name of systemsOf(context.imperfect)) {
+        const failing = name.endsWith("-failing");
+        const tools = failing ? withFaults(lab.tools, failingSearches(context.seed)) : lab.tools;
+        const { system, concurrency, close } = await openSystem(name, context, tools);
         try {
           const { summary } = await runEvaluation(tasks, system, {
             folder: join(folder, name),
@@ -75,11 +81,7 @@ interface OpenSystem {
   close(): Promise<void>;
 }
 
-async function openSystem(
-  name: (typeof systemNames)[number],
-  context: QuickstartContext,
-  tools: readonly Tool[],
-): Promise<OpenSystem> {
+async function openSystem(name: string, context: QuickstartContext, tools: readonly Tool[]): Promise<OpenSystem> {
   if (name.startsWith("team-")) {
     const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
     const members = standardTeam(tools);

@@ -19,7 +19,10 @@ export interface LabModel {
 }
 
 /** Opens a model folder. */
-export async function openLabModel(folder: string, options: { optimizer?: "adamw" | "muon" } = {}): Promise<LabModel> {
+export async function openLabModel(
+  folder: string,
+  options: { optimizer?: "adamw" | "muon"; threads?: number } = {},
+): Promise<LabModel> {
   const engine = await openEmbeddedEngine({ folder, ...options });
   const tokenizer = await loadTokenizer(folder);
   return { engine, tokenizer, model: engineModel(engine, tokenizer, { name: folder.split(/[\\/]/).at(-2) ?? folder }) };
@@ -56,6 +59,9 @@ export function runLabChain(
     signal: how.signal,
   });
 }
+
+/** The folder of the model that comes with the package. */
+export const shippedModel = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-2m");
 
 /** Where the quickstart keeps a stage's model. */
 export function modelFolder(run: string, stage: string): string {

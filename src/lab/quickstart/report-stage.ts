@@ -8,7 +8,7 @@ import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evalu
 import { comparePaired } from "../../evaluate/statistics.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 
-import { systemNames } from "./evaluate-stage.ts";
+import { systemsOf } from "./evaluate-stage.ts";
 import type { Stage } from "./stage.ts";
 
 export const reportStage: Stage = {
@@ -16,27 +16,28 @@ export const reportStage: Stage = {
   what: "one table and one page with everything side by side",
   async run({ folder: run, imperfect, cleanRun }, folder) {
     const evaluations: StoredEvaluation[] = [];
-    for (const name of systemNames) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
+    const systems = systemsOf(imperfect);
+    for (const name of systems) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
     if (imperfect > 0 && cleanRun) evaluations.push(...(await cleanEvaluations(cleanRun)));
     const comparison = compareEvaluations(evaluations);
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
     await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
-    const lines = [comparisonTable(comparison), "", ...gains(evaluations), "", ...savings(evaluations)];
-    if (imperfect > 0) lines.push("", imperfectNote(imperfect, evaluations.length > systemNames.length));
+    const lines = [comparisonTable(comparison), "", ...gains(evaluations, imperfect), "", ...savings(evaluations)];
+    if (imperfect > 0) lines.push("", imperfectNote(imperfect, evaluations.length > systems.length));
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
     return { page: join(folder, "report.html") };
   },
 };
 
-/** What RL added to SFT on the same tasks, greedy and sampled, with the chance that it is luck. */
-function gains(evaluations: readonly StoredEvaluation[]): string[] {
+/** What RL added to SFT on the same tasks, in both worlds or greedy and sampled, with the chance that it is luck. */
+function gains(evaluations: readonly StoredEvaluation[], imperfect: number): string[] {
   const successes = (name: string) => {
     const records = evaluations.find((evaluation) => evaluation.summary.system === name)?.records ?? [];
     return records.map((record) => (record.grade.correct ? 1 : 0));
   };
   return [
     ["greedy", ""],
-    ["at temperature 1", "-sampled"],
+    imperfect > 0 ? ["at temperature 1", "-sampled"] : ["greedy, four in ten searches fail", "-failing"],
   ].map(([how, suffix]) => {
     const { difference, pValue, firstBetter, secondBetter } = comparePaired(
       successes(`chain-sft${suffix}`),
@@ -55,7 +56,7 @@ function savings(evaluations: readonly StoredEvaluation[]): string[] {
     saved ? `${percent(saved.value)} % [${percent(saved.low)}, ${percent(saved.high)}]` : "no successes to compare";
   return [
     "Tokens per success that chain-rl saves, counted with the model's own vocabulary (95 % intervals):",
-    ...systemNames
+    ...systemsOf(0)
       .filter((name) => name.startsWith("team-"))
       .map((name) => {
         const { saving } = compareEvaluations([named(name), named("chain-rl")]).rows[1]!;

@@ -1,17 +1,26 @@
-/** DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. */
+/**
+ * DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. Half of the
+ * searches find nothing here, which no demonstration showed: what to do then is for the model to find out. After a team that
+ * errs, tools work and the errors are what is practised.
+ */
 import { join } from "node:path";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
+import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { type FaultPlan, faultRecorder, withFaults } from "../../tools/with-faults.ts";
+import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import { trainRl } from "../../train/train-rl.ts";
+import { failingSearches } from "../failing-searches.ts";
 import { trainingWorld } from "../lab-runs.ts";
+import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
-import { worldTasks } from "../world-tasks.ts";
-import { modelFolder, openLabModel, runLabChain, saveLabModel } from "./open-model.ts";
+import { type Family, families, worldTasks } from "../world-tasks.ts";
+import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
 /** RL's worlds begin here: none of them was used for SFT. */
@@ -19,11 +28,14 @@ const firstWorld = 1000;
 
 export const rlStage: Stage = {
   name: "rl",
-  what: "the model practises on new tasks with live tools; answers are checked, and what worked is reinforced (DAPO)",
+  what: "the model practises with live tools of which half of the searches fail, which no demonstration showed; what worked is reinforced (DAPO)",
   async run(context, folder) {
     const { settings, seed, signal, onProgress } = context;
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
     const worlds = liveWorlds(context);
+    const faults = context.imperfect === 0;
+    const recorder = faultRecorder();
+    const plan: FaultPlan = { ...failingSearches(seed, 0.5), onFault: recorder.onFault };
     try {
       const result = await trainRl({
         ...lab,
@@ -33,30 +45,37 @@ export const rlStage: Stage = {
         steps: settings.rl.steps,
         groups: settings.rl.groups,
         samples: settings.rl.samples,
-        maxRounds: 3,
+        maxRounds: 2,
         concurrency: 128,
-        epochs: 2,
-        updatesPerEpoch: 2,
+        ...(faults
+          ? { epochs: 1, updatesPerEpoch: 3, creditFrom: creditAfterFault }
+          : { epochs: 2, updatesPerEpoch: 2 }),
+        keepModels: 0.5,
         baseline: "least-variance",
         tasks: (step, round, count) => worlds.tasks(step, round, count),
-        rollout: async (task, how) =>
-          runLabChain(task, {
+        rollout: async (task, how) => {
+          const tools = await worlds.toolsOf(task);
+          const trajectory = await runLabChain(task, {
             model: engineModel(how.policy, lab.tokenizer),
-            tools: await worlds.toolsOf(task),
+            tools: faults ? withFaults(tools, plan) : tools,
             temperature: 1,
             seed: how.seed,
             signal: how.signal,
-          }),
-        reward: outcomeReward(taskGrader()),
+          });
+          return withFaultMarks(trajectory, recorder.take(trajectory.id));
+        },
+        reward: outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } }),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
         // Falling: a rate that suits the first steps shakes loose in the last ones what the model was already sure of.
-        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.1 },
+        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
         config: { rl: settings.rl },
         codeVersion: packageVersion(),
         signal,
         onProgress,
       });
-      await saveLabModel(lab, modelFolder(context.folder, "rl"));
+      // The mean of the last steps' weights: what was learned without the last step's noise.
+      await averageModels(result.models, modelFolder(context.folder, "rl"));
+      await lab.tokenizer.save(modelFolder(context.folder, "rl"));
       return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
     } finally {
       await lab.engine.close();
@@ -66,7 +85,9 @@ export const rlStage: Stage = {
 };
 
 /** New tasks in a world per few steps, each served and searched for real while it is in use. */
-function liveWorlds({ seed, settings }: QuickstartContext) {
+function liveWorlds({ seed, settings, imperfect }: QuickstartContext) {
+  // Short chains teach the decision as well as long ones, for less.
+  const practised: readonly Family[] = imperfect > 0 ? families : ["hop1", "hop1", "hop2", "mixed"];
   const stepsPerWorld = 4;
   const open = new Map<number, Promise<LabTools>>();
   const sandbox = chooseSandbox({ isolation: "run" });
@@ -87,7 +108,7 @@ function liveWorlds({ seed, settings }: QuickstartContext) {
         open.delete(old);
       }
       const world = trainingWorld({ seed, pages: settings.pages }, number);
-      return worldTasks(world, { count, seed: 1 + step * 100 + round }).map((task) => ({
+      return worldTasks(world, { count, families: practised, seed: 1 + step * 100 + round }).map((task) => ({
         ...task,
         meta: { world: number },
       }));

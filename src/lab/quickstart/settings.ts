@@ -1,4 +1,4 @@
-/** The three sizes of the quickstart, for 2 cores: about 4 minutes, at most 15, and up to two hours. */
+/** The three sizes of the quickstart, for 2 cores: at most 4 minutes, at most 10, and up to two hours. */
 
 export interface QuickstartSettings {
   /** Tasks that the team solves in training worlds, and how many pages each world has. */
@@ -7,18 +7,21 @@ export interface QuickstartSettings {
   pages: number;
   vocabulary: number;
   model: { hiddenSize: number; layers: number; heads: number; kvHeads: number; intermediateSize: number };
-  sft: {
-    copySteps: number;
-    easySteps: number;
-    steps: number;
-    /** Training worlds whose pages become reading examples. */
-    readingWorlds: number;
-    batchTokens: number;
-    matrixRate: number;
-    rate: number;
-    /** A second round, at this share of the rates; reading examples are then used in it alone. */
-    secondRound?: { peak: number; readingSteps: number; steps: number };
-  };
+  /** `shipped`: the shipped model stands in for supervised training. */
+  sft:
+    | "shipped"
+    | {
+        copySteps: number;
+        easySteps: number;
+        steps: number;
+        /** Training worlds whose pages become reading examples. */
+        readingWorlds: number;
+        batchTokens: number;
+        matrixRate: number;
+        rate: number;
+        /** A second round, at this share of the rates. With reading steps of its own, reading examples are used in it alone. */
+        secondRound?: { peak: number; readingSteps: number; steps: number };
+      };
   rl: { steps: number; groups: number; samples: number; rate: number };
   testTasks: number;
 }
@@ -29,21 +32,13 @@ const large = { hiddenSize: 192, layers: 4, heads: 6, kvHeads: 6, intermediateSi
 /** Settings by name; `default` is what `npm start` runs. */
 export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
   fast: {
-    teamTasks: 1500,
+    teamTasks: 200,
     tasksPerWorld: 40,
     pages: 600,
     vocabulary: 768,
-    model: small,
-    sft: {
-      copySteps: 40,
-      easySteps: 80,
-      steps: 280,
-      readingWorlds: 0,
-      batchTokens: 3072,
-      matrixRate: 5e-3,
-      rate: 1.5e-3,
-    },
-    rl: { steps: 2, groups: 8, samples: 8, rate: 2e-4 },
+    model: large,
+    sft: "shipped",
+    rl: { steps: 3, groups: 8, samples: 8, rate: 1e-4 },
     testTasks: 200,
   },
   default: {
@@ -55,14 +50,15 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     sft: {
       copySteps: 60,
       easySteps: 300,
-      steps: 750,
+      steps: 700,
       readingWorlds: 12,
       batchTokens: 3072,
       matrixRate: 5e-3,
       rate: 1.5e-3,
+      secondRound: { peak: 0.3, readingSteps: 0, steps: 200 },
     },
-    rl: { steps: 12, groups: 24, samples: 8, rate: 2e-4 },
-    testTasks: 1000,
+    rl: { steps: 12, groups: 12, samples: 8, rate: 3e-4 },
+    testTasks: 500,
   },
   full: {
     teamTasks: 40_000,
@@ -80,7 +76,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       rate: 1.5e-3,
       secondRound: { peak: 0.4, readingSteps: 700, steps: 800 },
     },
-    rl: { steps: 12, groups: 32, samples: 8, rate: 2e-4 },
+    rl: { steps: 16, groups: 12, samples: 8, rate: 3e-4 },
     testTasks: 1000,
   },
 };

@@ -1,7 +1,8 @@
 /**
  * A tokenizer, a dataset and a model from nothing: the copy task first, then short chains mixed with reading examples, then
- * chains of all kinds. The full size has a second round at a lower rate, which begins with all chains and reading examples mixed.
+ * chains of all kinds, then a second round at a lower rate. The smallest size takes the shipped model instead.
  */
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
@@ -20,8 +21,8 @@ import { copyTask, inSequence } from "../copy-task.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { isReadingQuestion, readingExamples } from "../reading-examples.ts";
-import { modelFolder, saveLabModel } from "./open-model.ts";
-import type { QuickstartContext, Stage } from "./stage.ts";
+import { modelFolder, saveLabModel, shippedModel } from "./open-model.ts";
+import type { QuickstartContext, Stage, StageFigures } from "./stage.ts";
 
 /** Longest chain that is trained on and sampled. */
 export const maxContext = 1024;
@@ -29,8 +30,13 @@ export const maxContext = 1024;
 export const sftStage: Stage = {
   name: "sft",
   what: "a small transformer is trained from scratch to write such texts (supervised fine-tuning); tool outputs are masked",
-  async run(context, folder) {
+  async run(context, folder): Promise<StageFigures> {
     const { settings, seed, signal, onProgress } = context;
+    const { sft, model } = settings;
+    if (sft === "shipped") {
+      await cp(shippedModel, modelFolder(context.folder, "sft"), { recursive: true });
+      return { model: "the shipped one, trained by coa quickstart --full" };
+    }
     const chains = join(context.folder, "distill", "trajectories.jsonl");
     const tokenizer = await trainOwnTokenizer(chains, settings.vocabulary);
     await buildDataset(readJsonl(chains, trajectorySchema), {
@@ -40,8 +46,8 @@ export const sftStage: Stage = {
       signal,
     });
     const { easy, all, fingerprint } = await readExamples(join(folder, "dataset"));
-    const { sft, model } = settings;
-    const reading = readReadingExamples(context, tokenizer);
+    const reading = readReadingExamples(context, sft.readingWorlds, tokenizer);
+    const readingLater = (sft.secondRound?.readingSteps ?? 0) > 0;
     const batches = (examples: readonly Example[], salt: number) =>
       fixedExamples(examples, sft.batchTokens, seed + salt);
     const rounds = [
@@ -50,7 +56,7 @@ export const sftStage: Stage = {
         peak: 1,
         phases: [
           { source: copying(tokenizer, seed), steps: sft.copySteps },
-          { source: batches([...easy, ...(sft.secondRound ? [] : reading)], 0), steps: sft.easySteps },
+          { source: batches([...easy, ...(readingLater ? [] : reading)], 0), steps: sft.easySteps },
           { source: batches(all, 1), steps: sft.steps },
         ],
       },
@@ -144,10 +150,8 @@ async function readExamples(folder: string): Promise<{ easy: Example[]; all: Exa
 }
 
 /** Reading examples from the team's first training worlds; their questions have no weight. */
-function readReadingExamples({ seed, settings }: QuickstartContext, tokenizer: Tokenizer): Example[] {
-  const worlds = Array.from({ length: settings.sft.readingWorlds }, (_, number) =>
-    trainingWorld({ seed, pages: settings.pages }, number),
-  );
+function readReadingExamples({ seed, settings }: QuickstartContext, count: number, tokenizer: Tokenizer): Example[] {
+  const worlds = Array.from({ length: count }, (_, number) => trainingWorld({ seed, pages: settings.pages }, number));
   return worlds
     .flatMap(readingExamples)
     .map((one) => trajectoryToExample(one, tokenizer, { weightOf: (segment) => (isReadingQuestion(segment) ? 0 : 1) }))

@@ -1,0 +1,218 @@
+/**
+ * What to do when a search finds nothing: learned by RL, against controls that cost as much processor time.
+ *
+ *   node bench/learning/failing-searches.ts rl   --seed 1 --out runs/rl-1      reinforcement among failing searches
+ *   node bench/learning/failing-searches.ts kept --seed 1 --out runs/kept-1    the start's own right rollouts there, imitated
+ *   node bench/learning/failing-searches.ts more --seed 1 --out runs/more-1    more team runs where searches work, imitated
+ *   node bench/learning/failing-searches.ts team --seed 1 --out runs/team-1    the team's runs among failing searches, imitated
+ *   node bench/learning/failing-searches.ts exam --model runs/rl-1/model --world 61 --out runs/rl-1.json
+ *   node bench/learning/failing-searches.ts table start-1.json,start-2.json rl-1.json,rl-2.json
+ *
+ * An exam is 1,000 tasks among failing searches and 1,000 where they work, greedy; a table is paired by task and pooled over the
+ * exams named together.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Example } from "../../src/core/example.ts";
+import type { Task } from "../../src/core/task.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
+import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
+import { taskGrader } from "../../src/graders/grade-task.ts";
+import { outcomeReward } from "../../src/graders/reward.ts";
+import { failingSearches } from "../../src/lab/failing-searches.ts";
+import { trainingWorld } from "../../src/lab/lab-runs.ts";
+import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { type LabModel, openLabModel, runLabChain, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
+import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
+import { engineModel } from "../../src/models/engine-model.ts";
+import { runTeam } from "../../src/team/run-team.ts";
+import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
+import { fixedExamples } from "../../src/train/example-source.ts";
+import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
+import { takeStep } from "../../src/train/take-step.ts";
+import { trainRl } from "../../src/train/train-rl.ts";
+import { bothExams, byFamily, gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: "string", default: "1" },
+    start: { type: "string", default: join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m") },
+    model: { type: "string", default: "" },
+    out: { type: "string", default: ".coa/failing-searches" },
+    world: { type: "string", default: "61" },
+    count: { type: "string", default: "1000" },
+    steps: { type: "string", default: "12" },
+    rate: { type: "string", default: "3e-4" },
+    /** Processor seconds of a control, its data included. */
+    cpu: { type: "string", default: "260" },
+  },
+});
+const [method = "", ...exams] = positionals;
+const seed = Number(values.seed);
+const families: readonly Family[] = ["hop1", "hop1", "hop2", "mixed"];
+const roles = scriptedSpecialists();
+const recorder = faultRecorder();
+const worlds = new Map<number, { clean: Tool[]; failing: Tool[] }>();
+
+/** Practice worlds, a new one every three steps; supervised training saw none of them. */
+const worldOf = (step: number) => 3000 + seed * 50 + Math.floor(step / 3);
+const toolsOf = (task: Task) => {
+  const number = Number(task.meta!["practice"]);
+  let tools = worlds.get(number);
+  if (!tools) {
+    const clean = memoryLabTools(trainingWorld({ seed: 40 + seed, pages: 600 }, number));
+    const plan = { ...failingSearches(1000 + seed, 0.5), onFault: recorder.onFault };
+    worlds.set(number, (tools = { clean, failing: withFaults(clean, plan) }));
+  }
+  return tools;
+};
+const tasksOf = (step: number, round: number, count: number): Task[] => {
+  const practice = worldOf(step);
+  const world = trainingWorld({ seed: 40 + seed, pages: 600 }, practice);
+  const tasks = worldTasks(world, { count, families, seed: 1 + step * 100 + round });
+  return tasks.map((task) => ({ ...task, meta: { practice } }));
+};
+const reward = outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } });
+
+if (method === "exam") await takeExam();
+else if (method === "table") await printTable();
+else if (method === "rl") await reinforce();
+else if (method === "kept" || method === "more" || method === "team") await imitate(method);
+else throw new Error(`rl, kept, more, team, exam or table, not "${method}"`);
+
+async function reinforce(): Promise<void> {
+  const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
+  const { models, rollouts } = await trainRl({
+    ...lab,
+    folder: join(values.out, "run"),
+    seed,
+    steps: Number(values.steps),
+    groups: 12,
+    samples: 8,
+    maxRounds: 2,
+    concurrency: 96,
+    epochs: 1,
+    updatesPerEpoch: 3,
+    baseline: "least-variance",
+    creditFrom: creditAfterFault,
+    keepModels: 0.5,
+    tasks: tasksOf,
+    async rollout(task, run) {
+      const model = engineModel(run.policy, lab.tokenizer);
+      const chain = await runLabChain(task, { model, tools: toolsOf(task).failing, temperature: 1, seed: run.seed });
+      return withFaultMarks(chain, recorder.take(chain.id));
+    },
+    reward,
+    optimizer: { learningRate: Number(values.rate), beta1: 0.9, beta2: 0.95, gradientClip: 1 },
+    schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
+    onProgress: ({ done, figures }) => console.log(done, figures?.["reward"], Math.round(processorSeconds())),
+  });
+  await averageModels(models, join(values.out, "model"));
+  await lab.tokenizer.save(join(values.out, "model"));
+  await lab.engine.close();
+  console.log(`${rollouts} rollouts, ${Math.round(processorSeconds())} processor seconds`);
+}
+
+/** Imitates chains until the processor time is spent; the rate falls with it. */
+async function imitate(kind: "kept" | "more" | "team"): Promise<void> {
+  const lab = await openLabModel(values.start, { optimizer: kind === "kept" ? "adamw" : "muon", threads: 1 });
+  const chains = kind === "kept" ? await ownChains(lab) : await teamChains(kind === "team");
+  const examples = chains.flatMap(
+    (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [],
+  );
+  const source = fixedExamples(examples, 3072, seed);
+  const budget = Number(values.cpu);
+  const startedAt = processorSeconds();
+  const kept: string[] = [];
+  for (let step = 0; processorSeconds() < budget; step++) {
+    const done = (processorSeconds() - startedAt) / (budget - startedAt);
+    const factor = Math.min(1, (step + 1) / 10) * (1 - 0.95 * done);
+    const learningRate = Number(values.rate);
+    const optimizer = {
+      learningRate,
+      matrixLearningRate: learningRate * 3.3,
+      beta1: 0.9,
+      beta2: 0.95,
+      gradientClip: 1,
+    };
+    const batch = (await source.batch(step)) as Example[];
+    const { loss } = await takeStep(lab.engine, batch, { loss: { name: "cross_entropy" }, optimizer, factor });
+    if (step % 20 === 0) console.log(step, loss.toFixed(4), Math.round(processorSeconds()));
+    if (done > 0.5 + 0.08 * kept.length && kept.length < 6) {
+      kept.push(join(values.out, "models", String(kept.length)));
+      await lab.engine.saveModel(kept.at(-1)!);
+    }
+  }
+  await saveLabModel(lab, join(values.out, "last"));
+  await averageModels([...kept, join(values.out, "last")], join(values.out, "model"));
+  await lab.engine.close();
+}
+
+/** Right rollouts of the starting model, five of eight among failing searches. */
+async function ownChains(lab: LabModel): Promise<Trajectory[]> {
+  const chains: Trajectory[] = [];
+  for (let step = 0; processorSeconds() < Number(values.cpu) * 0.45; step++) {
+    const jobs = tasksOf(step, 0, 16).flatMap((task) => Array.from({ length: 8 }, (_, sample) => ({ task, sample })));
+    await Promise.all(
+      jobs.map(async ({ task, sample }) => {
+        const tools = sample < 5 ? toolsOf(task).failing : toolsOf(task).clean;
+        const chain = await runLabChain(task, { model: lab.model, tools, temperature: 1, seed: step * 8 + sample });
+        if ((await reward(chain, task)).reward === 1) chains.push(chain);
+      }),
+    );
+  }
+  console.log(`${chains.length} right rollouts`);
+  return chains;
+}
+
+/** Runs of the scripted team, five of eight among failing searches where asked. */
+async function teamChains(failing: boolean): Promise<Trajectory[]> {
+  const chains: Trajectory[] = [];
+  for (let step = 0; chains.length < 3000; step += 3) {
+    for (const [at, task] of tasksOf(step, 0, 40).entries()) {
+      const tools = failing && at % 8 < 5 ? toolsOf(task).failing : toolsOf(task).clean;
+      const run = await runTeam(task, { roles, tools, id: `${task.id}-team` });
+      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
+      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+    }
+  }
+  return chains;
+}
+
+async function takeExam(): Promise<void> {
+  const lab = await openLabModel(values.model || values.start, { threads: 1 });
+  const results = await bothExams(lab.model, Number(values.world), Number(values.count));
+  await lab.engine.close();
+  await writeFile(values.out, JSON.stringify(results));
+  console.log(`failing ${(100 * share(results.failing)).toFixed(1)} (${byFamily(results.failing)})`);
+  console.log(`clean ${(100 * share(results.clean)).toFixed(1)} (${byFamily(results.clean)})`);
+}
+
+/** The first list of exams compared with each of the others. */
+async function printTable(): Promise<void> {
+  const read = async (path: string) =>
+    JSON.parse(await readFile(path, "utf8")) as { failing: Outcome[]; clean: Outcome[] };
+  const [start, ...trained] = exams.map((list) => list.split(","));
+  const pool = async (files: readonly string[]) => {
+    const taken = await Promise.all(files.map(read));
+    return { failing: taken.flatMap(({ failing }) => failing), clean: taken.flatMap(({ clean }) => clean) };
+  };
+  const before = await pool(start ?? []);
+  for (const files of trained) {
+    const after = await pool(files);
+    console.log(
+      files.join(","),
+      "\n  failing",
+      gain(before.failing, after.failing),
+      "\n  clean",
+      gain(before.clean, after.clean),
+    );
+  }
+}
