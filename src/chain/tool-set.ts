@@ -1,5 +1,5 @@
 /** The tools of a chain by name. A list of ours, or an object of AI SDK tools, which are accepted as they are. */
-import { CoaError } from "../core/errors.ts";
+import { UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 
 /** A tool as the AI SDK writes it: the name is the key under which it stands. */
@@ -18,8 +18,8 @@ export function toolsByName(tools: ToolSet): ReadonlyMap<string, Tool> {
   const byName = new Map<string, Tool>();
   const list = Array.isArray(tools) ? (tools as readonly Tool[]) : Object.entries(tools).map(named);
   for (const tool of list) {
-    if (typeof tool.execute !== "function") throw new CoaError("usage", `tool ${tool.name} has no execute function`);
-    if (byName.has(tool.name)) throw new CoaError("usage", `two tools are named ${tool.name}`);
+    if (typeof tool.execute !== "function") throw new UsageError(`tool ${tool.name} has no execute function`);
+    if (byName.has(tool.name)) throw new UsageError(`two tools are named ${tool.name}`);
     byName.set(tool.name, tool);
   }
   return byName;

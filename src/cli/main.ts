@@ -1,7 +1,7 @@
 /** The `coa` command: finds the verb, runs it, turns errors into one sentence and an exit code. */
 
 import { packageVersion } from "../base/files/package-version.ts";
-import { messageOf } from "../core/errors.ts";
+import { CoaError, hintAsFlag, messageOf, StoppedError } from "../core/errors.ts";
 import { exitCodeOf, runCommand } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { groupHelp, overview, unknownCommand } from "./help.ts";
@@ -55,10 +55,15 @@ async function start(): Promise<void> {
     process.exitCode = await main(process.argv.slice(2), out, stop.signal);
   } catch (error) {
     out.endProgress();
-    out.note(stop.signal.aborted ? "stopped" : `coa: ${messageOf(error)}`);
+    out.note(stop.signal.aborted && !(error instanceof StoppedError) ? "stopped" : `coa: ${said(error)}`);
     if (process.env["COA_DEBUG"]) console.error(error);
     process.exitCode = stop.signal.aborted ? 130 : exitCodeOf(error);
   }
+}
+
+/** An error in the words of a command line: what would help is a flag. */
+function said(error: unknown): string {
+  return error instanceof CoaError && error.hint ? `${error.problem}. ${hintAsFlag(error.hint)}` : messageOf(error);
 }
 
 if (import.meta.main) await start();

@@ -17,39 +17,121 @@ export type Boundary =
   | "grader"
   | "record"
   | "filter"
-  | "network";
+  | "network"
+  | "aborted";
+
+/** What would help, as data: a setting of the call that failed. A library names it as an option, a command line as a flag. */
+export interface Hint {
+  /** In the library's spelling: `resume`. */
+  option: string;
+  /** The command line's spelling, where it is another word. */
+  flag?: string;
+  value?: string;
+  /** What it does there: "to continue it". */
+  purpose?: string;
+}
+
+export interface ErrorOptions {
+  /** Trying the same call again may work (a 503, a timeout), as opposed to a call that can never work. */
+  retryable?: boolean;
+  cause?: unknown;
+  hint?: Hint;
+  /** A stable word to branch on; the boundary where none is given. */
+  code?: string;
+}
+
+// On every error of ours, whichever copy of the package made it: two entry points may load two copies.
+const marker = Symbol.for("chain-of-agents.error");
 
 /** An error that says which boundary broke, what was tried and what to do. */
 export class CoaError extends Error {
   override readonly name: string = "CoaError";
   readonly boundary: Boundary;
-  /** Trying the same call again may work (a 503, a timeout), as opposed to a call that can never work. */
+  readonly code: string;
   readonly retryable: boolean;
+  readonly hint: Hint | undefined;
+  /** The message without the hint. */
+  readonly problem: string;
 
-  constructor(boundary: Boundary, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(boundary: Boundary, message: string, options: ErrorOptions = {}) {
+    const { hint, cause } = options;
+    super(hint ? `${message}. ${hintAsOption(hint)}` : message, cause === undefined ? undefined : { cause });
+    this.problem = message;
     this.boundary = boundary;
+    this.code = options.code ?? boundary;
     this.retryable = options.retryable ?? false;
+    this.hint = hint;
+    Object.defineProperty(this, marker, { value: this.kinds() });
+  }
+
+  /** Names of the classes this error belongs to, for copies of the package that can't know each other's classes. */
+  protected kinds(): readonly string[] {
+    return ["CoaError"];
   }
 }
 
-/** A tool could not do what the model asked. The chain records it as an observation and goes on. */
+/** A tool could not do what the model asked. The chain records it as an observation and continues. */
 export class ToolError extends CoaError {
   override readonly name = "ToolError";
   readonly toolName: string;
 
-  constructor(toolName: string, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+  constructor(toolName: string, message: string, options: ErrorOptions = {}) {
     super("tool", `${toolName}: ${message}`, options);
     this.toolName = toolName;
   }
+
+  protected override kinds(): readonly string[] {
+    return ["CoaError", "ToolError"];
+  }
 }
 
-/** The person at the terminal asked for something that can't be done; the message says what to type instead. */
+/** The caller asked for something that can't be done; the message says what to do instead. */
 export class UsageError extends CoaError {
   override readonly name = "UsageError";
-  constructor(message: string, options: { cause?: unknown } = {}) {
+
+  constructor(message: string, options: ErrorOptions = {}) {
     super("usage", message, options);
   }
+
+  protected override kinds(): readonly string[] {
+    return ["CoaError", "UsageError"];
+  }
+}
+
+/** Work was stopped by its caller and says where it can be continued. An abort, not a failure of any boundary. */
+export class StoppedError extends CoaError {
+  override readonly name = "AbortError";
+
+  constructor(message: string, options: ErrorOptions = {}) {
+    super("aborted", message, options);
+  }
+
+  protected override kinds(): readonly string[] {
+    return ["CoaError", "StoppedError"];
+  }
+}
+
+const ownKinds: Record<string, unknown> = { CoaError, ToolError, UsageError, StoppedError };
+
+// `instanceof` asks the marker for our classes, and the prototype as usual for classes that others derive from them.
+Object.defineProperty(CoaError, Symbol.hasInstance, {
+  value(this: { name: string }, value: unknown): boolean {
+    if (ownKinds[this.name] !== this) return Function.prototype[Symbol.hasInstance].call(this as never, value);
+    const kinds = (value as { [marker]?: readonly string[] } | null | undefined)?.[marker];
+    return kinds?.includes(this.name) ?? false;
+  },
+});
+
+/** A hint in the library's words. */
+export function hintAsOption({ option, value, purpose }: Hint): string {
+  const set = value === undefined ? `Set \`${option}\`` : `Set \`${option}: ${JSON.stringify(value)}\``;
+  return `${set}${purpose ? ` ${purpose}` : ""}.`;
+}
+
+/** A hint in the words of a command line. */
+export function hintAsFlag({ option, flag, value, purpose }: Hint): string {
+  const name = flag ?? option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return `Pass --${name}${value === undefined ? "" : ` ${value}`}${purpose ? ` ${purpose}` : ""}.`;
 }
 
 /** What any thrown value says, in one line. */
@@ -67,7 +149,7 @@ export async function atBoundary<T>(boundary: Boundary, doing: string, work: () 
   }
 }
 
-/** Whether an error is the consequence of an aborted signal (not a time-out of our own). */
+/** Whether an error is the consequence of an aborted signal (not a time-out of our own), whichever copy of us made it. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }

@@ -16,7 +16,7 @@
  */
 
 import type { LossSpec, OptimizerStep } from "./engine.ts";
-import { CoaError } from "./errors.ts";
+import { UsageError } from "./errors.ts";
 import type { Example } from "./example.ts";
 
 /** The numbers that make the common formula a particular loss. */
@@ -39,7 +39,7 @@ export const largestGap = 20;
 export function lossNumbers(loss: LossSpec): LossNumbers {
   const { temperature = 1 } = loss;
   if (!(temperature > 0 && temperature < Number.POSITIVE_INFINITY))
-    throw new CoaError("usage", `${loss.name}: temperature is ${temperature}; it must be a number above 0`);
+    throw new UsageError(`${loss.name}: temperature is ${temperature}; it must be a number above 0`);
   const sharpness = 1 / temperature;
   const free = { sharpness, floor: 0, ceiling: unbounded, low: -unbounded, high: unbounded, dual: unbounded };
   switch (loss.name) {
@@ -50,24 +50,20 @@ export function lossNumbers(loss: LossSpec): LossNumbers {
     case "ppo":
       checkBounds(loss);
       if (loss.dualClip !== undefined && !(loss.dualClip > 1)) {
-        throw new CoaError(
-          "usage",
-          `ppo: dualClip is ${loss.dualClip}; it bounds the ratio from above and must exceed 1`,
-        );
+        throw new UsageError(`ppo: dualClip is ${loss.dualClip}; it bounds the ratio from above and must exceed 1`);
       }
       return { ...free, low: 1 - loss.clipLow, high: 1 + loss.clipHigh, dual: loss.dualClip ?? unbounded };
     case "cispo":
       checkBounds(loss);
       return { ...free, floor: 1 - loss.clipLow, ceiling: 1 + loss.clipHigh };
     default:
-      throw new CoaError("usage", `unknown loss ${JSON.stringify(loss)}`);
+      throw new UsageError(`unknown loss ${JSON.stringify(loss)}`);
   }
 }
 
 function checkBounds(loss: { name: string; clipLow: number; clipHigh: number }): void {
   if (!(loss.clipLow >= 0 && loss.clipLow <= 1 && loss.clipHigh >= 0)) {
-    throw new CoaError(
-      "usage",
+    throw new UsageError(
       `${loss.name}: clipLow ${loss.clipLow} and clipHigh ${loss.clipHigh} are distances from a ratio of 1, such as 0.2 and 0.28`,
     );
   }
@@ -84,7 +80,7 @@ export function checkStep(step: OptimizerStep): void {
     const most = bounds[key];
     if (value === undefined || (value >= 0 && (most === undefined ? Number.isFinite(value) : value < most))) continue;
     const range = most === undefined ? "a number of at least 0" : `at least 0 and below ${most}`;
-    throw new CoaError("usage", `the ${names[key] ?? key} is ${value}; it must be ${range}`);
+    throw new UsageError(`the ${names[key] ?? key} is ${value}; it must be ${range}`);
   }
 }
 
@@ -92,7 +88,7 @@ export function checkStep(step: OptimizerStep): void {
 export function tokenFactors(example: Example, loss: LossSpec): Float32Array {
   if (loss.name === "cross_entropy") return example.weights ?? new Float32Array(example.targets.length).fill(1);
   if (!example.advantages || !example.oldLogprobs) {
-    throw new CoaError("usage", `${loss.name} needs advantages and oldLogprobs on every example`);
+    throw new UsageError(`${loss.name} needs advantages and oldLogprobs on every example`);
   }
   return example.advantages;
 }

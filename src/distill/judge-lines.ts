@@ -1,7 +1,7 @@
 /** Lines judged in batches, in this thread or in several; batches come out in the order they went in. */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { CoaError } from "../core/errors.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
 import { type DistillConfig, type DistillPlugins, loadPlugins } from "./distill-config.ts";
 import { judgeBatch, readTasks, type WireOutcome, type WorkerSetup } from "./distill-worker.ts";
 import type { InputLine } from "./input-lines.ts";
@@ -31,7 +31,7 @@ export async function* judgeLines(
   const { plugins, modules = [], tasksFiles = [] } = options;
   const workers = options.workers ?? (plugins ? 0 : Math.max(1, availableParallelism() - 1));
   if (workers > 0 && plugins) {
-    throw new CoaError("usage", "plugins given as functions can't go to worker threads; give modules, or workers: 0");
+    throw new UsageError("plugins given as functions can't go to worker threads; give modules, or workers: 0");
   }
   if (workers === 0) {
     const all = { ...(await loadPlugins(modules)), ...plugins };

@@ -11,7 +11,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
-import { CoaError, isAbort, messageOf } from "../core/errors.ts";
+import { isAbort, messageOf, UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
@@ -200,9 +200,9 @@ async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promis
   const changed = Object.entries(wanted)
     .filter(([key, value]) => JSON.stringify(before[key]) !== JSON.stringify(value))
     .map(([key, value]) => `${key} was ${shown(before[key])}, is ${shown(value)}`);
-  throw new CoaError(
-    "usage",
-    `${folder} holds another evaluation (${changed.join("; ")}). Use another --name, or delete the folder.`,
+  throw new UsageError(
+    `${folder} holds another evaluation (${changed.join("; ")}); delete the folder, or keep the two apart`,
+    { hint: { option: "name", value: "<another>" } },
   );
 }
 

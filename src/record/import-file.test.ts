@@ -403,7 +403,7 @@ describe("importing files", () => {
   });
 
   it("says which formats there are when it knows none", async () => {
-    await assert.rejects(imported({ hello: 1 }), /no known format \(fields: hello\).*--format.*oagents/);
+    await assert.rejects(imported({ hello: 1 }), /no known format \(fields: hello\).*`format.*oagents/);
     await assert.rejects(imported("[]", "nonsense"), /unknown format "nonsense"/);
     await assert.rejects(imported("{not json\n{"), /neither JSON nor JSONL/);
     await assert.rejects(importFiles([join(folder, "missing.json")]), /there is no file/);

@@ -98,9 +98,9 @@ export function detectFormat(records: readonly unknown[], file = "the file"): Im
     (step) => asObject(step) ?? {},
   );
   if (steps.some((step) => "model_output" in step || "task" in step || "plan" in step)) return "smolagents";
-  throw new UsageError(
-    `${file}: no known format (fields: ${Object.keys(one).slice(0, 8).join(", ") || "none"}); name it with --format: ${Object.keys(importFormats).join(", ")}`,
-  );
+  throw new UsageError(`${file}: no known format (fields: ${Object.keys(one).slice(0, 8).join(", ") || "none"})`, {
+    hint: { option: "format", value: Object.keys(importFormats).join(" | ") },
+  });
 }
 
 async function toRuns(format: ImportFormat, records: readonly unknown[], files: readonly string[]): Promise<TeamRun[]> {

@@ -17,7 +17,7 @@ import {
   sampleManyWith,
   summedLosses,
 } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { checkStep } from "../core/policy-loss.ts";
 import { seededRandom } from "../core/random.ts";
@@ -65,7 +65,7 @@ export function tabularEngine(vocabularySize: number): Engine & Sampler & { read
   function check(examples: readonly Example[]): void {
     for (const [number, { input, targets }] of examples.entries()) {
       const bad = [...input, ...targets].find((token) => !(token >= 0 && token < vocabularySize));
-      if (bad !== undefined) throw new CoaError("usage", `example ${number}: token ${bad} is not in the vocabulary`);
+      if (bad !== undefined) throw new UsageError(`example ${number}: token ${bad} is not in the vocabulary`);
     }
   }
 
@@ -120,7 +120,7 @@ export function tabularEngine(vocabularySize: number): Engine & Sampler & { read
       const had = gradients;
       gradients = "none";
       if (had !== "summed") gradient.fill(0);
-      if (had === "none") throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
+      if (had === "none") throw new UsageError("optimStep without gradients; call forwardBackward first");
       if (had === "incomplete") throw new CoaError("engine", "no step was taken: a forwardBackward before it failed");
       checkStep(step);
       const gradientNorm = Math.sqrt(gradient.reduce((sum, value) => sum + value * value, 0));

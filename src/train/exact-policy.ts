@@ -4,7 +4,7 @@
  * top-p, top-k and grammar masks, which cut the distribution, and a temperature other than the run's.
  */
 import type { Policy, SampleRequest } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { UsageError } from "../core/errors.ts";
 
 /** The policy, refusing requests whose log-probabilities a loss at `temperature` would not reproduce. */
 export function exactPolicy(policy: Policy, temperature: number): Policy {
@@ -34,5 +34,5 @@ export function exactPolicy(policy: Policy, temperature: number): Policy {
 }
 
 function refuse(what: string): never {
-  throw new CoaError("usage", `RL can't train on samples drawn with ${what}`);
+  throw new UsageError(`RL can't train on samples drawn with ${what}`);
 }

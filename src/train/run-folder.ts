@@ -10,7 +10,7 @@ import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
 import type { Engine, StateRef } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { CoaError, type Hint, UsageError } from "../core/errors.ts";
 
 export interface RunDescription {
   kind: "sft" | "rl";
@@ -45,6 +45,9 @@ export interface RunFolder<Memory> {
 /** Where a checkpoint says what it holds. A state that lies in the checkpoint itself is named relative to it. */
 const checkpointFile = "checkpoint.json";
 
+/** What helps when a folder holds a run that could be continued. */
+export const continueIt: Hint = { option: "resume", purpose: "to continue it" };
+
 /** Opens a run's folder; with `resume` it must hold the same run, without it must be new. */
 export async function openRunFolder<Memory>(
   path: string,
@@ -55,7 +58,7 @@ export async function openRunFolder<Memory>(
   const file = join(path, "run.json");
   const before = await readFile(file, "utf8").catch(() => null);
   if (before !== null && !resume) {
-    throw new CoaError("usage", `${path} holds a run already: pass --resume to continue it, or name another folder`);
+    throw new UsageError(`${path} holds a run already; name another folder, or continue it`, { hint: continueIt });
   }
   if (before !== null) assertSameRun(path, JSON.parse(before) as RunDescription, description);
   else await writeJson(file, description);
@@ -108,10 +111,7 @@ function assertSameRun(path: string, before: RunDescription, now: RunDescription
     const [was, is] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
     if (was !== is) {
       const hint = key === "dataFingerprint" ? "the data has changed" : `${key} was ${was}, now it is ${is}`;
-      throw new CoaError(
-        "usage",
-        `${path} can't be resumed: ${hint}. Resume with the same settings, or start a new folder.`,
-      );
+      throw new UsageError(`${path} can't be resumed: ${hint}. Resume with the same settings, or start a new folder.`);
     }
   }
 }

@@ -4,7 +4,7 @@
  * (loss, ratios) is computed here from log-probabilities and unscaled weights, so every engine shows the same numbers.
  */
 import type { Engine, EngineCapabilities, LossSpec, OptimizerStep } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { type ExampleFigures, lossFigures } from "../core/policy-loss.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
@@ -91,11 +91,11 @@ export function scheduled(optimizer: OptimizerStep, factor: number): OptimizerSt
 export function effectiveLoss(loss: LossSpec, { losses, logprobs }: EngineCapabilities): LossSpec {
   const known = losses[loss.name];
   if (!known) {
-    throw new CoaError("usage", `this engine has no loss ${loss.name}; it has ${Object.keys(losses).join(", ")}`);
+    throw new UsageError(`this engine has no loss ${loss.name}; it has ${Object.keys(losses).join(", ")}`);
   }
   const { temperature = 1, ...rest } = loss;
   if (temperature !== 1 && (!known.options.includes("temperature") || logprobs === "model")) {
-    throw new CoaError("usage", `this engine can't train on samples of temperature ${temperature}; sample at 1`);
+    throw new UsageError(`this engine can't train on samples of temperature ${temperature}; sample at 1`);
   }
   const effective: LossSpec = temperature === 1 ? rest : loss;
   if (!("dualClip" in effective) || known.options.includes("dualClip")) return effective;

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Reward } from "../core/reward.ts";
 import { readTask, type Task } from "../core/task.ts";
@@ -29,7 +29,7 @@ import {
 } from "./collect-groups.ts";
 import type { RolloutLine } from "./credit-group.ts";
 import { exactPolicy } from "./exact-policy.ts";
-import { openRunFolder, type RunFolder } from "./run-folder.ts";
+import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
@@ -232,7 +232,7 @@ async function loop(
     if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted)
       await folder.save(step, engine, memory);
     if (signal?.aborted)
-      throw new CoaError("engine", `stopped after step ${step}; continue with --resume (${options.folder})`);
+      throw new StoppedError(`stopped after step ${step} of ${options.folder}`, { hint: continueIt });
   }
   const fifth = Math.max(1, Math.floor(memory.rewards.length / 5));
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);

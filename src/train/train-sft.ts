@@ -5,13 +5,13 @@
  * resumed ends with the weights of one that was not.
  */
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
-import { CoaError } from "../core/errors.ts";
+import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Example } from "../core/example.ts";
 import { totalLoss } from "../core/policy-loss.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
-import { openRunFolder, type RunFolder } from "./run-folder.ts";
+import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
@@ -84,9 +84,7 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
     return await loop(options, loss, folder);
   } catch (error) {
     if (signal?.aborted)
-      throw new CoaError("engine", `stopped at the last checkpoint; continue with --resume (${options.folder})`, {
-        cause: error,
-      });
+      throw new StoppedError(`stopped at the last checkpoint of ${options.folder}`, { cause: error, hint: continueIt });
     throw error;
   } finally {
     await folder.close();
@@ -138,7 +136,7 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
     }
     if (step % checkpointEvery === 0 || step === steps || memory.stoppedEarly || signal?.aborted)
       await folder.save(step, engine, memory);
-    if (signal?.aborted) throw new CoaError("engine", "stopped");
+    if (signal?.aborted) throw signal.reason;
   }
   const { smoothedLoss, stoppedEarly, figures } = memory;
   return { steps: step, loss: smoothedLoss ?? Number.NaN, stoppedEarly, figures };

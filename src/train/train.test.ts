@@ -79,7 +79,7 @@ describe("trainSft", () => {
       signal: stop.signal,
       onProgress: ({ done }) => (done === 23 ? stop.abort() : undefined),
     });
-    await assert.rejects(interrupted, /--resume/);
+    await assert.rejects(interrupted, /`resume`/);
     const resumed = tabularEngine(8);
     await sft(resumed, path, { resume: true });
     assert.deepEqual(resumed.logits, whole.logits);

@@ -89,7 +89,7 @@ describe("readJsonl", () => {
     const file = fresh();
     const good = JSON.stringify({ version: 1, id: "a", question: "?", kind: "qa" });
     await writeFile(file, `${good}\n{"version":9,"id":"b","question":"?","kind":"qa"}\nnot json\n${good}\n`);
-    await assert.rejects(readAllJsonl(file, taskSchema), /file-\d+\.jsonl:2: unknown version 9.*--skip-bad/s);
+    await assert.rejects(readAllJsonl(file, taskSchema), /file-\d+\.jsonl:2: unknown version 9.*`onBad`/s);
     const bad: BadLine[] = [];
     assert.equal((await readAllJsonl(file, taskSchema, { onBad: (line) => bad.push(line) })).length, 2);
     assert.deepEqual(

@@ -90,7 +90,10 @@ function handle(bad: BadLine, { onBad = "throw" }: ReadOptions): void {
     onBad(bad);
     return;
   }
-  throw new CoaError("storage", `${bad.file}:${bad.line}: ${bad.message}. Fix the line, or skip it with --skip-bad.`);
+  throw new CoaError("storage", `${bad.file}:${bad.line}: ${bad.message}. Fix the line, or skip it`, {
+    hint: { option: "onBad", flag: "skip-bad", purpose: "to read on without such lines" },
+    code: "bad-line",
+  });
 }
 
 function explain(value: unknown, issues: readonly { path: PropertyKey[]; message: string }[]): string {

@@ -6,7 +6,7 @@
 
 import { availableParallelism } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
 import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
@@ -122,8 +122,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       return undefined;
     },
     async saveAdapter(folder) {
-      if (!adapter)
-        throw new CoaError("usage", "this engine trains the whole model; open it with `lora` to have an adapter");
+      if (!adapter) throw new UsageError("this engine trains the whole model; open it with `lora` to have an adapter");
       await saveAdapterFolder(folder, adapter, { baseModel: companions });
       return undefined;
     },

@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { currentFolder } from "../../base/files/write-folder.ts";
-import { CoaError } from "../../core/errors.ts";
+import { CoaError, UsageError } from "../../core/errors.ts";
 import { loadModelFolder, readJson, saveModelFolder } from "./files/model-folder.ts";
 import { readSafetensors, writeSafetensors } from "./files/safetensors.ts";
 import type { Adapter } from "./lora/adapter.ts";
@@ -71,8 +71,7 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
   if (!parsed.success)
     throw new CoaError("format", `${statePath} is not a training state: ${z.prettifyError(parsed.error)}`);
   if (parsed.data.optimizer !== state.optimizer.name) {
-    throw new CoaError(
-      "usage",
+    throw new UsageError(
       `${source} was trained with ${parsed.data.optimizer}; open the engine with that optimizer to go on`,
     );
   }
@@ -86,8 +85,7 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
       parsed.data.adapter?.rank !== state.adapter.rank ||
       parsed.data.adapter.alpha !== state.adapter.alpha
     ) {
-      throw new CoaError(
-        "usage",
+      throw new UsageError(
         `${source} has adapter ${JSON.stringify(parsed.data.adapter ?? null)}; open the engine with the same`,
       );
     }

@@ -12,7 +12,7 @@ import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
 import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
 import { readAnswer } from "../read-answer.ts";
@@ -62,9 +62,9 @@ interface Setup extends ProxyOptions {
 
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
-  if (options.mode !== "replay" && !options.to) throw new CoaError("usage", "a proxy needs a server to pass calls to");
+  if (options.mode !== "replay" && !options.to) throw new UsageError("a proxy needs a server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
-    throw new CoaError("usage", `the server's address must begin with http:// or https://, not "${options.to}"`);
+    throw new UsageError(`the server's address must begin with http:// or https://, not "${options.to}"`);
   }
   const replay =
     options.mode === "replay"

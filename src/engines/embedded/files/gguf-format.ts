@@ -6,7 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
-import { CoaError, messageOf } from "../../../core/errors.ts";
+import { CoaError, messageOf, UsageError } from "../../../core/errors.ts";
 import { widenBfloat16 } from "./bfloat16.ts";
 import type { Tensor } from "./safetensors.ts";
 
@@ -106,7 +106,7 @@ function byteLength(count: number, type: GgufType): number {
 function encode(data: Float32Array, type: GgufType): Uint8Array {
   if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   if (type === "f16") return new Uint8Array(new Float16Array(data).buffer);
-  if (type === "bf16") throw new CoaError("usage", "GGUF files are written here as f32, f16 or q8_0, not as bf16");
+  if (type === "bf16") throw new UsageError("GGUF files are written here as f32, f16 or q8_0, not as bf16");
   return quantize(data);
 }
 

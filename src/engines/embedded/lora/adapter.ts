@@ -2,7 +2,7 @@
  * Low-rank adapters: instead of a weight W, two thin matrices are trained and `scale * up down` is added to it. The base
  * stays as it was, so gradients and optimizer memory are a small fraction of the model. Tensors carry their PEFT names.
  */
-import { CoaError } from "../../../core/errors.ts";
+import { UsageError } from "../../../core/errors.ts";
 import { seededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { type ParameterSet, parameterShapes } from "../model/parameters.ts";
@@ -32,10 +32,9 @@ export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj",
 export function createAdapter(config: ModelConfig, options: LoraOptions, seed: number): Adapter {
   const targetModules = options.targets ?? loraTargets;
   const unknown = targetModules.find((name) => !loraTargets.includes(name));
-  if (unknown)
-    throw new CoaError("usage", `no projection is called ${unknown}; adapters go on ${loraTargets.join(", ")}`);
+  if (unknown) throw new UsageError(`no projection is called ${unknown}; adapters go on ${loraTargets.join(", ")}`);
   if (!Number.isInteger(options.rank) || options.rank < 1) {
-    throw new CoaError("usage", `adapter rank is ${options.rank}; it must be a whole number above 0`);
+    throw new UsageError(`adapter rank is ${options.rank}; it must be a whole number above 0`);
   }
   const random = seededRandom(seed);
   const parameters: ParameterSet = new Map();

@@ -8,7 +8,7 @@
  * the embedding leaves empty. Layer 1, head 0 asks "where was my token the previous one?" (head 1: my two last tokens) by
  * comparing codes on the slow frequencies, which hardly turn with distance, and copies the token found there to the output.
  */
-import { CoaError } from "../../../core/errors.ts";
+import { UsageError } from "../../../core/errors.ts";
 import type { SeededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "./config.ts";
 import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameter-set.ts";
@@ -19,7 +19,7 @@ const strength = { distance: 7, code: 0.3, match: 1.9, copy: 1.5, finalNorm: 0.4
 /** Overwrites the first two heads of the first two layers, the embedding and the final norm. */
 export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet, random: SeededRandom): void {
   if (!config.qkvBias || config.layers < 2 || config.heads < 2) {
-    throw new CoaError("usage", "the copy initialisation needs a Qwen2 config with at least 2 layers and 2 heads");
+    throw new UsageError("the copy initialisation needs a Qwen2 config with at least 2 layers and 2 heads");
   }
   const pairs = config.headSize / 2;
   const frequency = (pair: number) => config.ropeTheta ** (-pair / pairs);
@@ -29,8 +29,7 @@ export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet
   const slowDimensions = slow.flatMap((pair) => [pair, pair + pairs]);
   const codeSize = Math.min(slowDimensions.length, Math.floor(config.hiddenSize / 6)) & ~1;
   if (codeSize < 4 || fast.length < 2) {
-    throw new CoaError(
-      "usage",
+    throw new UsageError(
       `the copy initialisation finds only ${slow.length} slow and ${fast.length} fast rotary frequencies; use theta 1e6 and a head size of 16 or more`,
     );
   }

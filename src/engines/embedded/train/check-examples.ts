@@ -1,5 +1,5 @@
 /** Refuses examples a model can't read, before anything is computed. */
-import { CoaError } from "../../../core/errors.ts";
+import { UsageError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import type { ModelConfig } from "../model/config.ts";
 
@@ -8,7 +8,7 @@ export function checkExamples(config: ModelConfig, examples: readonly Example[])
   examples.forEach((example, number) => {
     const { length } = example.input;
     const fail = (what: string): never => {
-      throw new CoaError("usage", `example ${number}: ${what}`);
+      throw new UsageError(`example ${number}: ${what}`);
     };
     if (length === 0) fail("it has no tokens");
     if (length > config.maxContext) fail(`${length} tokens are more than the model's ${config.maxContext}`);

@@ -4,7 +4,7 @@
  * needed and kept.
  */
 import type { ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
-import { CoaError } from "../../../core/errors.ts";
+import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import { checkStep, lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
 import { attentionFeeds } from "../autodiff/causal-attention.ts";
@@ -187,7 +187,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
           "no step was taken: a forwardBackward before it failed; its gradients are forgotten",
         );
       }
-      if (!accumulated) throw new CoaError("usage", "optimStep without gradients; call forwardBackward first");
+      if (!accumulated) throw new UsageError("optimStep without gradients; call forwardBackward first");
       checkStep(step);
       try {
         return { gradientNorm: await optimizer.step(trainable, gradients, step) };
