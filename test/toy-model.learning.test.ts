@@ -140,7 +140,7 @@ async function taught(
       schedule: { warmupSteps: 10, decay: "linear", decayShare: 0.6, floor: 0.05 },
     });
     const saved = join(folder, name, "model");
-    await saveLabModel({ engine, tokenizer }, saved);
+    await saveLabModel({ engine, tokenizer }, saved, []);
     return { before, after: await success(model, tools, 0), model: saved };
   } finally {
     await engine.close();

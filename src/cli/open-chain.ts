@@ -3,8 +3,8 @@
  * Every command that runs chains (ask, eval run, train rl, tasks select) opens them here.
  */
 import type { ChainOptions } from "../chain/chain-options.ts";
-import { UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
+import type { ModelUse } from "../core/model-use.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import { createWorld, type World } from "../lab/create-world.ts";
@@ -61,14 +61,15 @@ export async function openChain(
     note: options.note,
   });
   try {
-    const work = await openWork(flags, { ...options, ownModel: opened.folder !== undefined });
+    const work = await openWork(flags, { ...options, use: opened.use });
+    const { use } = opened;
+    if (flags["bare-question"] && use?.question === "system-prompt")
+      options.note("The model was taught with its system prompt; --bare-question leaves it out.");
+    const bare = flags["bare-question"] || use?.question === "bare";
     return {
       ...opened,
       ...work,
-      defaults: {
-        ...(opened.folder === undefined ? {} : ownModelDefaults),
-        ...(flags["bare-question"] && { systemPrompt: false as const }),
-      },
+      defaults: { ...(bare && { systemPrompt: false as const }), ...(use?.limits && { limits: use.limits }) },
       async close() {
         await work.close();
         await opened.close();
@@ -80,13 +81,20 @@ export async function openChain(
   }
 }
 
-/** Opens profile and tools without a model. A model folder that says nothing else was taught in the lab. */
+/** Opens profile and tools, as the model's folder says and flags override. */
 export async function openWork(
   flags: WorkFlags,
-  options: { note: (text: string) => void; signal: AbortSignal; ownModel: boolean },
+  options: { note: (text: string) => void; signal: AbortSignal; use?: ModelUse },
 ): Promise<OpenWork> {
-  const inLab = flags.lab !== undefined || flags.profile === "lab" || (options.ownModel && flags.profile === undefined);
-  const profile = await chooseProfile(flags.profile ?? (inLab ? "lab" : "web"));
+  const taught = options.use?.language.profile;
+  const inLab =
+    flags.lab !== undefined ||
+    flags.profile === "lab" ||
+    (options.use?.world === "lab" && flags.tools === undefined && flags.profile === undefined);
+  const profile =
+    flags.profile === undefined && taught ? taught : await chooseProfile(flags.profile ?? (inLab ? "lab" : "web"));
+  if (taught && profile.name !== taught.name)
+    options.note(`The model was taught with the profile ${taught.name}, not ${profile.name}: expect it to do worse.`);
   if (inLab) {
     const seed = numberOf(flags.lab, "lab", { min: 0, integer: true });
     const world = seed === undefined ? undefined : createWorld({ seed, pages: 600, split: "test" });
@@ -97,25 +105,5 @@ export async function openWork(
   const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
   for (const { name, ready, detail, remedy } of states)
     if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
-  return {
-    profile,
-    states,
-    close,
-    toolsOf(task) {
-      if (task.meta?.["world"] !== undefined && flags.tools === undefined && tools.length === 0)
-        throw new UsageError(`${task.id} is a task of the lab: run it with --profile lab`);
-      return tools;
-    },
-  };
+  return { profile, states, close, toolsOf: () => tools };
 }
-
-/** A small model of our own was trained on the bare question and knows short turns. */
-const ownModelDefaults: OpenChain["defaults"] = {
-  systemPrompt: false,
-  limits: {
-    maxSteps: 16,
-    maxTokensPerCall: 200,
-    maxCompletionTokens: 700,
-    answerReserve: 24,
-  },
-};

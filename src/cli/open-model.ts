@@ -1,7 +1,9 @@
 /** Opens the model that the flags name: a folder runs in the embedded engine here, a name runs behind a server. */
 import { basename, resolve } from "node:path";
+import { readModelUse } from "../base/files/model-use-file.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ChatModel, Model } from "../core/model.ts";
+import type { ModelUse } from "../core/model-use.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
 import { findModel, type ModelFlags } from "./find-model.ts";
@@ -13,6 +15,8 @@ export interface OpenModel {
   chat?: ChatModel;
   /** The folder it was read from; absent for a server's model. */
   folder?: string;
+  /** How it was taught and is to be used, where its folder says so. */
+  use?: ModelUse;
   close(): Promise<void>;
 }
 
@@ -31,12 +35,13 @@ export async function openModel(
   if (found.kind === "folder") {
     const { model, engine } = await openFolder(found.folder);
     if (flags.model === undefined) options.note(`Using the shipped model ${basename(found.folder)}.`);
-    return { model, folder: found.folder, close: () => engine.close() };
+    return { model, folder: found.folder, use: await readModelUse(found.folder), close: () => engine.close() };
   }
   const { openaiCompatible } = await import("../models/openai-compatible.ts");
   const mode = choiceOf(flags.mode ?? "auto", "mode", ["auto", "completions", "continue", "turns"]);
   const client = openaiCompatible({ baseURL: found.baseURL, model: found.name, mode, onNote: options.note });
-  return { model: client, chat: client, close: () => client.close() };
+  const use = found.folder === undefined ? undefined : await readModelUse(found.folder);
+  return { model: client, chat: client, use, close: () => client.close() };
 }
 
 /** Opens a model folder with its engine and tokenizer, for training or for running. */

@@ -12,6 +12,7 @@ import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
+import { chainLanguageSchema } from "../core/profile.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
@@ -27,6 +28,10 @@ export const datasetManifestSchema = z.object({
   cut: z.number(),
   tokens: z.object({ all: z.number(), trained: z.number(), prompt: z.number(), longest: z.number() }),
   profiles: z.record(z.string(), z.number()),
+  /** How the chains are written: with or without a system prompt, and profile and tools by value where they say so. */
+  chains: z
+    .object({ question: z.enum(["bare", "system-prompt", "mixed"]), language: chainLanguageSchema.optional() })
+    .optional(),
   vocabularySize: z.number(),
   options: z.object({
     maxTokens: z.number().optional(),
@@ -84,6 +89,7 @@ export async function buildDataset(
         }
         const { sequence } = result;
         countExample(manifest, sequence);
+        manifest.chains = chainsWith(manifest.chains, trajectory);
         hash.update(`${JSON.stringify(sequence)}\n`);
         await examples.append(sequence);
         if (manifest.examples % 200 === 0) {
@@ -137,6 +143,13 @@ export async function openDataset(folder: string): Promise<Dataset> {
     tokenizer: () => loadTokenizer(join(source, "tokenizer")),
     sequences: () => readJsonl(join(source, "examples.jsonl"), trainingSequenceSchema),
   };
+}
+
+/** How the chains are written, now that one more was seen. */
+function chainsWith(before: DatasetManifest["chains"], { prompt, language }: Trajectory): DatasetManifest["chains"] {
+  const question = prompt.some(({ role }) => role === "system") ? "system-prompt" : "bare";
+  if (!before) return { question, ...(language && { language }) };
+  return before.question === question ? before : { ...before, question: "mixed" };
 }
 
 function countExample(manifest: DatasetManifest, sequence: TrainingSequence): void {

@@ -19,6 +19,30 @@ export const trainFlags = {
   threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 
+/**
+ * Rates that suit a model of this size, where none is given: a small one from scratch learns with Muon at a high rate, one
+ * that was trained before at a fifth of it, a large one at the usual rates of fine-tuning.
+ */
+export function usualRates(
+  parameters: number,
+  given: { rate?: string; optimizer: string; lora?: string },
+  trainedBefore: number,
+): { rate: number; flags: Record<string, string>; reason: string } {
+  const size = `${(parameters / 1e6).toPrecision(3)} M parameters`;
+  if (given.rate !== undefined || given.optimizer === "muon")
+    return { rate: 1e-4, flags: {}, reason: `Rate 1e-4 (${size}).` };
+  if (given.lora !== undefined) return { rate: 2e-4, flags: {}, reason: `Rate 2e-4 for an adapter (${size}).` };
+  if (parameters > 50e6) return { rate: 1e-5, flags: {}, reason: `Rate 1e-5 for a model of ${size}.` };
+  const share = trainedBefore > 0 ? 0.2 : 1;
+  const [rate, matrix] = [1.5e-3 * share, 5e-3 * share];
+  const why = trainedBefore > 0 ? "trained before" : "from scratch";
+  return {
+    rate,
+    flags: { optimizer: "muon", "matrix-rate": String(matrix) },
+    reason: `Muon at rates ${rate} and ${matrix} for a small model ${why} (${size}); --rate and --optimizer override.`,
+  };
+}
+
 type TrainValues = {
   [K in keyof typeof trainFlags]: (typeof trainFlags)[K]["type"] extends "boolean" ? boolean : string | undefined;
 };

@@ -2,7 +2,9 @@
  * What `train rl` and `train opd` share: flags, and a run in which a model practises on tasks with live tools. They differ in
  * what its rollouts are compared with: each other, or a teacher.
  */
+import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { readModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -24,6 +26,7 @@ import { findModel } from "../find-model.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { openFolder } from "../open-model.ts";
+import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
@@ -47,7 +50,7 @@ export const rolloutFlags = {
   "format-factor": { type: "string", valueName: "rule", describe: "Reward 0 where the form is wrong: reference (the paper's rule for code calls) or strict (any rule)" },
   "overlong-tokens": { type: "string", valueName: "n", describe: "Longest answer that is fully rewarded" },
   overlong: { type: "string", default: "punish", valueName: "way", describe: "What becomes of longer ones: punish (from 7/8 on), filter (cut-off rollouts leave their group) or both" },
-  "max-tokens": { type: "string", default: "1024", valueName: "n", describe: "Tokens a rollout may write" },
+  "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write; as the model was taught, or 1024" },
   concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
   ...gradingFlags,
   ...workFlags,
@@ -87,7 +90,7 @@ export async function trainOnRollouts(
       `coa ${command.name} needs a model to start from: --model <folder>. Example: ${command.examples[0]}`,
     );
   const baseline = choiceOf(values.baseline, "baseline", ["group", "least-variance"]);
-  const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "max-tokens") =>
+  const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency") =>
     numberOf(values[name], name, { min: 1, integer: true })!;
   const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
   const steps = whole("steps");
@@ -95,13 +98,16 @@ export async function trainOnRollouts(
   const keepModels = numberOf(values.average, "average", { min: 0, max: 1 })!;
   const faults = disturbance(values, steps);
   const context = readStages(values.context);
+  const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
   const start = findModel({ model: values.model }, { lab: false });
   if (start.kind !== "folder")
     throw new UsageError(`${values.model} is not a model folder: coa ${command.name} trains weights here`);
-  const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, ownModel: true });
+  const use = await readModelUse(start.folder);
+  const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, use });
   const { profile, toolsOf } = opened;
+  const maxCompletionTokens = maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
   const needed = teach ? undefined : "a reward that can't tell a wrong answer teaches nothing";
   const graders = await openGrader(values, loaded, { needed, parts: "every" });
   const { tasks } = graders;
@@ -144,8 +150,8 @@ export async function trainOnRollouts(
           model: { ...model, capabilities: { ...model.capabilities, contextWindow: maxContext } },
           tools: faults.disturb(toolsOf(task), step),
           profile,
-          systemPrompt: values["bare-question"] ? false : undefined,
-          limits: { maxCompletionTokens: whole("max-tokens") },
+          systemPrompt: values["bare-question"] || use?.question === "bare" ? false : undefined,
+          limits: { ...use?.limits, maxCompletionTokens },
           sampling: { temperature, seed },
           id: `${task.id}-${step}-${seed}`,
           signal: stop,
@@ -165,12 +171,26 @@ export async function trainOnRollouts(
     if (result.models.length > 0) await averageModels(result.models, folder);
     else await engine.saveModel(folder);
     await tokenizer.save(folder);
+    const data = createHash("sha256")
+      .update(JSON.stringify(tasks.map(({ id }) => id)))
+      .digest("hex");
+    await saveTrainedUse(
+      folder,
+      { model: start.folder },
+      { stage: command.name.split(" ")[1]!, data, seed: flags.seed },
+    );
     out.endProgress();
     if (values.json) out.json({ ...result, model: folder });
     else
       out.print(
         `${result.rollouts} rollouts, reward ${result.firstReward.toFixed(3)} -> ${result.lastReward.toFixed(3)}. The model: ${folder}`,
       );
+    if (result.lastReward === 0 && !taught) {
+      out.note(
+        "No rollout was ever right, so nothing was learned: teach the model first (coa train sft), or choose easier tasks (coa tasks select).",
+      );
+      return 1;
+    }
     return 0;
   } finally {
     await taught?.close();

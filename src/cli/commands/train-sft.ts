@@ -1,15 +1,20 @@
 import { join } from "node:path";
+import { readModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
 import { sequenceToExample } from "../../dataset/training-sequence.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
+import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { readTrainFlags, trainFlags } from "./train-flags.ts";
+import { findModel } from "../find-model.ts";
+import { saveTrainedUse } from "../trained-use.ts";
+import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",
@@ -53,7 +58,15 @@ export default defineCommand({
     if (!values.model)
       throw new UsageError(`coa train sft needs a model to start from: --model <folder>. Example: ${examples[0]}`);
     const dataset = await openDataset(folder);
-    const tokenizer = await loadTokenizer(values.model);
+    const start = findModel({ model: values.model }, { lab: false });
+    if (start.kind !== "folder")
+      throw new UsageError(`${values.model} is not a model folder: coa train sft trains weights here`);
+    const tokenizer = await loadTokenizer(start.folder);
+    const config = await loadModelConfig(start.folder);
+    if (dataset.manifest.tokens.longest > config.maxContext)
+      throw new UsageError(
+        `the longest example has ${dataset.manifest.tokens.longest} tokens, the model's context is ${config.maxContext}: build the dataset with --max-tokens ${config.maxContext}`,
+      );
     if (tokenizer.vocabularySize !== dataset.manifest.vocabularySize) {
       throw new UsageError(
         `the dataset was made with a vocabulary of ${dataset.manifest.vocabularySize}, the model has ${tokenizer.vocabularySize}: build the dataset with --tokenizer ${values.model}`,
@@ -64,7 +77,13 @@ export default defineCommand({
     const share = numberOf(values["held-out"], "held-out", { min: 0, max: 0.5 })!;
     const heldOut = all.filter((_, index) => share > 0 && index % Math.round(1 / share) === 0);
     const training = all.filter((_, index) => !(share > 0 && index % Math.round(1 / share) === 0));
-    const flags = readTrainFlags(values as never, { rate: 1e-4, checkpointEvery: 200, decay: "cosine" });
+    const chosen = usualRates(parameterCount(config), values, (await readModelUse(start.folder))?.training.length ?? 0);
+    if (values.rate === undefined) out.note(chosen.reason);
+    const flags = readTrainFlags({ ...values, ...chosen.flags } as never, {
+      rate: chosen.rate,
+      checkpointEvery: 200,
+      decay: "cosine",
+    });
     const source = fixedExamples(
       training,
       numberOf(values["batch-tokens"], "batch-tokens", { min: 64, integer: true })!,
@@ -75,7 +94,7 @@ export default defineCommand({
       numberOf(values.steps, "steps", { min: 1, integer: true }) ??
       Math.max(1, Math.round(epochs * source.stepsPerEpoch));
     const patience = numberOf(values.patience, "patience", { min: 1, integer: true });
-    const engine = await openEmbeddedEngine({ folder: values.model, ...flags.engine });
+    const engine = await openEmbeddedEngine({ folder: start.folder, ...flags.engine });
     try {
       const result = await trainSft({
         ...flags,
@@ -90,7 +109,7 @@ export default defineCommand({
           earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
         },
         config: {
-          model: values.model,
+          model: start.folder,
           dataset: folder,
           optimizerName: flags.engine.optimizer,
           lora: values.lora ?? null,
@@ -102,6 +121,12 @@ export default defineCommand({
       const model = join(values.out, "model");
       await engine.saveModel(model);
       await tokenizer.save(model);
+      const data = dataset.manifest.fingerprint;
+      await saveTrainedUse(
+        model,
+        { model: start.folder, dataset: dataset.manifest },
+        { stage: "sft", data, seed: flags.seed },
+      );
       out.endProgress();
       if (values.json) out.json({ ...result, model });
       else

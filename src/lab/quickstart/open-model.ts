@@ -1,8 +1,10 @@
 /** A lab model folder as a chain model: engine, tokenizer, and the settings that lab chains are run with. */
 import { join } from "node:path";
+import { writeModelUse } from "../../base/files/model-use-file.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
+import type { ModelTraining } from "../../core/model-use.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -10,6 +12,7 @@ import type { Trajectory } from "../../core/trajectory.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { labLimits, labModelUse } from "../lab-model-use.ts";
 import { labProfile } from "../profile.ts";
 
 export interface LabModel {
@@ -28,13 +31,15 @@ export async function openLabModel(
   return { engine, tokenizer, model: engineModel(engine, tokenizer, { name: folder.split(/[\\/]/).at(-2) ?? folder }) };
 }
 
-/** Writes weights and tokenizer in Hugging Face layout. */
+/** Writes weights and tokenizer in Hugging Face layout, and how the model is used. */
 export async function saveLabModel(
   { engine, tokenizer }: Pick<LabModel, "engine" | "tokenizer">,
   folder: string,
+  training: readonly ModelTraining[],
 ): Promise<void> {
   await engine.saveModel(folder);
   await tokenizer.save(folder);
+  await writeModelUse(folder, labModelUse(training));
 }
 
 /** Runs one lab task as a chain. The bare question is the prompt: a small model has no use for instructions. */
@@ -48,12 +53,7 @@ export function runLabChain(
     profile: labProfile,
     systemPrompt: false,
     enforcement: "repair",
-    limits: {
-      maxSteps: 16,
-      maxTokensPerCall: 200,
-      maxCompletionTokens: 700,
-      answerReserve: 24,
-    },
+    limits: labLimits,
     sampling: { temperature: how.temperature, seed: how.seed },
     id: `${task.id}-${how.seed}`,
     signal: how.signal,

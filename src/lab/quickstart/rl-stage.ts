@@ -4,6 +4,7 @@
  * errs, tools work and the errors are what is practised.
  */
 import { join } from "node:path";
+import { writeModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -16,6 +17,7 @@ import { type FaultPlan, faultRecorder, withFaults } from "../../tools/with-faul
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { failingSearches } from "../failing-searches.ts";
+import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
@@ -76,6 +78,8 @@ export const rlStage: Stage = {
       // The mean of the last steps' weights: what was learned without the last step's noise.
       await averageModels(result.models, modelFolder(context.folder, "rl"));
       await lab.tokenizer.save(modelFolder(context.folder, "rl"));
+      const step = { stage: "rl", from: "sft", seed, packageVersion: packageVersion() };
+      await writeModelUse(modelFolder(context.folder, "rl"), labModelUse([step]));
       return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
     } finally {
       await lab.engine.close();

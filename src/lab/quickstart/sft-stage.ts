@@ -114,7 +114,9 @@ export const sftStage: Stage = {
           onProgress,
         });
       }
-      await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"));
+      await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"), [
+        { stage: "sft", data: fingerprint, seed, packageVersion: packageVersion() },
+      ]);
       return {
         parameters: parameterCount(model, tokenizer.vocabularySize),
         steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),

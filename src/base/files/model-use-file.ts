@@ -1,0 +1,30 @@
+/** `coa.json` beside a model's weights: how the model is to be used. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { type ModelUse, modelUseSchema } from "../../core/model-use.ts";
+import { writeJson } from "./write-file.ts";
+
+/** The name of the file in a model's folder. */
+export const modelUseName = "coa.json";
+
+/** What a model's folder says of its use; undefined where it says nothing. Runs no code, opens no connection. */
+export async function readModelUse(folder: string): Promise<ModelUse | undefined> {
+  const path = join(folder, modelUseName);
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+  const parsed = modelUseSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new CoaError("storage", `${path} does not say how the model is used: ${z.prettifyError(parsed.error)}`);
+}
+
+/** Writes how a model is to be used beside its weights. */
+export async function writeModelUse(folder: string, use: ModelUse): Promise<void> {
+  await writeJson(join(folder, modelUseName), use);
+}
