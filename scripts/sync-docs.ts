@@ -6,8 +6,13 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commandsOf, stages } from "../src/cli/help.ts";
+import { judges, promptHash } from "../src/graders/judges/judges.ts";
+import { type Scorer, scorers } from "../src/graders/scorers.ts";
 import { builtInProfiles } from "../src/language/profiles.ts";
+import { benchmarks } from "../src/tasks/benchmarks/benchmarks.ts";
 import { importTable } from "./import-table.ts";
+
+const judgeDiffers = "a reply without a verdict is asked for again, then undecided; the authors count it as wrong";
 
 const generators: Record<string, (root: string) => string> = {
   commands: () =>
@@ -34,6 +39,29 @@ const generators: Record<string, (root: string) => string> = {
     markdownTable(
       ["folder", "may import"],
       Object.entries(importTable).map(([from, to]) => [`\`${from}\``, to.join(", ") || "nothing of ours"]),
+    ),
+  benchmarks: () =>
+    markdownTable(
+      ["benchmark", "published as", "scorer", "judge prompt", "figure", "what is different from the authors'"],
+      benchmarks.map(({ title, shape, scorer, judge, metric }) => {
+        const rule: Scorer | undefined = scorer && scorers[scorer];
+        const noted = rule?.differs ?? (judge ? judgeDiffers : "nothing known");
+        return [title, shape, scorer ? `\`${scorer}\`` : "", judge ? `\`${judge}\`` : "", metric, noted];
+      }),
+    ),
+  scorers: () =>
+    markdownTable(
+      ["scorer", "`official`", "`strict` instead"],
+      Object.entries(scorers).map(([name, { rule, ...rest }]) => [
+        `\`${name}\``,
+        rule,
+        "strict" in rest ? rest.strict : "the same",
+      ]),
+    ),
+  judges: () =>
+    markdownTable(
+      ["judge", "whose words", "hash of the prompt"],
+      Object.values(judges).map((prompt) => [`\`${prompt.name}\``, prompt.source, `\`${promptHash(prompt)}\``]),
     ),
   dependencies: dependencyList,
 };
