@@ -6,6 +6,7 @@
  * understood becomes a message that says how the tool is called, because a format error must never end a run.
  */
 import { isDeepStrictEqual } from "node:util";
+import { type FencedBlock, fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
 import type { TagSpec } from "../core/profile.ts";
 import { type JsonSchema, type Tool, toolJsonSchema } from "../core/tool.ts";
 import { checkInput } from "./check-input.ts";
@@ -48,7 +49,7 @@ function plainBody(tag: TagSpec, input: unknown): { body: string; lossy?: boolea
       const { code, stdin } = programOf(input);
       if (code === undefined) return undefined;
       if (tag.body.fence === null) return { body: code.trim() };
-      const program = `\`\`\`${tag.body.fence}\n${code.replace(/\n+$/, "")}\n\`\`\``;
+      const program = `\`\`\`${tag.body.fence}\n${withoutLastLineBreaks(code)}\n\`\`\``;
       return { body: stdin === undefined || !tag.body.stdin ? program : `${program}\n\`\`\`sh\n${stdin}\n\`\`\`` };
     }
     default:
@@ -192,7 +193,8 @@ function propertyOf(schema: JsonSchema, type: string): string | undefined {
 /** The object or list that a body holds, alone or among other words. */
 function readJson(body: string): unknown {
   if (!/[{[]/.test(body)) return undefined;
-  for (const text of [stripFence(body), /[{[][\s\S]*[}\]]/.exec(body)?.[0] ?? ""]) {
+  const inside = body.slice(body.search(/[{[]/), Math.max(body.lastIndexOf("}"), body.lastIndexOf("]")) + 1);
+  for (const text of [stripFence(body), inside]) {
     if (text === "") continue;
     try {
       return parseRelaxedJson(text);
@@ -212,21 +214,24 @@ function stripFence(body: string): string {
 
 /** Every URL of a body: joined with `|`, commas or line breaks, in markdown links or bare. */
 function readUrls(body: string): string[] {
-  const found: string[] = [];
-  for (const part of stripFence(body).split(/\s*[|\n]\s*|,\s+/)) {
+  const found = new Set<string>();
+  for (const part of stripFence(body).split(/[|\n]|,\s/)) {
     const link = /https?:\/\/[^\s|"'<>`\]]+/.exec(part)?.[0];
     const bare = /^[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?$/.exec(part.trim())?.[0];
     const url = link ? balance(link) : bare && `https://${bare}`;
-    if (url && !found.includes(url)) found.push(url);
+    if (url) found.add(url);
   }
-  return found;
+  return [...found];
 }
 
 /** Drops sentence punctuation and a markdown link's closing bracket, keeping brackets that belong to the address. */
 function balance(url: string): string {
-  let text = url.replace(/[.,;:!?]+$/, "");
-  while (text.endsWith(")") && text.split("(").length < text.split(")").length) text = text.slice(0, -1);
-  return text;
+  let end = url.length;
+  while (end > 0 && ".,;:!?".includes(url.charAt(end - 1))) end--;
+  let open = 0; // brackets opened and not yet closed before the end; below 0 there are more closed than opened
+  for (let at = 0; at < end; at++) open += url[at] === "(" ? 1 : url[at] === ")" ? -1 : 0;
+  for (; open < 0 && url[end - 1] === ")"; end--) open++;
+  return url.slice(0, end);
 }
 
 /** A program and its standard input: fences of any language, or bare code. */
@@ -235,10 +240,10 @@ function codeInput(schema: JsonSchema, body: string): unknown {
   const codeProperty = schema.properties?.code ? "code" : (propertyOf(schema, "string") ?? "code");
   if (json !== null && typeof json === "object" && typeof (json as Record<string, unknown>)[codeProperty] === "string")
     return json;
-  const fences = [...body.matchAll(/```[ \t]*([\w+-]*)[^\n]*\n([\s\S]*?)(?:\n?```|$)/g)];
-  const isInput = (language: string) => /^(?:sh|bash|stdin|input|text|txt)$/i.test(language);
-  const programs = fences.filter((fence) => !isInput(fence[1] ?? "")).map((fence) => fence[2] ?? "");
-  const stdin = fences.find((fence) => isInput(fence[1] ?? ""))?.[2];
+  const fences = fencedBlocks(body);
+  const isInput = ({ language }: FencedBlock) => /^(?:sh|bash|stdin|input|text|txt)$/i.test(language);
+  const programs = fences.filter((fence) => !isInput(fence)).map((fence) => fence.inside);
+  const stdin = fences.find(isInput)?.inside;
   const code =
     programs.length > 0
       ? programs.join("\n\n")

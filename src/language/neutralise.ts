@@ -33,7 +33,7 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
   // A tag: brackets tight around the name, closed or not; or with spaces and attributes, when closed.
   const pattern = new RegExp(
     [
-      `<{1,2}\\s*/?\\s*(?:${names})(?![\\w-])[^<>]{0,80}?>{1,2}`,
+      `<{1,2}\\s*(?:/\\s*)?(?:${names})(?![\\w-])[^<>]{0,80}?>{1,2}`,
       `<{1,2}/?(?:${own})(?![\\w-])`,
       "<\\|[^<>|]{0,80}\\|?>?",
       "\\[/?(?:inst|available_tools|tool_calls|tool_results|/?sys)\\]",
@@ -42,12 +42,12 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
   );
   return (text) => {
     if (!suspicious.test(text)) return text;
-    const { folded, positions } = fold(text);
+    const { folded, placeOf } = fold(text);
     let result = "";
     let from = 0;
     for (const match of folded.matchAll(pattern)) {
-      const start = positions[match.index] ?? 0;
-      const end = positions[match.index + match[0].length] ?? text.length;
+      const start = placeOf(match.index);
+      const end = placeOf(match.index + match[0].length);
       if (start < from) continue;
       result += text.slice(from, start) + readable(match[0]);
       from = end;
@@ -56,37 +56,54 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
   };
 }
 
-/** The text as a careless reader might see it: look-alikes and entities resolved, invisible characters gone, lower case. */
-function fold(text: string): { folded: string; positions: number[] } {
-  const positions: number[] = []; // [folded index] -> index in text
-  let folded = "";
-  const add = (piece: string, at: number) => {
-    for (let index = 0; index < piece.length; index++) positions.push(at);
-    folded += piece;
+const plainRun = /[\0-%'-\x7f]+/y;
+
+/**
+ * The text as a careless reader might see it: look-alikes and entities resolved, invisible characters gone, lower case.
+ * `placeOf` gives the place in the text of a place in it; it is to be asked from front to back.
+ */
+function fold(text: string): { folded: string; placeOf(index: number): number } {
+  const shifts: [index: number, shift: number][] = [[0, 0]]; // from this folded index on, the text's is so much higher
+  const pieces: string[] = [];
+  let length = 0;
+  const add = (piece: string, at: number): void => {
+    if (at - length !== shifts.at(-1)![1]) shifts.push([length, at - length]);
+    // What one character became stays one place.
+    for (let index = 1; index < piece.length; index++) shifts.push([length + index, at - length - index]);
+    pieces.push(piece);
+    length += piece.length;
   };
   for (let at = 0; at < text.length; ) {
-    const code = text.charCodeAt(at);
-    if (code === 38) {
+    plainRun.lastIndex = at;
+    const run = plainRun.exec(text)?.[0];
+    if (run !== undefined) {
+      if (at - length !== shifts.at(-1)![1]) shifts.push([length, at - length]);
+      pieces.push(run.toLowerCase());
+      length += run.length;
+      at += run.length;
+      continue;
+    }
+    if (text.charCodeAt(at) === 38) {
       const entity = /^&(?:amp;)*(?:(lt|gt|sol|vert)|#0*(60|62|47|124)|#x0*(3c|3e|2f|7c));?/i.exec(
         text.slice(at, at + 40),
       );
-      if (entity) {
-        add(entityCharacter(entity), at);
-        at += entity[0].length;
-        continue;
-      }
-    }
-    if (code < 128) {
-      add(code >= 65 && code <= 90 ? String.fromCharCode(code + 32) : text.charAt(at), at);
-      at++;
+      add(entity ? entityCharacter(entity) : "&", at);
+      at += entity?.[0].length ?? 1;
       continue;
     }
     const character = String.fromCodePoint(text.codePointAt(at)!);
     if (!invisible.test(character)) add(foldCharacter(character), at);
     at += character.length;
   }
-  positions.push(text.length);
-  return { folded, positions };
+  shifts.push([length, text.length - length]);
+  let known = 0;
+  return {
+    folded: pieces.join(""),
+    placeOf(index) {
+      while (known + 1 < shifts.length && shifts[known + 1]![0] <= index) known++;
+      return index + shifts[known]![1];
+    },
+  };
 }
 
 function foldCharacter(character: string): string {

@@ -45,7 +45,7 @@ function relaxedParser(text: string) {
     if (first === "{") return object(depth);
     if (first === "[") return array(depth);
     if (first in closingQuote) return string();
-    const number = /[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])/y;
+    const number = /[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])/y;
     number.lastIndex = at;
     const digits = number.exec(text);
     if (digits) {

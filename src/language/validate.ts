@@ -124,7 +124,7 @@ export function bodyProblem(format: BodyFormat, text: string): string | null {
     case "code":
       return codeProblem(format, text.trim());
     case "json": {
-      const fenced = /^```json\s*\n([\s\S]*?)\n?```$/.exec(text.trim());
+      const fenced = /^```json[^\S\n]*\n([\s\S]*?)\n?```$/.exec(text.trim());
       if (!fenced) return "expected a ```json fence";
       try {
         const value = JSON.parse(fenced[1] ?? "");

@@ -3,6 +3,7 @@
  * A body may hold fences: ```` ```py ```` is the program (several are joined), ```` ```sh ```` is its standard input.
  */
 import { z } from "zod";
+import { fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../core/sandbox.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { defaultSandboxLimits, trimMiddle } from "./sandbox/limits.ts";
@@ -45,9 +46,9 @@ export function codeTool(options: CodeToolOptions): Tool<z.infer<typeof input>> 
 
 /** The program in what a model wrote: its fences, or all of it where there are none. */
 export function readProgram(text: string, stdin?: string): Pick<SandboxRequest, "language" | "code" | "stdin"> {
-  const fences = [...text.matchAll(/^[ \t]*```[ \t]*(\w*)[^\n]*\n([\s\S]*?)(?:^[ \t]*```|(?![\s\S]))/gm)];
+  const fences = fencedBlocks(text, { ownLines: true });
   const bodies = (names: RegExp): string[] =>
-    fences.filter(([, name = ""]) => names.test(name.toLowerCase())).map(([, , body = ""]) => body.replace(/\n$/, ""));
+    fences.filter(({ language }) => names.test(language.toLowerCase())).map(({ inside }) => inside.replace(/\n$/, ""));
   const python = bodies(/^(py|python|python3)$/);
   const javascript = bodies(/^(js|javascript|node)$/);
   const plain = bodies(/^$/);
@@ -61,7 +62,7 @@ export function readProgram(text: string, stdin?: string): Pick<SandboxRequest, 
 /** What the model reads of a run. */
 export function observationOf(result: SandboxResult, maxCharacters = defaultSandboxLimits.outputCharacters): string {
   const block = (name: string, text: string): string =>
-    text.trim() === "" ? "" : `\n[${name}:BEGIN]\n${text.replace(/\n+$/, "")}\n[${name}:END]`;
+    text.trim() === "" ? "" : `\n[${name}:BEGIN]\n${withoutLastLineBreaks(text)}\n[${name}:END]`;
   const shown = (limit: number): string => {
     const stdout = block("STDOUT", trimMiddle(result.stdout, limit));
     const stderr = block("STDERR", trimMiddle(result.stderr, limit));

@@ -3,7 +3,9 @@
  * program can't look them up, and an object that claims to equal everything gains nothing. What the sandbox at hand can't
  * run (deep recursion or threads in WebAssembly, a library that is not installed) is undecided with the reason, never wrong.
  */
+
 import { CoaError } from "../../core/errors.ts";
+import { fencedBlocks } from "../../core/fences.ts";
 import type { Grade } from "../../core/grader.ts";
 import { inParallel } from "../../core/limiter.ts";
 import type { Sandbox, SandboxLevel, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
@@ -209,12 +211,11 @@ export function argumentsText(input: string): string {
 
 /** The program in an answer: its last fenced block, or all of it where there is none. */
 export function extractCode(answer: string): { code: string; language: "python" | "javascript" } {
-  const blocks = [...answer.matchAll(/```[ \t]*([a-zA-Z+]*)[^\n]*\n([\s\S]*?)(?:```|$)/g)].filter(
-    (match) => !/^(?:sh|bash|text|json)$/.test(match[1]!),
-  );
-  const last = blocks.findLast((match) => /^(?:py|python|python3|js|javascript)$/i.test(match[1]!)) ?? blocks.at(-1);
-  const language = /^(?:js|javascript)$/i.test(last?.[1] ?? "") ? "javascript" : "python";
-  return { code: (last?.[2] ?? answer).replace(/^\n+|\s+$/g, ""), language };
+  const blocks = fencedBlocks(answer).filter(({ language }) => !/^(?:sh|bash|text|json)$/.test(language));
+  const programs = /^(?:py|python|python3|js|javascript)$/i;
+  const last = blocks.findLast(({ language }) => programs.test(language)) ?? blocks.at(-1);
+  const language = /^(?:js|javascript)$/i.test(last?.language ?? "") ? "javascript" : "python";
+  return { code: (last?.inside ?? answer).replace(/^\n+/, "").trimEnd(), language };
 }
 
 function javascriptCall(code: string, name: string): string {

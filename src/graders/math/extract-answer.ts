@@ -19,6 +19,7 @@ export function extractAnswer(text: string): Extracted {
   const trimmed = text
     .trim()
     .slice(-longestText)
+    .replace(/\s{2,}/g, (space) => (space.includes("\n") ? "\n" : " "))
     .replace(/^\*\*([^*]+)\*\*$/, "$1");
   const boxed = lastJoined(boxes(trimmed), trimmed, "last", enumerated);
   if (boxed !== undefined) return { text: withoutUnit(boxed), by: "boxed" };
@@ -85,17 +86,42 @@ export function closingBrace(text: string, open: number): number {
   return -1;
 }
 
+const formulaStart = /\$\$|\\\[|\\\(|(?<!\\)\$|\\begin\{(align|equation|gather)\*?\}/g;
+
 /** Formulas between `$$`, `\[ \]`, `\( \)` and `$`, in order. Escaped dollars are money, not delimiters. */
 export function formulas(text: string): Span[] {
-  const pattern =
-    /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|(?<!\\)\$((?:\\.|[^$\\])+?)\$|(\\begin\{(align|equation|gather)\*?\}[\s\S]+?\\end\{\6\*?\})/g;
   const spans: Span[] = [];
-  for (const match of text.matchAll(pattern)) {
-    const inner = match[1] ?? match[2] ?? match[3] ?? match[4] ?? match[5] ?? "";
-    spans.push({ start: match.index, end: match.index + match[0].length, inner });
+  const absent = new Set<string>(); // ends that do not come any more: a search for one would reach to the end each time
+  formulaStart.lastIndex = 0;
+  for (let match = formulaStart.exec(text); match; match = formulaStart.exec(text)) {
+    const [open, environment] = match;
+    const inside = match.index + open.length;
+    const end = environment ? new RegExp(`\\\\end\\{${environment}\\*?\\}`, "g") : formulaEnds[open]!;
+    // A single dollar closes after text without one; the others close at the next of theirs.
+    end.lastIndex = open === "$" ? inside : inside + 1;
+    const key = environment ?? open;
+    const close = absent.has(key) ? null : end.exec(text);
+    if (!close) {
+      absent.add(key);
+      formulaStart.lastIndex = match.index + 1;
+      continue;
+    }
+    const stop = close.index + close[0].length;
+    const inner = environment
+      ? text.slice(match.index, stop)
+      : text.slice(inside, open === "$" ? stop - 1 : close.index);
+    spans.push({ start: match.index, end: stop, inner });
+    formulaStart.lastIndex = stop;
   }
   return spans;
 }
+
+const formulaEnds: Record<string, RegExp> = {
+  $$: /\$\$/g,
+  "\\[": /\\\]/g,
+  "\\(": /\\\)/g,
+  $: /(?:\\.|[^$\\])+\$/y,
+};
 
 const joined = (between: string) => /^[\s$]*(?:,|;|and|or|,\s*and|,\s*or)?[\s$]*$/i.test(between);
 

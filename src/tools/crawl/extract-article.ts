@@ -27,6 +27,9 @@ const leastCharacters = 250;
 /** A page with no more link text than this share is content through and through. */
 const fewLinks = 0.1;
 
+/** No page nests its elements this deep; what Readability does with such a tree costs the square of its depth. */
+const deepestTree = 300;
+
 /** Extracts the readable part of a page. */
 export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<Article> {
   const { smallPage = 6_000, largestTree = 3_000_000 } = options;
@@ -38,7 +41,7 @@ export async function extractArticle(html: string, options: ArticleOptions = {})
   }
   const page = htmlToMarkdown(html, options);
   const linkShare = page.linkCharacters / Math.max(1, page.linkCharacters + page.plainCharacters);
-  if (html.length > largestTree || linkShare <= fewLinks) return page;
+  if (html.length > largestTree || page.depth > deepestTree || linkShare <= fewLinks) return page;
   const article = await readArticle(html, options);
   // Menus and link lists are made of links; an article that lost half of the other text lost content.
   if (!article || article.characters < leastCharacters || article.characters < page.plainCharacters / 2) return page;

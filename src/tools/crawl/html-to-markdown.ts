@@ -4,7 +4,7 @@
  * Readability finds no article.
  */
 import { markdownWriter } from "./markdown-writer.ts";
-import { attribute, decodeEntities, scanHtml } from "./scan-html.ts";
+import { scanHtml } from "./scan-html.ts";
 
 export interface MarkdownOptions {
   /** The page's address, against which relative links are resolved. */
@@ -21,6 +21,8 @@ export interface MarkdownPage {
   /** Characters of text inside links and outside them: how much of it is a way to elsewhere. */
   linkCharacters: number;
   plainCharacters: number;
+  /** How deep elements are nested that only their own closing tag closes. */
+  depth: number;
 }
 
 const blocks = new Set(
@@ -46,6 +48,9 @@ const empty = new Set([
   "wbr",
 ]);
 
+/** Elements that the next of their kind closes: many of them in a row are not nested. */
+const closedByNext = new Set("p li dt dd tr td th thead tbody tfoot option optgroup rp rt body html head".split(" "));
+
 /** Turns a page, or a part of one, into Markdown. */
 export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): MarkdownPage {
   const { links = true, everything = false } = options;
@@ -60,9 +65,12 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
   let cell = 0;
   let linkCharacters = 0;
   let plainCharacters = 0;
+  let nesting = 0;
+  let depth = 0;
 
   scanHtml(html, {
     open(name, attributes) {
+      if (!empty.has(name) && !closedByNext.has(name)) depth = Math.max(depth, ++nesting);
       if (name === "title") {
         inTitle = title === "";
         return;
@@ -93,16 +101,17 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       else if (name === "td" || name === "th") {
         if (cell++ > 0) out.lead(" | ");
       } else if (name === "a") {
-        const href = links ? absolute(attribute(attributes, "href"), options.url) : undefined;
+        const href = links ? absolute(attributes.get("href"), options.url) : undefined;
         anchors.push(href);
         if (href) out.openMark("[");
       } else if (name === "img") {
-        const alt = attribute(attributes, "alt")?.trim();
+        const alt = attributes.get("alt")?.trim();
         if (alt) out.text(`[image: ${alt}]`, false);
       }
     },
 
     close(name) {
+      if (nesting > 0 && !empty.has(name) && !closedByNext.has(name)) nesting--;
       if (name === "title") {
         inTitle = false;
         return;
@@ -129,8 +138,7 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       if (blocks.has(name)) out.block(name === "li" || name === "tr" || name === "dt" ? 1 : 2);
     },
 
-    text(raw) {
-      const text = decodeEntities(raw);
+    text(text) {
       if (inTitle) title += text;
       else if (hiddenDepth === 0) {
         if (anchors.length > 0) linkCharacters += text.trim().length;
@@ -139,14 +147,15 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       }
     },
   });
-  return { title: title.replace(/\s+/g, " ").trim(), markdown: out.finish(), linkCharacters, plainCharacters };
+  return { title: title.replace(/\s+/g, " ").trim(), markdown: out.finish(), linkCharacters, plainCharacters, depth };
 }
 
-function isFurniture(name: string, attributes: string): boolean {
+function isFurniture(name: string, attributes: ReadonlyMap<string, string>): boolean {
   if (furniture.has(name)) return true;
-  if (attributes === "" || empty.has(name)) return false;
-  if (/(?:^|\s)hidden(?:[\s=/]|$)|aria-hidden\s*=\s*["']?true|display\s*:\s*none/i.test(attributes)) return true;
-  return /role\s*=\s*["']?(?:navigation|banner|search|menu|contentinfo)/i.test(attributes);
+  if (attributes.size === 0 || empty.has(name)) return false;
+  if (attributes.has("hidden") || attributes.get("aria-hidden")?.toLowerCase() === "true") return true;
+  if (/display\s*:\s*none/i.test(attributes.get("style") ?? "")) return true;
+  return /^\s*(?:navigation|banner|search|menu|contentinfo)/i.test(attributes.get("role") ?? "");
 }
 
 /** The absolute form of a link worth keeping: web addresses only, and not a place on the same page. */

@@ -1,12 +1,14 @@
 /**
- * A forgiving HTML scanner: one pass over the text, a call per tag and per run of text, no tree. It is what the quick
- * extraction and the fallback read with; pages that deserve a tree get one from linkedom.
+ * HTML in one pass, without a tree: a call per tag and per run of text, from htmlparser2's tokenizer. Its parser is not
+ * used, because what that does per open element makes deep nesting cost the square of the page's length.
  */
+import { Tokenizer } from "htmlparser2";
+
 export interface HtmlListener {
-  open(name: string, attributes: string): void;
+  open(name: string, attributes: ReadonlyMap<string, string>): void;
   close(name: string): void;
-  /** Text as written, entities not yet decoded. */
-  text(raw: string): void;
+  /** Text with its entities decoded. */
+  text(text: string): void;
 }
 
 /** Elements whose content is not markup, or is not for reading. */
@@ -14,224 +16,88 @@ const skipped = new Set(["script", "style", "noscript", "template", "svg", "ifra
 
 /** Reads HTML from start to end; broken markup is read as far as it makes sense. */
 export function scanHtml(html: string, listener: HtmlListener): void {
-  let at = 0;
-  while (at < html.length) {
-    const bracket = html.indexOf("<", at);
-    if (bracket < 0) {
-      listener.text(html.slice(at));
-      return;
-    }
-    if (bracket > at) listener.text(html.slice(at, bracket));
-    const code = html.charCodeAt(bracket + 1);
-    if (html.startsWith("<![CDATA[", bracket)) {
+  const lost = scan(html, listener);
+  // An unclosed quote in a tag would swallow the page: that tag ends at its first bracket instead.
+  if (lost !== undefined) scan(html.slice(lost), listener);
+}
+
+/** The text of a piece of HTML, nothing left out. */
+export function plainTextOf(html: string): string {
+  let text = "";
+  scanHtml(html, { open() {}, close() {}, text: (piece) => (text += piece) });
+  return text;
+}
+
+/** Returns where to read on when the page ended inside a tag. */
+function scan(html: string, listener: HtmlListener): number | undefined {
+  let tag = "";
+  let attributes = new Map<string, string>();
+  let attributeName = "";
+  let value = "";
+  let text = "";
+  let inside = ""; // the skipped element that is open
+  let unfinished: number | undefined; // where the name of a tag ends that has not ended itself
+  const flush = (): void => {
+    if (text !== "" && inside === "") listener.text(text);
+    text = "";
+  };
+  const open = (selfClosing: boolean): void => {
+    unfinished = undefined;
+    if (inside === "" && skipped.has(tag)) {
+      if (!selfClosing || (tag !== "svg" && tag !== "math")) inside = tag;
+    } else if (inside === "") listener.open(tag, attributes);
+  };
+  const tokenizer = new Tokenizer(
+    { decodeEntities: true },
+    {
+      ontext: (start, end) => {
+        text += html.slice(start, end);
+      },
+      ontextentity: (code) => {
+        text += String.fromCodePoint(code);
+      },
+      onopentagname: (start, end) => {
+        flush();
+        tag = html.slice(start, end).toLowerCase();
+        attributes = new Map();
+        unfinished = end;
+      },
+      onopentagend: () => open(false),
+      onselfclosingtag: () => open(true),
+      onclosetag: (start, end) => {
+        flush();
+        const name = html.slice(start, end).toLowerCase();
+        if (inside === "") listener.close(name);
+        else if (inside === name) inside = "";
+      },
+      onattribname: (start, end) => {
+        attributeName = html.slice(start, end).toLowerCase();
+        value = "";
+      },
+      onattribdata: (start, end) => {
+        value += html.slice(start, end);
+      },
+      onattribentity: (code) => {
+        value += String.fromCodePoint(code);
+      },
+      onattribend: () => {
+        if (!attributes.has(attributeName)) attributes.set(attributeName, value);
+      },
       // Feeds wrap their texts so; what is inside is text, or HTML once more.
-      const end = html.indexOf("]]>", bracket);
-      listener.text(html.slice(bracket + 9, end < 0 ? undefined : end).replace(/<[^<>]*>/g, " "));
-      at = end < 0 ? html.length : end + 3;
-    } else if (code === 33 || code === 63) {
-      at = afterDeclaration(html, bracket);
-    } else if (code === 47 || isLetter(code)) {
-      at = readTag(html, bracket, code === 47, listener);
-    } else {
-      listener.text("<");
-      at = bracket + 1;
-    }
-  }
-}
-
-function isLetter(code: number): boolean {
-  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
-}
-
-function afterDeclaration(html: string, bracket: number): number {
-  if (html.startsWith("<!--", bracket)) {
-    const end = html.indexOf("-->", bracket + 4);
-    return end < 0 ? html.length : end + 3;
-  }
-  const end = html.indexOf(">", bracket);
-  return end < 0 ? html.length : end + 1;
-}
-
-function readTag(html: string, bracket: number, closing: boolean, listener: HtmlListener): number {
-  let at = bracket + (closing ? 2 : 1);
-  const nameStart = at;
-  while (at < html.length && !/[\s/>]/.test(html[at]!)) at++;
-  const name = html.slice(nameStart, at).toLowerCase();
-  const end = tagEnd(html, at);
-  if (closing) {
-    listener.close(name);
-    return end + 1;
-  }
-  if (skipped.has(name)) {
-    if (html[end - 1] === "/" && (name === "svg" || name === "math")) return end + 1;
-    return afterElement(html, name, end + 1);
-  }
-  listener.open(name, html.slice(at, end));
-  return end + 1;
-}
-
-/** Where the tag's `>` is; a `>` inside a quoted attribute does not end it. */
-function tagEnd(html: string, from: number): number {
-  let quote = 0;
-  for (let at = from; at < html.length; at++) {
-    const code = html.charCodeAt(at);
-    if (quote !== 0) {
-      if (code === quote) quote = 0;
-    } else if (code === 62) return at;
-    else if ((code === 34 || code === 39) && /[=\s]/.test(html[at - 1]!)) quote = code;
-  }
-  // An unclosed quote would swallow the page: fall back to the first bracket.
-  const first = html.indexOf(">", from);
-  return first < 0 ? html.length : first;
-}
-
-function afterElement(html: string, name: string, from: number): number {
-  const closing = new RegExp(`</${name}[\\s/>]`, "gi");
-  closing.lastIndex = from;
-  const match = closing.exec(html);
-  if (!match) return html.length;
-  const end = html.indexOf(">", match.index);
-  return end < 0 ? html.length : end + 1;
-}
-
-/** One attribute's value, entities decoded; undefined when it is not there. */
-export function attribute(attributes: string, name: string): string | undefined {
-  const match = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, "i").exec(attributes);
-  return match ? decodeEntities(match[1] ?? match[2] ?? match[3] ?? "") : undefined;
-}
-
-const named: Record<string, string> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: " ",
-  copy: "©",
-  reg: "®",
-  trade: "™",
-  hellip: "…",
-  mdash: "—",
-  ndash: "–",
-  lsquo: "‘",
-  rsquo: "’",
-  ldquo: "“",
-  rdquo: "”",
-  laquo: "«",
-  raquo: "»",
-  bull: "•",
-  middot: "·",
-  times: "×",
-  divide: "÷",
-  deg: "°",
-  plusmn: "±",
-  frac12: "½",
-  frac14: "¼",
-  frac34: "¾",
-  euro: "€",
-  pound: "£",
-  yen: "¥",
-  cent: "¢",
-  sect: "§",
-  para: "¶",
-  larr: "←",
-  rarr: "→",
-  uarr: "↑",
-  darr: "↓",
-  harr: "↔",
-  le: "≤",
-  ge: "≥",
-  ne: "≠",
-  asymp: "≈",
-  infin: "∞",
-  minus: "−",
-  shy: "",
-  ensp: " ",
-  emsp: " ",
-  thinsp: " ",
-  zwnj: "",
-  zwj: "",
-  lrm: "",
-  rlm: "",
-  szlig: "ß",
-  aelig: "æ",
-  oslash: "ø",
-  aring: "å",
-  ccedil: "ç",
-  ntilde: "ñ",
-  auml: "ä",
-  ouml: "ö",
-  uuml: "ü",
-  Auml: "Ä",
-  Ouml: "Ö",
-  Uuml: "Ü",
-  eacute: "é",
-  egrave: "è",
-  ecirc: "ê",
-  euml: "ë",
-  aacute: "á",
-  agrave: "à",
-  acirc: "â",
-  atilde: "ã",
-  iacute: "í",
-  igrave: "ì",
-  icirc: "î",
-  iuml: "ï",
-  oacute: "ó",
-  ograve: "ò",
-  ocirc: "ô",
-  otilde: "õ",
-  uacute: "ú",
-  ugrave: "ù",
-  ucirc: "û",
-  yacute: "ý",
-  Eacute: "É",
-  Agrave: "À",
-  Ccedil: "Ç",
-  Ntilde: "Ñ",
-  Aring: "Å",
-  Oslash: "Ø",
-  AElig: "Æ",
-  alpha: "α",
-  beta: "β",
-  gamma: "γ",
-  delta: "δ",
-  epsilon: "ε",
-  lambda: "λ",
-  mu: "μ",
-  pi: "π",
-  sigma: "σ",
-  omega: "ω",
-  Delta: "Δ",
-  Omega: "Ω",
-  Sigma: "Σ",
-  prime: "′",
-  Prime: "″",
-  dagger: "†",
-  Dagger: "‡",
-  permil: "‰",
-  sup2: "²",
-  sup3: "³",
-  sup1: "¹",
-  ordm: "º",
-  ordf: "ª",
-  iexcl: "¡",
-  iquest: "¿",
-  not: "¬",
-  macr: "¯",
-  acute: "´",
-  uml: "¨",
-  sum: "∑",
-  radic: "√",
-  part: "∂",
-};
-
-/** Replaces character references by their characters; unknown ones stay as they are. */
-export function decodeEntities(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|([a-z][a-z0-9]*));?/gi, (whole, hex, decimal, name) => {
-    if (name !== undefined) return named[name] ?? whole;
-    const code = hex ? Number.parseInt(hex, 16) : Number(decimal);
-    return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code < 0xe000) ? String.fromCodePoint(code) : "\ufffd";
-  });
+      oncdata: (start, end, endOffset) => {
+        text += html.slice(start, end - endOffset).replace(/<[^<>]*>/g, " ");
+      },
+      oncomment: () => {},
+      ondeclaration: () => {},
+      onprocessinginstruction: () => {},
+      onend: flush,
+    },
+  );
+  tokenizer.write(html);
+  tokenizer.end();
+  const bracket = unfinished === undefined ? -1 : html.indexOf(">", unfinished);
+  if (bracket < 0) return undefined;
+  attributes = new Map();
+  open(false);
+  return bracket + 1;
 }

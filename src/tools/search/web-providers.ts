@@ -4,7 +4,7 @@
  */
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { rateLimiter } from "../../core/limiter.ts";
-import { decodeEntities } from "../crawl/scan-html.ts";
+import { plainTextOf } from "../crawl/scan-html.ts";
 import { keyPool } from "./key-pool.ts";
 import { requestJson, type ServiceRequest } from "./request-json.ts";
 import type { SearchProvider, SearchResult } from "./search-provider.ts";
@@ -187,13 +187,8 @@ export function webProviderVariables(): Record<WebProviderName, readonly string[
 
 /** Services mark words with HTML and leave fields out. */
 function tidy(result: Partial<SearchResult>): SearchResult {
-  const plain = (text: unknown) =>
-    typeof text === "string"
-      ? decodeEntities(text.replace(/<\/?[a-z][^>]*>/gi, ""))
-          .replace(/\s+/g, " ")
-          .trim()
-      : "";
-  const url = plain(result.url);
+  const plain = (text: unknown) => (typeof text === "string" ? plainTextOf(text).replace(/\s+/g, " ").trim() : "");
+  const url = typeof result.url === "string" ? result.url.trim() : "";
   return {
     title: plain(result.title) || url,
     url,
