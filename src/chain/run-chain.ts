@@ -4,6 +4,7 @@
  * answers. Nothing that model or tools do can throw out of here; how it ended is part of the trajectory.
  */
 import { randomUUID } from "node:crypto";
+import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Ending, Trajectory } from "../core/trajectory.ts";
@@ -40,7 +41,10 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
     result = await decode(run);
   } catch (error) {
     const aborted = run.signal?.aborted === true || isAbort(error);
-    result = { answer: null, ending: { reason: aborted ? "aborted" : "error", detail: messageOf(error) } };
+    result = {
+      answer: null,
+      ending: aborted ? { reason: "aborted", detail: messageOf(error) } : errorEnding(error),
+    };
   }
   model.endSession?.(id);
   const trajectory = describe(run, result);

@@ -1,5 +1,6 @@
 /** How a run ended, in one vocabulary for chains, teams and systems under evaluation. */
 import { z } from "zod";
+import { CoaError, messageOf } from "./errors.ts";
 
 export const endingSchema = z.object({
   /**
@@ -10,5 +11,38 @@ export const endingSchema = z.object({
   reason: z.enum(["answered", "suggested", "no-answer", "limit", "error", "aborted", "suspended"]),
   /** Which limit, or the error's message. */
   detail: z.string().optional(),
+  /** The error's code, where it was one. */
+  code: z.string().optional(),
 });
 export type Ending = z.infer<typeof endingSchema>;
+
+/** The ending of a run that an error stopped. */
+export function errorEnding(error: unknown): Ending {
+  const code = error instanceof CoaError ? { code: error.code } : {};
+  return { reason: "error", detail: messageOf(error), ...code };
+}
+
+/**
+ * Errors that every further run of a batch would meet too and that only the user can fix: a wrong key, no such model or
+ * host, a full disk, wrong usage. A batch stops at the first, keeps nothing of that run, and the next start tries again.
+ */
+const yours = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full"]);
+
+/** Throws where a run ended in an error that only the user can fix. */
+export function throwIfYours({ reason, code, detail }: Ending): void {
+  if (reason !== "error" || code === undefined || !yours.has(code)) return;
+  throw new CoaError(
+    code === "usage" ? "usage" : "model",
+    `stopped at the first failure: ${detail}${remedies[code] ?? ""}`,
+    {
+      code,
+    },
+  );
+}
+
+const remedies: Record<string, string> = {
+  unauthorised: ". Check the key (OPENAI_API_KEY) and start again: what is done is kept",
+  "not-found": ". Check the address and the model's name and start again: what is done is kept",
+  unreachable: ". Is the server running, and is the address right? Start again then: what is done is kept",
+  "disk-full": ". Make room and start again: what is done is kept",
+};

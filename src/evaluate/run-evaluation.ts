@@ -11,6 +11,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
+import { errorEnding, throwIfYours } from "../core/ending.ts";
 import { isAbort, messageOf, UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
@@ -77,6 +78,7 @@ export async function runEvaluation(
     await inParallel(waiting, concurrency, async (job) => {
       signal?.throwIfAborted();
       const { record, result } = await runJob(system, job, options);
+      throwIfYours(record.ending);
       // The run first: a record whose run is missing would be a link to nothing.
       if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
       await journal.append(record);
@@ -126,7 +128,7 @@ async function runJob(
       ...common,
       answer: null,
       grade: { correct: false, score: 0, reason: `crashed: ${detail}` },
-      ending: { reason: "error", detail },
+      ending: errorEnding(error),
       usage: emptyUsage(),
       toolCalls: {},
       tokensByRole: {},

@@ -175,7 +175,7 @@ describe("openaiCompatible", () => {
     await withServer(
       { models: vllm, keepStop: true, fault: (_, index) => kinds[(index * 2654435761) % kinds.length]! },
       async (server) => {
-        const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 12, stallMs: 1_000 });
+        const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 60, stallMs: 1_000 });
         const tasks = Array.from({ length: 500 }, (_, index) =>
           defineTask({ id: `t${index}`, question: `Where does Ada live (${index})?` }),
         );
@@ -195,7 +195,7 @@ describe("openaiCompatible", () => {
           assert.ok(trajectory.usage.modelCalls <= 3);
         }
         const right = trajectories.filter((trajectory) => trajectory.answer === "Lyon").length;
-        assert.ok(right >= 495, `${right} of 500 answered`);
+        assert.ok(right === 500, `${right} of 500 answered`);
         for (const request of server.requests) assert.ok((request.body["max_tokens"] as number) <= 4096);
         await model.close();
       },

@@ -2,6 +2,7 @@
  * The manager's loop. Each turn the manager writes a plan, delegates, or proposes an answer; the rules of the team decide
  * what it is asked for next. In the hand-off topology the manager's conversation is the shared history itself.
  */
+import { errorEnding } from "../core/ending.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamEnding, TeamStep } from "../core/team-run.ts";
@@ -77,7 +78,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
   } catch (error) {
     if (!(error instanceof CoaError)) throw error;
     if (error instanceof BudgetSpent) endEarly(state.outcome, messageOf(error));
-    else state.outcome.ending = { reason: "error", detail: messageOf(error) };
+    else state.outcome.ending = errorEnding(error);
   } finally {
     for (const step of session.remembered) step.accepted = state.outcome.ending.verified === true;
   }

@@ -4,7 +4,8 @@
  * happens, the run ends with a record: a failed run is data.
  */
 import { randomUUID } from "node:crypto";
-import { isAbort, messageOf, UsageError } from "../core/errors.ts";
+import { errorEnding } from "../core/ending.ts";
+import { isAbort, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
@@ -69,7 +70,7 @@ export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun
     outcome = await manage(session, options);
   } catch (error) {
     if (session.signal.aborted && isAbort(error)) throw error;
-    outcome = { answer: null, ending: { reason: "error", detail: messageOf(error) }, replans: 0, scores: [] };
+    outcome = { answer: null, ending: errorEnding(error), replans: 0, scores: [] };
   }
   return session.record.finish({ ...outcome, wallMs: now() - startedAt });
 }

@@ -2,6 +2,7 @@
  * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch resumes; a
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
+import { throwIfYours } from "../core/ending.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import { asTheyEnd } from "../core/limiter.ts";
@@ -50,6 +51,7 @@ export async function* runTeams(
   }
   for await (const run of asTheyEnd(affordable(), { concurrency }, async (task) => {
     const run = await (options.run ?? runTeam)(task, options);
+    throwIfYours(run.ending);
     await journal?.append(run);
     return run;
   })) {

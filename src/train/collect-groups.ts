@@ -3,6 +3,7 @@
  * Dynamic sampling: groups whose rewards are all equal are dropped and refilled with new tasks, up to a bound. Every
  * finished rollout is journalled at once; a resumed run takes it from there and samples only what is missing.
  */
+import { throwIfYours } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
@@ -188,6 +189,7 @@ async function oneRollout(
     signal,
   });
   signal?.throwIfAborted();
+  throwIfYours(trajectory.ending);
   const verdict = await options.reward(trajectory, job.task, signal).catch((error: unknown) => {
     if (isAbort(error)) throw error;
     const reason = `the reward failed: ${messageOf(error)}`;

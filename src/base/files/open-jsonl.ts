@@ -100,6 +100,7 @@ function batchingWriter<T>(
         const failure = new CoaError("storage", `could not append to ${file}: ${messageOf(error)}`, {
           retryable: true,
           cause: error,
+          code: (error as NodeJS.ErrnoException).code === "ENOSPC" ? "disk-full" : undefined,
         });
         for (const item of batch) item.reject(failure);
       }

@@ -53,12 +53,25 @@ export class HttpError extends CoaError {
 
   constructor(
     message: string,
-    options: { status?: number; retryAfterMs?: number; retryable: boolean; cause?: unknown; boundary?: Boundary },
+    options: {
+      status?: number;
+      retryAfterMs?: number;
+      retryable: boolean;
+      cause?: unknown;
+      boundary?: Boundary;
+      code?: string;
+    },
   ) {
-    super(options.boundary ?? "model", message, options);
+    super(options.boundary ?? "model", message, { ...options, code: options.code ?? codeOf(options.status) });
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+/** A word for statuses that no repeat can change. */
+function codeOf(status: number | undefined): string | undefined {
+  if (status === 401 || status === 403) return "unauthorised";
+  return status === 404 ? "not-found" : undefined;
 }
 
 /** Makes a client with its own connections; idle connections do not keep the process alive. */
@@ -152,7 +165,12 @@ function connectionError(what: string, error: unknown, boundary: Boundary): Erro
   const code = (error as { code?: string }).code;
   const detail = messageOf(error) || code || "connection failed";
   const hint = code === "ECONNREFUSED" ? " (is the server running?)" : "";
-  return new HttpError(`${what}: ${detail}${hint}`, { retryable: code !== "ENOTFOUND", cause: error, boundary });
+  return new HttpError(`${what}: ${detail}${hint}`, {
+    retryable: code !== "ENOTFOUND",
+    cause: error,
+    boundary,
+    code: code === "ENOTFOUND" || code === "ECONNREFUSED" ? "unreachable" : undefined,
+  });
 }
 
 /** What an error body says: the message inside JSON, or its first characters. */
