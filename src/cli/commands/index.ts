@@ -11,6 +11,7 @@ export const commands: CommandTable = {
     load: () => import("./quickstart.ts"),
   },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
+  serve: { summary: "Serve a model with its tools behind the APIs that people use", load: () => import("./serve.ts") },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

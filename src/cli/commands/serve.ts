@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { readyLine } from "../../base/http/listen.ts";
+import { chainHandler } from "../../serve/chain-handler.ts";
+import { serve } from "../../serve/serve.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { chainFlags, openChain } from "../open-chain.ts";
+import { portFlags, portOptions } from "../serve-flags.ts";
+
+export default defineCommand({
+  name: "serve",
+  summary: "Serve a model with its tools behind the APIs that people use: OpenAI chat completions, models.",
+  examples: [
+    "coa serve --lab 7 --port 4242",
+    "coa serve --base-url http://localhost:8000/v1 --profile web --api-key-file keys.txt --host 0.0.0.0",
+    "coa serve --model .coa/quickstart/rl/model --port 0",
+  ],
+  options: {
+    ...chainFlags,
+    ...portFlags,
+    name: { type: "string", valueName: "name", describe: "Name under which clients ask for the model (default: the model's own)" },
+    enforcement: { type: "string", default: "repair", valueName: "level", describe: "report, repair or grammar: what happens to a move against the rules" },
+    temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature where a request sets none" },
+    "max-chains": { type: "string", default: "16", valueName: "n", describe: "Chains at a time; the others wait" },
+    "max-queue": { type: "string", default: "256", valueName: "n", describe: "Chains that may wait; more are refused with 429" },
+    observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
+    price: priceFlag,
+  }, // biome-ignore format: one flag a line
+  async run({ values, out, signal }) {
+    const port = await portOptions(values);
+    const whole = { min: 1, integer: true };
+    const opened = await openChain(values, { note: out.note, signal });
+    try {
+      await opened.model.prepare?.(signal);
+      const served = chainHandler({
+        ...port,
+        model: opened.model,
+        profile: opened.profile,
+        toolsOf: opened.toolsOf,
+        name: values.name,
+        maxChains: numberOf(values["max-chains"], "max-chains", whole),
+        maxQueue: numberOf(values["max-queue"], "max-queue", { min: 0, integer: true }),
+        observations: values.observations,
+        defaults: {
+          ...opened.defaults,
+          enforcement: choiceOf(values.enforcement, "enforcement", ["report", "repair", "grammar"]),
+          sampling: { temperature: numberOf(values.temperature, "temperature", { min: 0 }), seed: 0 },
+          prices: priceOf(values.price),
+        },
+      });
+      const server = await serve(served, port);
+      if (values.json) out.json({ ready: server.origin });
+      else out.print(readyLine(server.origin));
+      if (!signal.aborted) await once(signal, "abort");
+      await server.stop(port.drainMs);
+      return 0;
+    } finally {
+      await opened.close();
+    }
+  },
+});

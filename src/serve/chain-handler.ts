@@ -1,0 +1,136 @@
+/**
+ * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
+ * `fetchHandler` into a framework.
+ */
+import type { AccessOptions } from "../base/http/access.ts";
+import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
+import { routes } from "../base/http/routes.ts";
+import type { Json } from "../core/json-value.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
+import { chatEndpoint } from "./chat-endpoint.ts";
+import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
+import { admission, type ServeKey } from "./keys.ts";
+import { metrics } from "./metrics.ts";
+
+export interface ServeOptions {
+  /** Keys that callers need; none means that everybody who reaches the port may ask. */
+  keys?: readonly ServeKey[];
+  /** Web pages and host names that may ask, besides this machine's own. */
+  access?: AccessOptions;
+  /** Largest body of a request; 20 MB by default. */
+  maxBodyBytes?: number;
+}
+
+export interface ChainHandlerOptions extends ServeOptions, ChainServiceOptions {
+  /** Show what tools returned among the reasoning. */
+  observations?: boolean;
+}
+
+/** A handler, and what its owner needs besides. */
+export interface ServedHandler {
+  handler: Handler;
+  /** The same for frameworks that speak fetch. */
+  fetch(request: Request): Promise<Response>;
+  /** From now on new requests are refused: the server stops. */
+  stopAccepting(): void;
+}
+
+/** What endpoints of one server share. */
+export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): void } {
+  let accepting = true;
+  return {
+    admit: admission(options.keys ?? []),
+    access: options.access ?? {},
+    metrics: metrics(),
+    maxBodyBytes: options.maxBodyBytes ?? 20 * 2 ** 20,
+    accepting: () => accepting,
+    stop() {
+      accepting = false;
+    },
+  };
+}
+
+/** Serves chains of one model. */
+export function chainHandler(options: ChainHandlerOptions): ServedHandler {
+  const setup = endpointSetup(options);
+  const service = chainService({
+    ...options,
+    onTrajectory(trajectory) {
+      countChain(setup, trajectory);
+      options.onTrajectory?.(trajectory);
+    },
+  });
+  const created = Math.floor(Date.now() / 1000);
+  const card = (): Json => ({
+    id: service.name,
+    object: "model",
+    created,
+    owned_by: "chain-of-agents",
+    root: service.model.name,
+    max_model_len: service.model.capabilities.contextWindow ?? null,
+  });
+  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
+  return servedHandler(setup, service, {
+    ...on("GET /v1/models", async ({ reply, headers }) =>
+      replyJson(reply, 200, { object: "list", data: [card()] }, headers),
+    ),
+    ...on("GET /v1/models/{id}", async ({ request, reply, headers }) => {
+      const { id } = request.params;
+      if (!service.knows(id)) throw new ApiError(404, `the model "${id}" does not exist`, { code: "model_not_found" });
+      replyJson(reply, 200, card(), headers);
+    }),
+    ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
+  });
+}
+
+/** Adds what every server has (health, readiness, metrics, preflight) and both faces. */
+export function servedHandler(
+  setup: EndpointSetup & { stop(): void },
+  service: Pick<ChainService, "running" | "waiting"> | undefined,
+  table: Readonly<Record<string, Handler>>,
+): ServedHandler {
+  const all = routes({
+    "GET /health": async (_request, reply) => replyJson(reply, 200, { status: "ok" }),
+    "GET /ready": async (_request, reply) =>
+      replyJson(reply, setup.accepting() ? 200 : 503, { ready: setup.accepting() }),
+    "GET /metrics": endpoint(setup, "GET /metrics", async ({ reply, headers }) => {
+      const gauges = { coa_chains_running: service?.running ?? 0, coa_chains_waiting: service?.waiting ?? 0 };
+      reply.send(200, setup.metrics.text(gauges), { "content-type": "text/plain; version=0.0.4", ...headers });
+    }),
+    ...table,
+  });
+  const handler: Handler = async (request, reply) => {
+    try {
+      if (request.method === "OPTIONS") {
+        const headers = corsHeaders(request, setup.access);
+        if (Object.keys(headers).length === 0) throw new ApiError(403, "pages of this origin may not ask");
+        reply.send(204, "", {
+          ...headers,
+          "access-control-allow-methods": "GET, POST, DELETE",
+          "access-control-allow-headers": request.header("access-control-request-headers") ?? "content-type",
+          "access-control-max-age": "600",
+        });
+        return;
+      }
+      await all(request, reply);
+    } catch (error) {
+      const refused = apiErrorOf(error);
+      replyJson(reply, refused.status, openaiError(refused), refused.headers);
+    }
+  };
+  return {
+    handler,
+    fetch: fetchHandler(handler, (reply, error) => replyJson(reply, 500, openaiError(apiErrorOf(error)))),
+    stopAccepting: () => setup.stop(),
+  };
+}
+
+function countChain({ metrics }: EndpointSetup, { ending, usage }: Trajectory): void {
+  metrics.add("coa_chains_total", { ending: ending.reason });
+  metrics.add("coa_tokens_total", { kind: "prompt" }, usage.promptTokens);
+  metrics.add("coa_tokens_total", { kind: "completion" }, usage.completionTokens);
+  metrics.add("coa_tokens_total", { kind: "computed" }, usage.computedTokens);
+  metrics.add("coa_tool_calls_total", {}, usage.toolCalls);
+}

@@ -1,0 +1,71 @@
+/** A request of any API as a task with its settings: what is asked, what was said before, within which limits. */
+import { randomUUID } from "node:crypto";
+import type { WireRequest } from "../base/wire/wire-api.ts";
+import type { Sampling } from "../chain/chain-options.ts";
+import type { Limits } from "../chain/limits.ts";
+import { asNumber, asObject, asString, type Json } from "../core/json-value.ts";
+import { defineTask, type Task } from "../core/task.ts";
+import { ApiError } from "./api-error.ts";
+
+/** What the chain is asked to do. */
+export interface ChainRequest {
+  /** Names the trajectory. */
+  id: string;
+  task: Task;
+  /** What the caller told the model besides the question. */
+  instructions?: string;
+  sampling: Sampling;
+  limits: Partial<Limits>;
+  /** The caller forbade tools. */
+  noTools: boolean;
+}
+
+const stepsOfEffort: Record<string, number> = { none: 4, minimal: 4, low: 8, medium: 24, high: 64, xhigh: 128 };
+
+/** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
+export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
+  if (wire.lost?.includes("media")) {
+    throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
+  }
+  if ((wire.samples ?? 1) > 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });
+  checkNumber(wire.temperature, "temperature", 0, 100);
+  checkNumber(wire.topP, "top_p", 0, 1);
+  if (wire.maxTokens !== undefined && !(wire.maxTokens >= 1)) {
+    throw new ApiError(400, "the limit of tokens must be at least 1", { param: "max_tokens" });
+  }
+  const messages = wire.messages;
+  const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
+  if (asked === -1) throw new ApiError(400, "the request has no message of a user", { param: "messages" });
+  const system = messages.filter((message) => message.role === "system").map(({ content }) => content);
+  const history = messages.slice(0, asked).filter((message) => message.role !== "system");
+  const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]);
+  const maxSteps = effort === undefined ? undefined : stepsOfEffort[effort];
+  const maxToolCalls = asNumber(body["max_tool_calls"]);
+  const choice = body["tool_choice"];
+  const id = `chain_${randomUUID().replaceAll("-", "")}`;
+  return {
+    id,
+    task: defineTask({
+      id,
+      question: messages[asked]!.content,
+      ...(history.length > 0 && { history }),
+    }),
+    ...(system.length > 0 && { instructions: system.join("\n\n") }),
+    sampling: {
+      ...(wire.temperature !== undefined && { temperature: wire.temperature }),
+      ...(wire.topP !== undefined && { topP: wire.topP }),
+      ...(wire.seed !== undefined && { seed: wire.seed }),
+    },
+    limits: {
+      ...(wire.maxTokens !== undefined && { maxCompletionTokens: wire.maxTokens }),
+      ...(maxSteps !== undefined && { maxSteps }),
+      ...(maxToolCalls !== undefined && { maxToolCalls }),
+    },
+    noTools: choice === "none" || asObject(choice)?.["type"] === "none",
+  };
+}
+
+function checkNumber(value: number | undefined, param: string, min: number, max: number): void {
+  if (value === undefined || (value >= min && value <= max)) return;
+  throw new ApiError(400, `${param} must be between ${min} and ${max}, not ${value}`, { param });
+}

@@ -1,0 +1,6 @@
+/** Serving a model with its tools. Every export is named here, one by one; what is not here is not public. */
+export type { AccessOptions } from "../base/http/access.ts";
+export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeOptions } from "./chain-handler.ts";
+export type { ChainServiceOptions } from "./chain-service.ts";
+export { readKeys, type ServeKey } from "./keys.ts";
+export { type PortOptions, serve } from "./serve.ts";

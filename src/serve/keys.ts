@@ -1,0 +1,108 @@
+/**
+ * Who may ask, and how much: keys with quotas. A key is found in constant time; its requests are counted by the minute and
+ * its cost since the start of the server. Without keys everybody on this machine may ask.
+ */
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import { keyFinder, keyOf } from "../base/http/access.ts";
+import { UsageError } from "../core/errors.ts";
+import { ApiError } from "./api-error.ts";
+
+const keySchema = z.object({
+  key: z.string().min(8),
+  /** For logs and metrics; the key itself is never shown. */
+  name: z.string().optional(),
+  requestsPerMinute: z.number().positive().optional(),
+  /** Tokens this key may use, and dollars, until the server is started again. */
+  maxTokens: z.number().positive().optional(),
+  maxUsd: z.number().positive().optional(),
+  /** False: nothing of this key's requests is kept, whatever the server keeps. */
+  keep: z.boolean().optional(),
+});
+/** A key and what it allows. */
+export type ServeKey = z.infer<typeof keySchema>;
+
+/** Reads a file of keys: one to a line, or a line of JSON with quotas; lines that begin with # are comments. */
+export async function readKeys(file: string): Promise<ServeKey[]> {
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new UsageError(`can't read the keys in ${file}: ${error.message}`);
+  });
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.flatMap((line, index) => {
+    if (line === "" || line.startsWith("#")) return [];
+    let value: unknown = { key: line };
+    if (line.startsWith("{")) {
+      try {
+        value = JSON.parse(line);
+      } catch {
+        throw new UsageError(`${file}:${index + 1}: not JSON`);
+      }
+    }
+    const parsed = keySchema.safeParse(value);
+    if (!parsed.success) throw new UsageError(`${file}:${index + 1}: ${z.prettifyError(parsed.error)}`);
+    return [parsed.data];
+  });
+}
+
+/** A caller that was admitted. */
+export interface Caller {
+  name: string;
+  keep: boolean;
+  /** Rate-limit headers for its answer. */
+  headers: Record<string, string>;
+  /** Counts what its request used. */
+  spend(tokens: number, usd: number): void;
+}
+
+/** Admits callers by their key. */
+export function admission(
+  keys: readonly ServeKey[],
+  now: () => number = Date.now,
+): (header: (name: string) => string | undefined) => Caller {
+  const find = keyFinder(keys);
+  const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
+  const anyone: Caller = { name: "anyone", keep: true, headers: {}, spend() {} };
+  return (header) => {
+    if (keys.length === 0) return anyone;
+    const given = keyOf(header);
+    const entry = given === undefined ? undefined : find(given);
+    if (!entry) {
+      throw new ApiError(401, given === undefined ? "an API key is needed" : "this API key is not known", {
+        code: "invalid_api_key",
+      });
+    }
+    const minute = Math.floor(now() / 60_000);
+    const count = counts.get(entry) ?? { minute, requests: 0, tokens: 0, usd: 0 };
+    counts.set(entry, count);
+    if (count.minute !== minute) Object.assign(count, { minute, requests: 0 });
+    if (count.tokens >= (entry.maxTokens ?? Infinity) || count.usd >= (entry.maxUsd ?? Infinity)) {
+      throw new ApiError(429, "the budget of this key is used up", { code: "insufficient_quota" });
+    }
+    const most = entry.requestsPerMinute;
+    const resetSeconds = Math.ceil((minute + 1) * 60 - now() / 1000);
+    const headers: Record<string, string> =
+      most === undefined
+        ? {}
+        : {
+            "x-ratelimit-limit-requests": String(most),
+            "x-ratelimit-remaining-requests": String(Math.max(0, most - count.requests - 1)),
+            "x-ratelimit-reset-requests": `${resetSeconds}s`,
+          };
+    if (most !== undefined && count.requests >= most) {
+      throw new ApiError(429, `this key may ask ${most} times a minute`, {
+        code: "rate_limit_exceeded",
+        headers: { ...headers, "retry-after": String(resetSeconds) },
+      });
+    }
+    count.requests++;
+    return {
+      name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
+      keep: entry.keep !== false,
+      headers,
+      spend(tokens, usd) {
+        count.tokens += tokens;
+        count.usd += usd;
+      },
+    };
+  };
+}

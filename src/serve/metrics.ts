@@ -1,0 +1,49 @@
+/** Counters of a server in the text format of Prometheus. */
+
+type Labels = Readonly<Record<string, string | number>>;
+
+/** Counts, and shows what was counted. */
+export interface Metrics {
+  add(name: string, labels: Labels, amount?: number): void;
+  /** The page; `gauges` are read at this moment. */
+  text(gauges: Readonly<Record<string, number>>): string;
+}
+
+const help: Record<string, string> = {
+  coa_requests_total: "Requests answered, by route and status.",
+  coa_request_seconds_total: "Time spent on requests, by route.",
+  coa_chains_total: "Chains that ended, by how.",
+  coa_tokens_total: "Tokens of chains: prompt, completion, computed.",
+  coa_tool_calls_total: "Tool calls of chains.",
+  coa_chains_running: "Chains under way.",
+  coa_chains_waiting: "Chains in the queue.",
+};
+
+/** Counters that begin at 0. */
+export function metrics(): Metrics {
+  const counters = new Map<string, Map<string, number>>(); // name -> labels -> value
+  return {
+    add(name, labels, amount = 1) {
+      const series = counters.get(name) ?? new Map<string, number>();
+      counters.set(name, series);
+      const key = Object.entries(labels)
+        .map(
+          ([label, value]) =>
+            `${label}="${String(value).replace(/[\\"\n]/g, (one) => (one === "\n" ? "\\n" : `\\${one}`))}"`,
+        )
+        .join(",");
+      series.set(key, (series.get(key) ?? 0) + amount);
+    },
+    text(gauges) {
+      const lines: string[] = [];
+      for (const [name, series] of counters) {
+        lines.push(`# HELP ${name} ${help[name] ?? name}`, `# TYPE ${name} counter`);
+        for (const [labels, value] of series) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${value}`);
+      }
+      for (const [name, value] of Object.entries(gauges)) {
+        lines.push(`# HELP ${name} ${help[name] ?? name}`, `# TYPE ${name} gauge`, `${name} ${value}`);
+      }
+      return `${lines.join("\n")}\n`;
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** Chains as OpenAI chat completions: roles are reasoning, each opening with its name on a line of its own; the answer is content. */
+import type { Json } from "../../core/json-value.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { ServedEvent } from "../served-events.ts";
+import { servedUsage } from "./served-usage.ts";
+
+export interface ChatProjectionOptions {
+  id: string;
+  model: string;
+  /** Seconds since 1970. */
+  created: number;
+  /** A last chunk with the usage, as `stream_options.include_usage` asks. */
+  includeUsage?: boolean;
+  /** Show what tools returned as well. */
+  observations?: boolean;
+}
+
+/** The chunks of a streamed completion, event by event. */
+export function chatChunks(options: ChatProjectionOptions): (event: ServedEvent) => Json[] {
+  const { id, model, created } = options;
+  const roles = roleText(options);
+  let first = true;
+  const chunk = (delta: Json, finish: string | null = null): Json => ({
+    id,
+    object: "chat.completion.chunk",
+    created,
+    model,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+  });
+  return (event) => {
+    const chunks: Json[] = [];
+    if (first) chunks.push(chunk({ role: "assistant", content: "" }));
+    first = false;
+    const text = roles(event);
+    // vLLM's name and everybody else's: LangChain reads only the second, others either.
+    if (text !== "") chunks.push(chunk({ reasoning: text, reasoning_content: text }));
+    if (event.type === "answer") chunks.push(chunk({ content: event.text }));
+    if (event.type === "end") {
+      chunks.push(chunk({}, finishOf(event.trajectory)));
+      if (options.includeUsage) {
+        const usage = chatUsage(event.trajectory);
+        chunks.push({ id, object: "chat.completion.chunk", created, model, choices: [], usage });
+      }
+    }
+    return chunks;
+  };
+}
+
+/** The whole completion. */
+export function chatCompletion(events: readonly ServedEvent[], options: ChatProjectionOptions): Json {
+  const roles = roleText(options);
+  const reasoning = events.map(roles).join("");
+  const end = events.findLast((event) => event.type === "end")!;
+  const { trajectory } = end;
+  return {
+    id: options.id,
+    object: "chat.completion",
+    created: options.created,
+    model: options.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: trajectory.answer ?? "",
+          refusal: null,
+          ...(reasoning !== "" && { reasoning, reasoning_content: reasoning }),
+        },
+        logprobs: null,
+        finish_reason: finishOf(trajectory),
+      },
+    ],
+    usage: chatUsage(trajectory),
+  };
+}
+
+/** What an event adds to the text of the roles. */
+function roleText({ observations }: Pick<ChatProjectionOptions, "observations">): (event: ServedEvent) => string {
+  let begun = false;
+  const line = (name: string) => {
+    const text = `${begun ? "\n" : ""}${name}: `;
+    begun = true;
+    return text;
+  };
+  return (event) => {
+    if (event.type === "role-start") return line(event.role);
+    if (event.type === "role-delta") return event.text;
+    if (event.type === "tool" && observations) return line("observation") + event.output;
+    return "";
+  };
+}
+
+function finishOf({ ending }: Trajectory): string {
+  return ending.reason === "limit" ? "length" : "stop";
+}
+
+function chatUsage(trajectory: Trajectory): Json {
+  const { prompt, completion, cached, reasoning } = servedUsage(trajectory);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
+}

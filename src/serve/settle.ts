@@ -1,0 +1,21 @@
+/** The end of a served chain: what it used is counted for its caller, and one that failed becomes the API's own error. */
+import type { Trajectory } from "../core/trajectory.ts";
+import { ApiError } from "./api-error.ts";
+import type { Caller } from "./keys.ts";
+import type { ServedEvent } from "./served-events.ts";
+
+/** Counts the chain; throws where the model behind it failed or the caller stopped it. */
+export function settle(events: readonly ServedEvent[], caller: Caller): Trajectory {
+  const end = events.findLast((event) => event.type === "end");
+  if (!end) throw new ApiError(500, "the chain broke off", { code: "chain_broken" });
+  const { trajectory } = end;
+  caller.spend(trajectory.usage.billedTokens, trajectory.usage.costUsd);
+  const { reason, detail } = trajectory.ending;
+  if (reason === "error") {
+    throw new ApiError(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {
+      code: "model_failed",
+    });
+  }
+  if (reason === "aborted") throw new DOMException("the client left", "AbortError");
+  return trajectory;
+}
