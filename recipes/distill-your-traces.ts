@@ -28,7 +28,7 @@ for (const run of runs) {
     console.log(`${run.id}: refused, ${refusal}`);
     continue;
   }
-  const { trajectory, failure } = distillRun(run, { profile: multiProfile });
+  const { trajectory, failure } = distillRun(run, { profile: multiProfile, fill: true });
   if (trajectory) chains.push(trajectory);
   else console.log(`${run.id}: not converted, ${failure.rule} at ${failure.step}: ${failure.message}`);
 }

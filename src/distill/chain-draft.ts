@@ -17,10 +17,12 @@ import {
 export interface LayoutOptions {
   /** Tag for each foreign tool's name. */
   toolTags?: Readonly<Record<string, string>>;
-  /** Write a short thought where the record has none and the profile wants one (default true; counted). */
-  fillThoughts?: boolean;
-  /** Let a run without verification claim a checked answer where the profile wants one (default: only unmarked runs). */
-  fillVerification?: boolean;
+  /**
+   * Fill up what the profile wants and the recording lacks: short thoughts, a check of the answer. Otherwise such runs
+   * are refused. What is filled in is counted, marked and never trained on. `distillRun` fills by default, because it is
+   * asked for this very profile; `distill` only where it is told to.
+   */
+  fill?: boolean;
   /** One space after an opening tag (default true): words then tokenise as they do inside sentences. */
   leadingSpace?: boolean;
 }
@@ -113,7 +115,8 @@ export function writeTag(
   origin: SegmentOrigin = {},
 ): void {
   const { profile, step } = draft;
-  if (tag.think === "required" && !draft.state.thought) {
+  const canThink = tag.think === "required" || hasThoughts(draft);
+  if (tag.think !== "forbidden" && canThink && !draft.state.thought) {
     const thought = takeThought(draft);
     if (!thought) countFilledThought(draft, tag);
     if (!allowedNext(profile, draft.state).includes(profile.think)) {
@@ -137,8 +140,12 @@ export interface SegmentOrigin {
   filled?: true;
 }
 
+function hasThoughts({ thoughts, weakThoughts }: ChainDraft): boolean {
+  return thoughts.length > 0 || weakThoughts.length > 0;
+}
+
 function countFilledThought(draft: ChainDraft, tag: TagSpec): void {
-  if (draft.options.fillThoughts === false) {
+  if (!draft.options.fill) {
     throw new ConversionError("think-missing", draft.step, `nothing was thought before <${tag.name}>`);
   }
   draft.filledThoughts++;

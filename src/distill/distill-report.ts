@@ -26,6 +26,7 @@ export interface OutcomeRecord {
 }
 
 const listedProblems = 200;
+const listedDrops = 5_000;
 
 export interface Tally {
   add(outcome: OutcomeRecord): void;
@@ -42,10 +43,11 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
     return stage;
   };
   for (const name of stageNames) stageOf(name);
-  const keptFacts = new Map<number, { family: string; facts: ChainFacts }>();
+  const keptFacts = new Map<number, KeptFacts>();
   const families: DistillReport["families"] = {};
   const problems: DistillReport["problems"] = [];
   let records = 0;
+  const dropped: DistillReport["dropped"] = [];
   let problemCount = 0;
 
   const drop = (name: string, reason: string) => {
@@ -62,17 +64,25 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
       const family = outcome.family || "(none)";
       families[family] ??= { entered: 0, kept: 0 };
       families[family].entered++;
-      if (outcome.stage === null) keptFacts.set(outcome.index, { family, facts: outcome.facts! });
-      else drop(outcome.stage, outcome.reason ?? "unknown");
+      const { id, taskId, stage, reason = "unknown", detail } = outcome;
+      if (stage === null)
+        keptFacts.set(outcome.index, { family, facts: outcome.facts!, right: rightness(outcome), id, taskId });
+      else {
+        drop(stage, reason);
+        if (dropped.length < listedDrops) dropped.push({ id, taskId, stage, reason, ...(detail && { detail }) });
+      }
       if (!outcome.problem) return;
       problemCount++;
-      const { file, line, id, stage } = outcome;
+      const { file, line } = outcome;
       const message = [outcome.reason, outcome.detail].filter(Boolean).join(": ");
       if (problems.length < listedProblems) problems.push({ file, line, id, stage: stage ?? "", message });
     },
     finish({ balanced, copies, samples }) {
       for (const index of balanced) {
-        drop("balance", "family too large");
+        const reason = "family too large";
+        drop("balance", reason);
+        const { id, taskId } = keptFacts.get(index)!;
+        if (dropped.length < listedDrops) dropped.push({ id, taskId, stage: "balance", reason });
         keptFacts.delete(index);
       }
       const report = keptReport([...keptFacts.values()], families);
@@ -93,6 +103,7 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
         written: keptFacts.size + copies,
         ...report,
         families,
+        dropped,
         problems,
         problemCount,
         samples,
@@ -101,14 +112,32 @@ export function reportTally(profile: string, inputs: readonly string[], stageNam
   };
 }
 
-function keptReport(kept: readonly { family: string; facts: ChainFacts }[], families: DistillReport["families"]) {
+interface KeptFacts {
+  id: string;
+  taskId: string;
+  family: string;
+  facts: ChainFacts;
+  right: keyof DistillReport["right"];
+}
+
+/** How it is known that a kept chain is right. */
+function rightness({ decisions = [] }: OutcomeRecord): KeptFacts["right"] {
+  const decision = decisions.find(({ stage }) => stage === "correctness");
+  if (!decision) return "not asked";
+  if (decision.measure === undefined) return "assumed";
+  return decision.measure === "reward" ? "rewarded" : "graded";
+}
+
+function keptReport(kept: readonly KeptFacts[], families: DistillReport["families"]) {
   const hops: Record<string, number> = {};
   const tools: Record<string, number> = {};
   const tokens = new Map<string, TokenReport>();
   let reflecting = 0;
   let correcting = 0;
   let filledThoughts = 0;
-  for (const { family, facts } of kept) {
+  const right: DistillReport["right"] = { graded: 0, rewarded: 0, assumed: 0, "not asked": 0 };
+  for (const { family, facts, right: how } of kept) {
+    right[how]++;
     families[family]!.kept++;
     hops[facts.hops] = (hops[facts.hops] ?? 0) + 1;
     for (const [tool, count] of Object.entries(facts.tools)) tools[tool] = (tools[tool] ?? 0) + count;
@@ -129,5 +158,5 @@ function keptReport(kept: readonly { family: string; facts: ChainFacts }[], fami
     sum.chain.computed += facts.computed;
     tokens.set(topology, sum);
   }
-  return { hops, tools, reflecting, correcting, filledThoughts, tokens: [...tokens.values()] };
+  return { right, hops, tools, reflecting, correcting, filledThoughts, tokens: [...tokens.values()] };
 }

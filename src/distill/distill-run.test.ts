@@ -10,6 +10,7 @@ import { distillRun } from "./distill-run.ts";
 const options = (profile: Profile) => ({
   profile: { ...profile, style: { ...profile.style, layout: "compact" as const } },
   systemPrompt: false as const,
+  fill: true,
 });
 
 /** A small run by hand: steps of one manager and the sub-agents it calls. */
@@ -77,6 +78,8 @@ describe("distillRun over foreign runs", () => {
     );
     const { filledThoughts, filledChecks } = trajectory!.distilled!;
     assert.deepEqual([filledThoughts, filledChecks], [2, 1]);
+    const filled = trajectory!.segments.filter((segment) => segment.filled).map((segment) => segment.tag);
+    assert.deepEqual(filled, ["think", "suggested_answer", "think", "double_check"]);
   });
 
   it("serves profiles without verification, and text reflections", () => {
@@ -183,11 +186,11 @@ describe("distillRun over foreign runs", () => {
     ]);
     assert.equal(failure(lost)?.rule, "observation-missing");
     assert.equal(failure({ ...foreign, answer: null })?.rule, "answer-missing");
-    assert.deepEqual(
-      [failure(foreign, { fillThoughts: false })?.rule, failure(foreign, { fillThoughts: false })?.step],
-      ["think-missing", "s0"],
-    );
-    assert.equal(failure(foreign, { fillVerification: false })?.rule, "verification-missing");
+    const bare = failure(foreign, { fill: false });
+    assert.deepEqual([bare?.rule, bare?.step], ["think-missing", "s0"]);
+    const thoughtful = structuredClone(foreign);
+    thoughtful.steps[0]!.reasoning = "begin with the name";
+    assert.equal(failure(thoughtful, { fill: false })?.rule, "verification-missing");
     const tagged = structuredClone(foreign);
     tagged.steps[1]!.text = "I will <answer> soon";
     assert.equal(failure(tagged)?.rule, "tag-in-text");

@@ -43,9 +43,8 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
   const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });
   if (run.answer === null || run.answer.trim() === "")
     return fail("answer-missing", last, run.ending.detail ?? "the run gave no answer");
-  const marked = run.steps.some((step) => step.move !== undefined);
   try {
-    const laidOut = layOutChain(readMoves(run), run.answer, profile, { fillVerification: !marked, ...options });
+    const laidOut = layOutChain(readMoves(run), run.answer, profile, { fill: true, ...options });
     const violation = validateSegments(profile, laidOut.segments)[0];
     if (violation) {
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);

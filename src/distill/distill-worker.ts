@@ -1,9 +1,10 @@
 /** A worker thread that judges batches of lines. What it needs arrives once, as data and as names of modules. */
 import { parentPort, workerData } from "node:worker_threads";
-import { readJsonl } from "../base/files/read-jsonl.ts";
+import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { type Task, taskSchema } from "../core/task.ts";
 import { type DistillConfig, loadPlugins } from "./distill-config.ts";
 import { type RecordOutcome, recordJudge } from "./judge-record.ts";
+import { taskIndex } from "./task-index.ts";
 
 export interface WorkerSetup {
   /** Says that this thread was started for this: the file is also imported by others, some of them in threads. */
@@ -16,11 +17,10 @@ export interface WorkerSetup {
 /** An outcome on its way between threads: the trajectory as the line it will be written as. */
 export type WireOutcome = Omit<RecordOutcome, "trajectory"> & { line?: string };
 
-/** Reads tasks by id; of equal ids the last one counts. */
-export async function readTasks(files: readonly string[]): Promise<Map<string, Task>> {
-  const tasks = new Map<string, Task>();
-  for (const file of files) for await (const task of readJsonl(file, taskSchema)) tasks.set(task.id, task);
-  return tasks;
+/** Reads all tasks of these files. */
+export async function readTasks(files: readonly string[]): Promise<Task[]> {
+  const lists = await Promise.all(files.map((file) => readAllJsonl(file, taskSchema)));
+  return lists.flat();
 }
 
 /** Judges a batch and makes its outcomes ready for the journey. */
@@ -40,7 +40,7 @@ export async function judgeBatch(
 if (parentPort && (workerData as WorkerSetup | null)?.role === "distill-worker") {
   const { config, modules, tasksFiles } = workerData as WorkerSetup;
   const port = parentPort;
-  const ready = (async () => recordJudge(config, await loadPlugins(modules), await readTasks(tasksFiles)))();
+  const ready = (async () => recordJudge(config, await loadPlugins(modules), taskIndex(await readTasks(tasksFiles))))();
   port.on("message", async (batch: { number: number; lines: string[] }) => {
     try {
       port.postMessage({ number: batch.number, outcomes: await judgeBatch(await ready, batch.lines) });

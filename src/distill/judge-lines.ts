@@ -6,6 +6,7 @@ import { type DistillConfig, type DistillPlugins, loadPlugins } from "./distill-
 import { judgeBatch, readTasks, type WireOutcome, type WorkerSetup } from "./distill-worker.ts";
 import type { InputLine } from "./input-lines.ts";
 import { recordJudge } from "./judge-record.ts";
+import { taskIndex } from "./task-index.ts";
 
 export interface JudgeLinesOptions {
   config: DistillConfig;
@@ -35,7 +36,7 @@ export async function* judgeLines(
   }
   if (workers === 0) {
     const all = { ...(await loadPlugins(modules)), ...plugins };
-    const judge = recordJudge(options.config, all, await readTasks(tasksFiles), options.signal);
+    const judge = recordJudge(options.config, all, taskIndex(await readTasks(tasksFiles)), options.signal);
     for await (const batch of batches(lines)) {
       options.signal?.throwIfAborted();
       yield {

@@ -4,7 +4,6 @@
  */
 import type { FilterDecision } from "../core/decision.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
-import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
@@ -16,6 +15,7 @@ import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
 import { correctsItself } from "./stages/sampling.ts";
 import type { StageContext } from "./stages/stage.ts";
+import type { TaskIndex } from "./task-index.ts";
 
 /** What the report needs to know of a chain. */
 export interface ChainFacts {
@@ -51,7 +51,7 @@ export interface RecordOutcome {
 export function recordJudge(
   config: DistillConfig,
   plugins: DistillPlugins,
-  tasks: ReadonlyMap<string, Task>,
+  tasks: TaskIndex,
   signal?: AbortSignal,
 ): (line: string) => Promise<RecordOutcome> {
   const stages = recordStages(config, plugins);
@@ -72,8 +72,10 @@ export function recordJudge(
       };
     }
     const { run } = read;
-    const taskId = run ? (run.taskId ?? run.id) : read.trajectory!.taskId;
-    const task = tasks.get(taskId);
+    const task = run
+      ? tasks.find(run.taskId, run.question)
+      : tasks.find(read.trajectory!.taskId, questionOf(read.trajectory!));
+    const taskId = task?.id ?? (run ? (run.taskId ?? run.id) : read.trajectory!.taskId);
     const base = {
       id: run?.id ?? read.trajectory!.id,
       taskId,
@@ -82,7 +84,7 @@ export function recordJudge(
     let trajectory = read.trajectory;
     if (run) {
       try {
-        const made = distillRun(run, { ...config, countTokens: plugins.countTokens });
+        const made = distillRun({ ...run, taskId }, { fill: false, ...config, countTokens: plugins.countTokens });
         if (made.failure) {
           const { rule, step, message } = made.failure;
           return { ...base, stage: "convert", reason: rule, detail: `step ${step}: ${message}`, facts: teamFacts(run) };
@@ -131,6 +133,10 @@ export function recordJudge(
       return { ...decided, ...broken, trajectory: chain };
     }
   };
+}
+
+function questionOf({ prompt }: Trajectory): string {
+  return prompt.findLast((message) => message.role === "user")?.content ?? "";
 }
 
 /** A rewriting that touched anything but thoughts, or broke the grammar, is an error of the rewriter. */

@@ -144,7 +144,7 @@ function writeEnding(draft: ChainDraft, answer: string, step: string | undefined
 
 /** The check of a system that has no verifier. The answer was given, so its maker held it right. */
 function claimVerification(draft: ChainDraft, suggested: TagSpec, check: TagSpec, answer: string): void {
-  if (!draft.options.fillVerification) {
+  if (!draft.options.fill) {
     const problem = "the answer was not verified, and the profile wants that";
     throw new ConversionError("verification-missing", draft.step, problem);
   }

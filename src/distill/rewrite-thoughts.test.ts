@@ -7,6 +7,7 @@ import { webProfile } from "../language/profiles.ts";
 import { recordJudge } from "./judge-record.ts";
 import { modelCheck } from "./model-check.ts";
 import { rewriteThoughts, sameButThoughts } from "./rewrite-thoughts.ts";
+import { taskIndex } from "./task-index.ts";
 
 const model = (tag: string, text: string): Segment => ({ tag, text: ` ${text}`, by: "model" });
 const chain: Trajectory = {
@@ -105,12 +106,12 @@ describe("rewriteThoughts", () => {
       minInteractions: 1,
     };
     const cheat = async (trajectory: Trajectory) => ({ ...trajectory, answer: "Grace Hopper" });
-    const outcome = await recordJudge(config, { rewrite: cheat }, new Map())(JSON.stringify(chain));
+    const outcome = await recordJudge(config, { rewrite: cheat }, taskIndex([]))(JSON.stringify(chain));
     assert.deepEqual([outcome.stage, outcome.problem], ["rewrite", true]);
     const honest = async (trajectory: Trajectory) =>
       (await rewriteThoughts(trajectory, { model: chat(thoughts("a", "b", "c", "d")), profile: webProfile }))
         .trajectory;
-    const kept = await recordJudge(config, { rewrite: honest }, new Map())(JSON.stringify(chain));
+    const kept = await recordJudge(config, { rewrite: honest }, taskIndex([]))(JSON.stringify(chain));
     assert.equal(kept.stage, null);
     assert.equal(kept.trajectory?.segments[0]?.text, " a");
   });

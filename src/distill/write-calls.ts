@@ -74,7 +74,7 @@ function reflectBetween(draft: ChainDraft, next: TagSpec): void {
   const { thoughts, weakThoughts } = draft;
   const thought = thoughts.length > 1 ? thoughts.shift() : weakThoughts.at(-1);
   if (thought === undefined) {
-    if (draft.options.fillThoughts === false) return;
+    if (!draft.options.fill) return;
     draft.filledThoughts++;
   }
   const origin = thought ? { step: thought.step } : { filled: true as const };

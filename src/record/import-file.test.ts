@@ -417,7 +417,7 @@ describe("importing files", () => {
       ["006", "007", "008"].map((part) => `langsmith.runs-batch.${part}.json`),
       ["openai-agents.agents-as-tools.ingest.json"],
     ];
-    const options = { profile: multiProfile };
+    const options = { profile: multiProfile, fill: true };
     const texts = new Set<string>();
     for (const source of sources) {
       const [run] = await importFiles(source.map((name) => join(traces, name)));

@@ -9,14 +9,15 @@ export function distillHtml(report: DistillReport): string {
   const { profile, kept, copies, reflecting, filledThoughts } = report;
   return htmlPage(
     `Distillation: ${report.records} records in, ${report.written} chains out`,
-    `<p class="lead">Profile ${escapeHtml(profile)}. ${kept} chains kept, ${copies} further copies of chains that correct themselves; ${reflecting} reflect; ${filledThoughts} thoughts were filled in.</p>
+    `<p class="lead">Profile ${escapeHtml(profile)}. ${kept} chains kept, ${copies} further copies of chains that correct themselves; ${reflecting} reflect; ${filledThoughts} thoughts were filled in. Right: ${escapeHtml(rightText(report))}.</p>
 ${flowPlot(report)}
 <h2>Stages</h2>${stageTable(report)}
 <h2>Tokens per task</h2>${tokenTable(report)}
 <h2>Hops per chain</h2>${histogram("hops", report.hops)}
 <h2>Tool calls</h2>${histogram("tool", report.tools)}
 <h2>Families</h2>${familyTable(report)}
-<h2>What was dropped, for example</h2>${report.samples.map(sample).join("\n") || "<p>Nothing.</p>"}
+<h2>What was dropped</h2>${droppedTable(report)}
+<h2>Chains that were dropped, for example</h2>${report.samples.map(sample).join("\n") || "<p>Nothing.</p>"}
 <h2>What was broken</h2>${problemList(report)}`,
   );
 }
@@ -50,6 +51,20 @@ function histogram(name: string, counts: Readonly<Record<string, number>>): stri
 function familyTable({ families }: DistillReport): string {
   const rows = Object.entries(families).map(([name, { entered, kept }]) => [name, `${entered}`, `${kept}`]);
   return htmlTable([["family", "entered", "kept"], ...rows]);
+}
+
+/** How it is known that the kept chains are right. */
+export function rightText({ right }: DistillReport): string {
+  const parts = Object.entries(right).filter(([, count]) => count > 0);
+  return parts.map(([how, count]) => `${count} ${how}`).join(", ") || "none";
+}
+
+function droppedTable({ dropped, records, kept }: DistillReport): string {
+  if (dropped.length === 0) return "<p>Nothing.</p>";
+  const rows = dropped.map(({ id, taskId, stage, reason, detail = "" }) => [id, taskId, stage, reason, detail]);
+  const more = records - kept - dropped.length;
+  const note = more > 0 ? `<p class="note">${more} more are in outcomes.jsonl.</p>` : "";
+  return `${htmlTable([["run", "task", "stage", "reason", "detail"], ...rows], [1, 2, 3, 4])}${note}`;
 }
 
 function sample({ stage, id, reason, detail, trajectory }: DroppedSample): string {

@@ -1,5 +1,6 @@
 /** The report for a terminal: the flow from stage to stage as bars that get shorter, with the reasons beside them. */
 import type { DistillReport } from "../core/distill-report.ts";
+import { rightText } from "./distill-html.ts";
 
 const barWidth = 30;
 
@@ -12,7 +13,7 @@ export function reportText(report: DistillReport): string {
     histogram("hops per chain", report.hops),
     histogram("tool calls", report.tools),
     families(report),
-    `${report.reflecting} reflect, ${report.correcting} correct themselves, ${report.filledThoughts} thoughts were filled in`,
+    `${report.reflecting} reflect, ${report.correcting} correct themselves, ${report.filledThoughts} thoughts were filled in; right: ${rightText(report)}`,
     samples(report),
     problems(report),
   ]

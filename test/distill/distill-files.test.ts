@@ -93,6 +93,38 @@ describe("distill", () => {
     }
   });
 
+  it("finds the tasks of recorded runs by their questions, and says of every dropped run why", async () => {
+    const foreign = join(root, "foreign.jsonl");
+    const nameless = runs.slice(0, 60).map((run, index) => ({ ...run, id: `trace-${index}`, taskId: undefined }));
+    const cut = {
+      ...nameless[0]!,
+      id: "cut",
+      completeness: { ...nameless[0]!.completeness, untrainable: [{ reason: "cut", detail: "token limit" }] },
+    };
+    await writeFile(foreign, [...nameless, cut].map((run) => `${JSON.stringify(run)}\n`).join(""));
+    const report = await distill({ ...options, inputs: [foreign], out: join(root, "foreign"), workers: 0 });
+    assert.equal(report.right.graded, report.kept);
+    assert.ok(report.kept > 50, `${report.kept} kept`);
+    assert.equal(report.dropped.length, report.records - report.kept);
+    assert.deepEqual(
+      report.dropped.filter(({ id }) => id === "cut").map(({ stage, reason, detail }) => [stage, reason, detail]),
+      [["completeness", "cut", "token limit"]],
+    );
+    const [chain] = await chainsOf(join(root, "foreign"));
+    assert.equal(chain!.taskId, runs[0]!.taskId);
+    const html = await readFile(join(root, "foreign", "report.html"), "utf8");
+    for (const { id } of report.dropped) assert.ok(html.includes(`>${id}<`), id);
+    const assumed = await distill({
+      ...options,
+      inputs: [foreign],
+      tasksFiles: [],
+      out: join(root, "assumed"),
+      workers: 0,
+      config: { ...config, ungraded: "keep" },
+    });
+    assert.deepEqual([assumed.right.graded, assumed.right.assumed], [0, assumed.kept]);
+  });
+
   it("writes chains that correct themselves as often as asked, each under an id of its own", async () => {
     const out = join(root, "copies");
     const report = await distill({ ...options, out, workers: 0, config: { ...config, correctionCopies: 3 } });
@@ -111,7 +143,8 @@ describe("distill", () => {
   it("stops for no broken line and no failing filter, and lists both at the end", async () => {
     const broken = join(root, "broken.jsonl");
     const chain = (await chainsOf(join(root, "plain")))[0]!;
-    const failing: Trajectory = { ...chain, id: "bad-luck", taskId: "free", answer: "777", reward: 1 };
+    const prompt = [{ role: "user" as const, content: "What is it?" }];
+    const failing: Trajectory = { ...chain, id: "bad-luck", taskId: "free", prompt, answer: "777", reward: 1 };
     const others = runs.slice(0, 5).map((run) => JSON.stringify(run));
     const lines = [
       others[0],

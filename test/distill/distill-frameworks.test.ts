@@ -9,7 +9,7 @@ import { assertOrigins } from "./assert-origins.ts";
 import { frameworkRun, frameworks } from "./framework-runs.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
-const options = { profile: multiProfile };
+const options = { profile: multiProfile, fill: true };
 
 describe("distillRun over runs of five frameworks", () => {
   for (const name of frameworks) {
@@ -22,7 +22,7 @@ describe("distillRun over runs of five frameworks", () => {
 
   async function convertAndReplay(run: TeamRun, layout: "compact" | "paper"): Promise<void> {
     const profile = { ...multiProfile, style: { ...multiProfile.style, layout } };
-    const { trajectory, failure } = distillRun(run, { profile });
+    const { trajectory, failure } = distillRun(run, { profile, fill: true });
     assert.ok(trajectory, failure?.message ?? "");
     assert.deepEqual(validateSegments(multiProfile, trajectory.segments), []);
     assertOrigins(trajectory, run);

@@ -123,7 +123,7 @@ describe("distillRun over wild teams", () => {
         limits: { managerSteps: 14, agentSteps: 4 },
       });
       const profile = round % 6 < 3 ? multiProfile : { ...multiProfile, maxParallelCalls: 3 };
-      const { trajectory, failure } = distillRun(run, { profile });
+      const { trajectory, failure } = distillRun(run, { profile, fill: true });
       if (failure) {
         failures[failure.rule] = (failures[failure.rule] ?? 0) + 1;
         assert.ok(failure.message !== "" && (run.steps.length === 0 || failure.step !== ""), JSON.stringify(failure));

@@ -6,6 +6,7 @@ import type { Segment, Trajectory } from "../../src/core/trajectory.ts";
 import type { DistillConfig, DistillPlugins } from "../../src/distill/distill-config.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { type RecordOutcome, recordJudge } from "../../src/distill/judge-record.ts";
+import { taskIndex } from "../../src/distill/task-index.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import { labRuns } from "./lab-runs.ts";
@@ -135,7 +136,7 @@ describe("planted faults", () => {
     assert.ok(chains.length > 550);
   });
   const judgeAll = (list: Trajectory[], more: Partial<DistillConfig> = {}): Promise<RecordOutcome[]> => {
-    const judge = recordJudge({ ...config, ...more }, plugins, tasks);
+    const judge = recordJudge({ ...config, ...more }, plugins, taskIndex(tasks.values()));
     return Promise.all(list.map((chain) => judge(JSON.stringify(chain))));
   };
 

@@ -47,7 +47,7 @@ export async function choosePlugins(
     clients.push(client);
     return client;
   };
-  const hasCode = [...(await readTasks(tasksFiles)).values()].some((task) => task.kind === "code");
+  const hasCode = (await readTasks(tasksFiles)).some((task) => task.kind === "code");
   const needed = hasCode || flags.judge || flags.check || flags.rewrite || flags.tokenizer;
   const close = async () => {
     await Promise.all(clients.map((client) => client.close()));

@@ -28,6 +28,11 @@ export default defineCommand({
     profile: { type: "string", default: "web", describe: "web, mhqa, code, multi, lab, or a file that exports one" },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
     layout: { type: "string", describe: "White space around observations: compact, or paper (default: the profile's)" },
+    fill: {
+      type: "boolean",
+      default: false,
+      describe: "Fill up thoughts and checks that the profile wants and the recording lacks (never trained on)",
+    },
     "tool-tag": { type: "string", multiple: true, valueName: "tool=tag", describe: "Tag for a foreign tool's name" },
     "min-interactions": { type: "string", default: "5", valueName: "n", describe: "Fewest interactions of a chain" },
     "keep-without-reflection": {
@@ -91,6 +96,7 @@ export default defineCommand({
         config: {
           profile,
           ...(values.bare && { systemPrompt: false as const }),
+          fill: values.fill,
           toolTags: readPairs(values["tool-tag"]),
           minInteractions: numberOf(values["min-interactions"], "min-interactions", { min: 0 }),
           reflection: {

@@ -42,6 +42,8 @@ export function completenessStage(): Stage {
   return {
     name: "completeness",
     judge(trajectory, { run }) {
+      const [refused] = run?.completeness.untrainable ?? [];
+      if (refused) return { reason: refused.reason, detail: [refused.step, refused.detail].filter(Boolean).join(": ") };
       if (run?.completeness.truncated)
         return { reason: "truncated recording", detail: run.completeness.notes.join("; ") };
       if (run && !run.completeness.content) return { reason: "recording without content" };
@@ -95,7 +97,7 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
           return trajectory.reward > 0 ? measured : { reason: "wrong answer", detail: "reward 0", ...measured };
         }
         return options.ungraded === "keep"
-          ? null
+          ? { detail: "assumed right" }
           : { reason: "nothing to grade by", detail: `task ${trajectory.taskId}` };
       }
       const grade = await options.grade(task, trajectory.answer, { signal });

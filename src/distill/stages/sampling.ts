@@ -25,7 +25,9 @@ export function reflectionStage(options: ReflectionOptions = {}): Stage {
   const { keepWithout = 0.5, required = ["math", "code"], seed = 0 } = options;
   return {
     name: "reflection",
-    judge(trajectory, { task }) {
+    judge(trajectory, { task, profile }) {
+      // A profile that has no reflection can't be asked for one.
+      if (!profile.tags.some((tag) => tag.name === "reflection")) return null;
       if (trajectory.segments.some((segment) => segment.tag === "reflection" && segment.by === "model")) return null;
       if (task && required.includes(task.kind)) return { reason: "no reflection", detail: `a ${task.kind} task` };
       const value = shareOf(trajectory.id, seed);

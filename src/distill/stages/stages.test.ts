@@ -101,7 +101,9 @@ describe("correctnessStage", () => {
       reason: "nothing to grade by",
       detail: "task q",
     });
-    assert.equal(await correctnessStage({ ungraded: "keep" }).judge(chain([]), context), null);
+    assert.deepEqual(await correctnessStage({ ungraded: "keep" }).judge(chain([]), context), {
+      detail: "assumed right",
+    });
   });
   it("takes the reward of a chain from RL where there is no task to grade by", async () => {
     assert.equal((await correctnessStage({}).judge(chain([], { reward: 1 }), context))?.reason, undefined);
