@@ -53,3 +53,4 @@ export { type BodyFormat, defineProfile, type Gate, startState, type TagSpec } f
 export { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } from "./language/profiles.ts";
 export { systemPrompt } from "./language/system-prompt.ts";
 export { validateSegments } from "./language/validate.ts";
+export { type KnownTool, withTools } from "./language/with-tools.ts";

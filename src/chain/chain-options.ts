@@ -3,12 +3,13 @@ import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Message } from "../core/message.ts";
 import type { Model, Price } from "../core/model.ts";
-import type { Profile } from "../core/profile.ts";
+import type { ChainLanguage, Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import { tokenCounter } from "../language/observation.ts";
-import { stopStrings } from "../language/profile.ts";
+import { stopStrings, toolTags } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
+import { describeTools, withTools } from "../language/with-tools.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -30,6 +31,7 @@ export interface Sampling {
 export interface ChainOptions {
   model: Model;
   tools: ToolSet;
+  /** The tags and their order. The tags that call tools become exactly the tools given (`withTools`). */
   profile: Profile;
   limits?: Partial<Limits>;
   enforcement?: Enforcement;
@@ -56,7 +58,12 @@ export interface ChainOptions {
 /** The options with their defaults filled in: made once, used by all chains of a batch. */
 export interface ChainSetup {
   readonly model: Model;
+  /** The profile with exactly the tools given. */
   readonly profile: Profile;
+  /** The same with the tags of missing tools, so that a call of one is read as a call and the model is told. */
+  readonly reading: Profile;
+  /** Profile and tools by value, as the trajectory keeps them. */
+  readonly language: ChainLanguage;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly limits: Limits;
   readonly enforcement: Enforcement;
@@ -78,13 +85,16 @@ export interface ChainSetup {
 
 /** Checks and completes the options. */
 export function chainSetup(options: ChainOptions): ChainSetup {
-  const { model, profile } = options;
-  const { tools, prompt } = derived(options);
+  const { model } = options;
+  const { tools, prompt, language, reading } = derived(options);
+  const { profile } = language;
   const onTokens = model.tokenizer !== undefined;
   const system = options.systemPrompt ?? prompt();
   return {
     model,
     profile,
+    reading,
+    language,
     tools,
     // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
     limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
@@ -92,7 +102,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     sampling: options.sampling ?? {},
     compaction: options.compaction ?? {},
     // With several calls to a step, a closed call is no reason to stop: the observation's opening tag is.
-    stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(profile),
+    stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(reading),
     journal: options.journal,
     policyVersion: options.policyVersion,
     meta: options.meta,
@@ -112,6 +122,8 @@ export function chainSetup(options: ChainOptions): ChainSetup {
 
 interface Derived {
   tools: ReadonlyMap<string, Tool>;
+  language: ChainLanguage;
+  reading: Profile;
   prompt(): string;
 }
 
@@ -122,10 +134,15 @@ function derived({ profile, tools }: ChainOptions): Derived {
   const last = known.get(profile);
   if (last && sameTools(last.tools, tools)) return last.derived;
   const byName = toolsByName(tools);
+  const list = [...byName.values()];
+  const exact = withTools(profile, list);
+  const missing = toolTags(profile).filter((tag) => !exact.tags.some((other) => other.name === tag.name));
   let text: string | undefined;
   const made: Derived = {
     tools: byName,
-    prompt: () => (text ??= systemPrompt(profile, [...byName.values()])),
+    language: { profile: exact, tools: describeTools(list) },
+    reading: missing.length === 0 ? exact : { ...exact, tags: [...exact.tags, ...missing] },
+    prompt: () => (text ??= systemPrompt(exact, list)),
   };
   known.set(profile, { tools: Array.isArray(tools) ? [...tools] : { ...tools }, derived: made });
   return made;

@@ -103,7 +103,7 @@ describe("limits", () => {
     const never = () => new Promise<never>(() => {});
     const slowModel = await runChain(task, {
       model: scriptedModel(never),
-      tools: [],
+      tools: [anything()],
       profile: mhqaProfile,
       limits: { maxWallMs: 30 },
     });

@@ -33,14 +33,14 @@ export interface WrittenTurn {
 
 /** Reads the moves of a turn. `strict` refuses what breaks the order; `last` takes an unfinished answer as well. */
 export function readMoves(
-  profile: Profile,
+  { profile, reading }: { profile: Profile; reading: Profile },
   state: ChainState,
   turn: WrittenTurn,
   how: { strict: boolean; last: boolean },
 ): Moves {
   const moves: Moves = { calls: [], refused: new Map(), answer: undefined, answerRefused: undefined, state };
   for (const segment of turn.segments) {
-    const spec = tagSpec(profile, segment.tag);
+    const spec = tagSpec(reading, segment.tag);
     const isAnswer = segment.tag === profile.answer;
     const complete = !turn.unclosed.has(segment) || (turn.ended && segment === turn.segments.at(-1));
     if (spec?.tool !== undefined) {

@@ -73,7 +73,7 @@ async function decode(run: ChainRun): Promise<Result> {
     const turn = await takeTurn(run);
     if (turn.finish === undefined && turn.limit !== undefined) return byLimit(run, turn.limit);
     const strict = enforcement !== "report" && refusals < limits.maxRepairs && !turn.asked;
-    const moves = readMoves(profile, run.state, turn, { strict, last: turn.asked });
+    const moves = readMoves(run, run.state, turn, { strict, last: turn.asked });
     run.state = moves.state;
     if (moves.answer) {
       const detail = turn.asked ? { detail: `asked at the limit: ${turn.limit}` } : {};
@@ -120,6 +120,7 @@ function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
     id: run.id,
     taskId: run.task.id,
     profile: profile.name,
+    language: run.language,
     model: run.model.name,
     prompt: [...context.prompt],
     ...(context.promptTokens ? { promptTokens: [...context.promptTokens] } : {}),

@@ -26,7 +26,7 @@ export interface TakenTurn extends WrittenTurn {
 /** Lets the model write. Its segments stand in the chain when this returns, or throws because the model failed. */
 export async function takeTurn(run: ChainRun): Promise<TakenTurn> {
   const turn = modelTurn({
-    profile: run.profile,
+    profile: run.reading,
     firstIndex: run.context.segments.length,
     tokenizer: run.model.tokenizer,
     onEvent: run.onEvent,

@@ -39,6 +39,8 @@ const tagSpecSchema = z.object({
   /** Tags that may follow it (for a tool tag: after its observation). Empty for the answer. */
   next: z.array(z.string()).readonly(),
   maxTimes: z.number().optional(),
+  /** A sentence for the system prompt that only makes sense while this tag is there. */
+  advice: z.string().optional(),
 });
 
 /** One role of a chain: what it does, how it is written, what may follow. */

@@ -7,7 +7,7 @@ import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { runTeam } from "../team/run-team.ts";
-import { scriptedModel } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";
 import { chainSystem } from "./chain-system.ts";
 import { byCheck, byMajority, type Candidate, sameAnswer } from "./choose.ts";
@@ -28,7 +28,7 @@ function chains(answers: readonly (string | null)[]) {
       ? new Error("broken")
       : `<think>t</think><plan>p</plan><think>t</think><answer>${answer}</answer>`;
   });
-  return chainSystem({ model, tools: [], profile: mhqaProfile });
+  return chainSystem({ model, tools: [tableTool({}, "wiki_search")], profile: mhqaProfile });
 }
 
 /** A team whose answer depends on its seed. */

@@ -50,7 +50,7 @@ function result(answer: string | null, extra: Partial<SystemResult> = {}): Syste
 const script = `
 import { defineTask } from ${JSON.stringify(import.meta.resolve("../core/task.ts"))};
 import { codeProfile } from ${JSON.stringify(import.meta.resolve("../language/profiles.ts"))};
-import { scriptedModel } from ${JSON.stringify(import.meta.resolve("../testing/index.ts"))};
+import { scriptedModel, tableTool } from ${JSON.stringify(import.meta.resolve("../testing/index.ts"))};
 import { chainSystem } from ${JSON.stringify(import.meta.resolve("./chain-system.ts"))};
 import { taskGrader } from ${JSON.stringify(import.meta.resolve("../graders/grade-task.ts"))};
 import { runEvaluation } from ${JSON.stringify(import.meta.resolve("./run-evaluation.ts"))};
@@ -61,7 +61,7 @@ const model = scriptedModel((request) => {
   const i = Number(/What is (\\d+) \\+/.exec(question)[1]);
   return "<plan>add</plan><think>sum</think><answer>" + (i % 7 === 0 ? i : 2 * i) + "</answer>";
 }, { chunkSize: 0 });
-const system = chainSystem({ name: "scripted", model, tools: [], profile: codeProfile, clock: () => 0 });
+const system = chainSystem({ name: "scripted", model, tools: [tableTool({}, "code")], profile: codeProfile, clock: () => 0 });
 await runEvaluation(tasks, system, { folder, grader: taskGrader(), concurrency: 8, seed: 3, onProgress: ({ done }) => process.stdout.write(done + "\\n") });
 `;
 

@@ -55,8 +55,12 @@ function verifiedChain(tools: readonly TagSpec[], anytimeReflection: boolean): r
   ];
 }
 
-const webSearch = role("web_search", [], { tool: "web_search" });
-const crawlPage = role("crawl_page", [], { tool: "crawl_page", body: { kind: "urls" } });
+const webSearch = role("web_search", [], { tool: "web_search", advice: "Write one query per search." });
+const crawlPage = role("crawl_page", [], {
+  tool: "crawl_page",
+  body: { kind: "urls" },
+  advice: "Read the pages that the results point to before you rely on them.",
+});
 
 /** Search and crawl, with reflection and verification before the answer. */
 export const webProfile: Profile = defineProfile({
@@ -67,7 +71,6 @@ export const webProfile: Profile = defineProfile({
   tags: verifiedChain([webSearch, crawlPage], false),
   gates: [replanOnPoor, answerOnlyWhenChecked],
   suggestedAnswer: "suggested_answer",
-  advice: ["Write one query per search.", "Read the pages that the results point to before you rely on them."],
 });
 
 /** Multi-hop questions over one corpus: plan, search, reflect, answer. */
@@ -82,7 +85,7 @@ export const mhqaProfile: Profile = defineProfile({
     role("reflection", ["plan", "wiki_search", "answer"], { body: text }),
     role("answer", []),
   ],
-  advice: ["Give several answers separated by |.", "After a reflection go on searching unless you are certain."],
+  advice: ["Give several answers separated by |.", "After a reflection, keep searching unless you are certain."],
 });
 
 /** Programs for code and math: one plan, then think, code, observation, reflection, until the answer. */
@@ -93,14 +96,15 @@ export const codeProfile: Profile = defineProfile({
   start: ["plan"],
   tags: [
     role("plan", ["code", "answer"], { think: "forbidden", maxTimes: 1 }),
-    role("code", ["reflection"], { tool: "code", body: { kind: "code", fence: "py", stdin: true } }),
+    role("code", ["reflection"], {
+      tool: "code",
+      body: { kind: "code", fence: "py", stdin: true },
+      advice: "Print what you want to see; each program starts from nothing.",
+    }),
     role("reflection", ["code", "answer"], { think: "forbidden" }),
     role("answer", []),
   ],
-  advice: [
-    "Print what you want to see; each program starts from nothing.",
-    "Give a number or formula as \\boxed{…}; give a program in one ```py fence, without tests.",
-  ],
+  advice: ["Give a number or formula as \\boxed{…}; give a program in one ```py fence, without tests."],
 });
 
 /** All tools: search, crawl, code and images, with verification. */

@@ -23,7 +23,7 @@ before(async () => {
     answer: ({ body }) =>
       JSON.stringify(body).includes("which candidate")
         ? '{"best": 1}'
-        : JSON.stringify(body["messages"]).includes("observation>\\n")
+        : JSON.stringify(body["messages"]).includes("</observation>")
           ? end
           : plan,
   });
