@@ -18,6 +18,7 @@ export {
   exportDataset,
   exportFormats,
 } from "./export/export-dataset.ts";
+export { type ImportOptions, type ImportReport, importChains } from "./import/import-chains.ts";
 export { sequenceToExample, type TrainingSequence, weightsOf } from "./training-sequence.ts";
 export {
   type ExampleOptions,

@@ -28,6 +28,10 @@ export const commands: CommandTable = {
     summary: "Split a file by task into train, validation, test",
     load: () => import("./dataset-split.ts"),
   },
+  "dataset import": {
+    summary: "Read published chains (instruction, input, output) into trajectories",
+    load: () => import("./dataset-import.ts"),
+  },
   "dataset export": {
     summary: "Write files for LLaMA-Factory, verl, TRL, OpenAI",
     load: () => import("./dataset-export.ts"),

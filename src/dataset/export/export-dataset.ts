@@ -12,13 +12,32 @@ import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Profile } from "../../language/profile.ts";
 import type { ExampleOptions } from "../trajectory-to-example.ts";
-import { chatRow, llamaFactoryInfo, openAiRow, type Row, shareGptRow, trlRow, verlTaskRow } from "./formats.ts";
+import {
+  afmAlpacaRow,
+  chatRow,
+  llamaFactoryInfo,
+  openAiRow,
+  pretokenisedRow,
+  type Row,
+  shareGptRow,
+  trlRow,
+  verlTaskRow,
+} from "./formats.ts";
 import { type ColumnType, writeParquet } from "./parquet.ts";
 
 /** The formats by name: what each is for, and whether it is made of trajectories or of tasks. */
 export const exportFormats = {
   chat: { of: "trajectories", about: "chat messages as JSONL, observations as user (or tool) turns" },
   "llama-factory": { of: "trajectories", about: "sharegpt JSONL with observation turns, and dataset_info.json" },
+  "llama-factory-pretokenised": {
+    of: "trajectories",
+    about:
+      "Parquet with input_ids, attention_mask and labels for LLaMA-Factory's tokenized_path: exactly what the runtime shows",
+  },
+  "afm-alpaca": {
+    of: "trajectories",
+    about: "instruction, input and output for the fork of Agent Foundation Models with ignore_observation",
+  },
   "verl-sft": { of: "trajectories", about: "Parquet with a messages column for verl's multi-turn SFT" },
   trl: { of: "trajectories", about: "pre-tokenised input_ids and labels as JSONL for TRL" },
   openai: { of: "trajectories", about: "OpenAI fine-tuning JSONL with message weights" },
@@ -34,7 +53,7 @@ export interface ExportOptions extends ExampleOptions {
   name?: string;
   trajectories?: AsyncIterable<Trajectory> | Iterable<Trajectory>;
   tasks?: AsyncIterable<Task> | Iterable<Task>;
-  /** Needed by `trl`. */
+  /** Needed by `trl` and `llama-factory-pretokenised`. */
   tokenizer?: Tokenizer;
   observationRole?: "user" | "tool";
   /** Profile whose system prompt goes into RL prompts. */
@@ -79,7 +98,11 @@ export async function exportDataset(options: ExportOptions): Promise<ExportResul
     result.files.push(join(folder, file));
     return join(folder, file);
   };
-  if (format === "verl-sft") await writeParquet(add(`${name}.parquet`), { messages }, rows);
+  const ids: ColumnType = { list: "int64" };
+  if (format === "llama-factory-pretokenised")
+    await writeParquet(add(`${name}.parquet`), { input_ids: ids, attention_mask: ids, labels: ids }, rows);
+  else if (format === "afm-alpaca") await writeJsonArray(add(`${name}.json`), rows);
+  else if (format === "verl-sft") await writeParquet(add(`${name}.parquet`), { messages }, rows);
   else if (format === "verl-rl-parquet") await writeParquet(add(`${name}.parquet`), verlTaskColumns, rows);
   else await writeLines(add(`${name}.jsonl`), rows);
   if (format === "llama-factory") await addToDatasetInfo(add("dataset_info.json"), name);
@@ -109,9 +132,10 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
   for await (const trajectory of options.trajectories) {
     if (format === "llama-factory") yield shareGptRow(trajectory);
     else if (format === "openai") yield openAiRow(trajectory, options);
-    else if (format === "trl") {
-      if (!tokenizer) throw new UsageError("the trl format holds token ids: give the model's tokenizer");
-      const row = trlRow(trajectory, tokenizer, options);
+    else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
+    else if (format === "trl" || format === "llama-factory-pretokenised") {
+      if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
+      const row = (format === "trl" ? trlRow : pretokenisedRow)(trajectory, tokenizer, options);
       // Lengths differ from one to the next; the reason alone is what is counted.
       yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
     } else yield chatRow(trajectory, options);
@@ -125,6 +149,18 @@ async function writeLines(file: string, rows: AsyncIterable<object>): Promise<vo
   await pipeline(lines(), createWriteStream(file));
 }
 
+async function writeJsonArray(file: string, rows: AsyncIterable<object>): Promise<void> {
+  async function* parts() {
+    let separator = "[\n";
+    for await (const row of rows) {
+      yield separator + JSON.stringify(row);
+      separator = ",\n";
+    }
+    yield separator === "[\n" ? "[]\n" : "\n]\n";
+  }
+  await pipeline(parts(), createWriteStream(file));
+}
+
 /** Keeps the other entries of a `dataset_info.json` that is already there. */
 async function addToDatasetInfo(file: string, name: string): Promise<void> {
   const text = await readFile(file, "utf8").catch(() => "{}");
@@ -132,7 +168,7 @@ async function addToDatasetInfo(file: string, name: string): Promise<void> {
   try {
     info = JSON.parse(text);
   } catch {
-    throw new UsageError(`${file} is there but is not JSON; mend or move it`);
+    throw new UsageError(`${file} is there but is not JSON; repair or move it`);
   }
   info[name] = llamaFactoryInfo(`${name}.jsonl`);
   await writeFile(file, `${JSON.stringify(info, null, 2)}\n`);

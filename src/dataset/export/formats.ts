@@ -5,7 +5,7 @@
 
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import { type Trajectory, trajectoryText, writtenForm } from "../../core/trajectory.ts";
 import type { Profile } from "../../language/profile.ts";
 import { systemPrompt } from "../../language/system-prompt.ts";
 import { weightsOf } from "../training-sequence.ts";
@@ -85,6 +85,45 @@ export function trlRow(trajectory: Trajectory, tokenizer: Tokenizer, options: Ex
   const weights = weightsOf(sequence);
   const labels = sequence.tokens.map((token, index) => (weights[index] === 0 ? -100 : token));
   return { row: { input_ids: sequence.tokens, labels } };
+}
+
+export interface PretokenisedRow extends TrlRow {
+  attention_mask: number[];
+}
+
+/** LLaMA-Factory's `tokenized_path`: the same ids and labels, with the mask its collator wants. */
+export function pretokenisedRow(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  options: ExampleOptions = {},
+): Row<PretokenisedRow> {
+  const made = trlRow(trajectory, tokenizer, options);
+  return made.row ? { row: { ...made.row, attention_mask: made.row.input_ids.map(() => 1) } } : made;
+}
+
+export interface AfmAlpacaRow {
+  instruction: string;
+  input: string;
+  output: string;
+  system?: string;
+}
+
+/**
+ * The alpaca form of Agent Foundation Models, for its fork of LLaMA-Factory with `ignore_observation`. The fork looks for
+ * a closing observation tag with an empty line after it and throws an example away where there is none, so chains that
+ * were run in another layout are left out here, with the reason, rather than there, in silence.
+ */
+export function afmAlpacaRow(trajectory: Trajectory): Row<AfmAlpacaRow> {
+  const found = conversationTurns(trajectory);
+  if ("skipped" in found) return found;
+  if (trajectory.compactions?.length)
+    return { skipped: "the model was shown a shortened chain, which one text can't say" };
+  const segments = trajectory.segments.slice(0, found.turns.at(-1)!.segments.at(-1)! + 1);
+  const spaced = segments.every((segment) => segment.by === "model" || /<\/\w+>\n\n$/.test(writtenForm(segment)));
+  if (!spaced) return { skipped: "an observation is not followed by an empty line (layout paper)" };
+  const { system, user } = promptTexts(trajectory.prompt);
+  const output = trajectoryText(segments);
+  return { row: { instruction: user, input: "", output, ...(system === "" ? {} : { system }) } };
 }
 
 export interface OpenAiRow {

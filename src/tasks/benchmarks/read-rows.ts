@@ -1,6 +1,7 @@
 /** Rows of a dataset file, whatever it is written in: JSON (an array, or an object holding one), JSONL, CSV, TSV, or parquet. */
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
+import { readJsonArray } from "../../base/files/read-json-array.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { csvRows } from "./read-csv.ts";
@@ -11,25 +12,11 @@ export type Row = Record<string, unknown>;
 export async function* readRows(file: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<Row> {
   const extension = extname(file).toLowerCase();
   if (extension === ".jsonl" || extension === ".ndjson") yield* readJsonl<Row>(file, undefined, options);
-  else if (extension === ".json") yield* jsonRows(file);
+  else if (extension === ".json") yield* readJsonArray(file, options) as AsyncGenerator<Row>;
   else if (extension === ".csv" || extension === ".tsv")
     yield* csvRows(await readFile(file, "utf8"), extension === ".csv" ? "," : "\t", file);
   else if (extension === ".parquet") yield* parquetRows(file, options.signal);
   else throw new UsageError(`can't read ${file}: a dataset is a .json, .jsonl, .csv, .tsv or .parquet file`);
-}
-
-async function* jsonRows(file: string): AsyncGenerator<Row> {
-  const text = await readFile(file, "utf8");
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new CoaError("format", `${file} is not JSON: ${messageOf(error)}`);
-  }
-  if (!Array.isArray(value) && value !== null && typeof value === "object")
-    value = Object.values(value).find(Array.isArray);
-  if (!Array.isArray(value)) throw new CoaError("format", `${file} holds no array of tasks`);
-  yield* value as Row[];
 }
 
 async function* parquetRows(file: string, signal?: AbortSignal): AsyncGenerator<Row> {

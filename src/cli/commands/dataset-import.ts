@@ -1,0 +1,54 @@
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { UsageError } from "../../core/errors.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { importChains } from "../../dataset/import/import-chains.ts";
+import { chooseProfile } from "../choose-profile.ts";
+import { defineCommand } from "../command.ts";
+import { existingFiles } from "./dataset-input.ts";
+
+const examples = [
+  "coa dataset import WebAgentSFTDataset.json --out chains.jsonl",
+  "coa dataset import CodeAgentSFTDataset.json --profile code --out chains.jsonl --json",
+];
+
+export default defineCommand({
+  name: "dataset import",
+  summary:
+    "Read chains that are published as text (instruction, input, output) into trajectories, and say what does not parse.",
+  arguments: "<file…>",
+  examples,
+  options: {
+    out: { type: "string", default: "chains.jsonl", valueName: "file", describe: "Append the trajectories to this file" },
+    profile: { type: "string", valueName: "name", describe: "The chains' profile; known from the tools they call otherwise" },
+    "keep-broken": { type: "boolean", default: false, describe: "Take chains whose tags do not parse cleanly too" },
+  }, // biome-ignore format: one flag a line
+  async run({ values, positionals, out, signal }) {
+    if (positionals.length === 0) throw new UsageError(`coa dataset import needs files. Example: ${examples[0]}`);
+    await existingFiles(positionals);
+    const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
+    const writer = await openJsonl<Trajectory>(values.out);
+    const reports: Record<string, Awaited<ReturnType<typeof importChains>>> = {};
+    try {
+      for (const file of positionals) {
+        reports[file] = await importChains(file, (trajectory) => writer.append(trajectory), {
+          profile,
+          keepBroken: values["keep-broken"],
+          signal,
+          onProgress: (done) => done % 200 === 0 && out.progress({ stage: `reading ${file}`, done }),
+        });
+      }
+    } finally {
+      await writer.close();
+    }
+    out.endProgress();
+    if (values.json) out.json({ out: values.out, files: reports });
+    else {
+      for (const [file, report] of Object.entries(reports)) {
+        out.print(`${file}: ${report.imported} of ${report.rows} chains in ${values.out}`);
+        for (const [reason, count] of Object.entries(report.refused)) out.print(`  left out ${count}: ${reason}`);
+        for (const [rule, count] of Object.entries(report.violations)) out.print(`  ${count} break the rule ${rule}`);
+      }
+    }
+    return Object.values(reports).some(({ imported }) => imported > 0) ? 0 : 1;
+  },
+});
