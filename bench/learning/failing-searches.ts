@@ -150,7 +150,7 @@ async function imitate(kind: "kept" | "more" | "team"): Promise<void> {
       await lab.engine.saveModel(kept.at(-1)!);
     }
   }
-  await saveLabModel(lab, join(values.out, "last"));
+  await saveLabModel(lab, join(values.out, "last"), []);
   await averageModels([...kept, join(values.out, "last")], join(values.out, "model"));
   await lab.engine.close();
 }

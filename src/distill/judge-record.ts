@@ -165,6 +165,9 @@ function readRecord(
   } catch (error) {
     return { problem: "not JSON", detail: messageOf(error), id: "" };
   }
+  // A line of an RL run's rollouts.jsonl holds its chain: keeping the right ones is rejection sampling.
+  const held = (value as { trajectory?: { segments?: unknown } } | null)?.trajectory;
+  if (held?.segments !== undefined) value = held;
   const object = (value ?? {}) as { id?: unknown; segments?: unknown };
   const parsed = object.segments === undefined ? teamRunSchema.safeParse(value) : trajectorySchema.safeParse(value);
   if (!parsed.success) {

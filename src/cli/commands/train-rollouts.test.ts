@@ -84,6 +84,30 @@ describe("coa train rl", () => {
     assert.ok(line["updates"] === 0 || (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
   });
 
+  it("leaves rollouts from which distillation keeps the right ones: rejection sampling", async () => {
+    const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
+    const right = rollouts.filter(({ correct }) => correct).length;
+    const filters = ["--min-interactions", "1", "--skip", "reflection,near-duplicate,diversity"];
+    const made = await coa(
+      "distill",
+      "run",
+      join(at("rl"), "rollouts.jsonl"),
+      "--tasks",
+      at("tasks.jsonl"),
+      "--profile",
+      "lab",
+      ...filters,
+      "--out",
+      at("kept"),
+    );
+    assert.equal(made.code, 0, made.stderr);
+    const kept = await readAllJsonl<{ answer: string }>(join(at("kept"), "trajectories.jsonl"));
+    assert.ok(
+      kept.length > 0 && kept.length <= right,
+      `${kept.length} kept of ${right} right and ${rollouts.length} in all`,
+    );
+  });
+
   it("refuses to credit after faults where there are none, and a context that is not one", async () => {
     await assert.rejects(train("rl", "x", "--credit-after-fault"), /--tool-faults/);
     await assert.rejects(train("rl", "x", "--context", "many"), /16384,32768@40/);

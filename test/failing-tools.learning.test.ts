@@ -1,0 +1,109 @@
+/**
+ * What no demonstration shows, learned small. The toy's team meets a failing tool now and then, but never twice in a row; in the exam
+ * every second call fails. Supervised training alone gives up at the second failure. Reinforcement, which knows nothing but
+ * right or wrong, finds out that asking again works; a team that takes over where the student goes wrong shows it. Over three
+ * students, greedily, with the tools' own world as guard.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import type { Trajectory } from "../src/core/trajectory.ts";
+import { taskGrader } from "../src/graders/grade-task.ts";
+import { outcomeReward } from "../src/graders/reward.ts";
+import { labCorrector } from "../src/lab/lab-corrector.ts";
+import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
+import { engineModel } from "../src/models/engine-model.ts";
+import { faultRecorder } from "../src/tools/with-faults.ts";
+import { creditAfterFault, withFaultMarks } from "../src/train/fault-credit.ts";
+import { type RlOptions, trainRl } from "../src/train/train-rl.ts";
+import { failingCode, teachToy, toyChains, toyExam, toyTasks, toyTokenizer, toyTools } from "./fixtures/toy-student.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "coa-failing-"));
+after(() => rm(folder, { recursive: true, force: true }));
+const seeds = [1, 2, 3];
+const exam = failingCode(77, 0.5);
+
+const struck = ({ segments }: Trajectory) => segments.filter(({ text }) => text.trim() === "no results").length;
+
+/** A student whose demonstrations show at most one failure, and how it does in both worlds. */
+async function student(seed: number): Promise<string> {
+  const chains = await toyChains(toyTasks(700, seed), failingCode(seed, 0.3));
+  const shown = chains.filter((chain) => struck(chain) <= 1);
+  return teachToy(shown, toyTokenizer(shown), { folder: join(folder, `student-${seed}`), seed, steps: 300 });
+}
+
+async function practise(start: string, seed: number, name: string, extra: Partial<RlOptions>) {
+  const lab = await openLabModel(start, { threads: 1 });
+  const share = async (plan?: typeof exam) => {
+    const right = await toyExam(engineModel(await lab.engine.publish(), lab.tokenizer), 300, plan);
+    return right.filter(Boolean).length / right.length;
+  };
+  const recorder = faultRecorder();
+  const tools = toyTools({ ...failingCode(500 + seed, 0.6), onFault: recorder.onFault });
+  try {
+    const before = { failing: await share(exam), clean: await share() };
+    await trainRl({
+      ...lab,
+      folder: join(folder, `${name}-${seed}`),
+      seed,
+      steps: 8,
+      groups: 12,
+      samples: 8,
+      maxRounds: 2,
+      concurrency: 96,
+      updatesPerEpoch: 3,
+      baseline: "least-variance",
+      tasks: (step, round, count) => toyTasks(count, 9000 + seed * 1000 + step * 10 + round),
+      async rollout(task, run) {
+        const model = engineModel(run.policy, lab.tokenizer);
+        const chain = await runLabChain(task, { model, tools, temperature: 1, seed: run.seed });
+        return withFaultMarks(chain, recorder.take(chain.id));
+      },
+      reward: outcomeReward(taskGrader()),
+      optimizer: { learningRate: 4e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
+      schedule: { warmupSteps: 2, decay: "linear", floor: 0.2 },
+      ...extra,
+    });
+    const after = { failing: await share(exam), clean: await share() };
+    const figures = `seed ${seed}: failing ${before.failing.toFixed(3)} -> ${after.failing.toFixed(3)}, clean ${before.clean.toFixed(3)} -> ${after.clean.toFixed(3)}`;
+    return { before, after, figures };
+  } finally {
+    await lab.engine.close();
+  }
+}
+
+describe("a decision that no demonstration shows", { timeout: 1_800_000 }, () => {
+  const students = new Map<number, Promise<string>>();
+  const studentOf = (seed: number) => students.get(seed) ?? students.set(seed, student(seed)).get(seed)!;
+
+  it("is learned by reinforcement, greedily, in three students, and nothing is lost where tools work", async (context) => {
+    for (const seed of seeds) {
+      const { before, after, figures } = await practise(await studentOf(seed), seed, "rl", {
+        creditFrom: creditAfterFault,
+      });
+      context.diagnostic(figures);
+      assert.ok(after.failing >= before.failing + 0.1, figures);
+      assert.ok(after.clean >= before.clean - 0.03, figures);
+    }
+  });
+
+  it("is learned from a team that takes over where the student goes wrong, in three students", async (context) => {
+    for (const seed of seeds) {
+      const corrections = {
+        corrector: labCorrector(() => toyTools(failingCode(700 + seed, 0.6))),
+        coefficient: 1,
+        limit: 16,
+      };
+      const { before, after, figures } = await practise(await studentOf(seed), seed, "team", {
+        rewardWeight: 0,
+        samples: 2,
+        corrections,
+      });
+      context.diagnostic(figures);
+      assert.ok(after.failing >= before.failing + 0.1, figures);
+      assert.ok(after.clean >= before.clean - 0.03, figures);
+    }
+  });
+});
