@@ -12,7 +12,16 @@ const punctuation = new Set(pythonPunctuation);
 const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const spaces = new RegExp(space, "g");
 const spaceRun = new RegExp(`${space}+`);
-const outerSpace = new RegExp(`^${space}+|${space}+$`, "g");
+const isSpace = new RegExp(space);
+const isFloatSpace = new RegExp(`(?![\\x1c-\\x1f])${space}`);
+
+// A pattern for the end of a text would be tried again from each blank of every run of blanks.
+function trimmed(text: string, blank: RegExp): string {
+  let [start, end] = [0, text.length];
+  while (start < end && blank.test(text.charAt(start))) start++;
+  while (end > start && blank.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+}
 
 /** The text without ASCII punctuation. */
 export function withoutPunctuation(text: string): string {
@@ -33,7 +42,7 @@ export function splitWords(text: string): string[] {
 
 /** `text.strip()`. */
 export function strip(text: string): string {
-  return text.replace(outerSpace, "");
+  return trimmed(text, isSpace);
 }
 
 // A word character of Python is a letter, a number or an underscore of any script; a combining mark is none.
@@ -44,13 +53,12 @@ export function withoutArticles(text: string): string {
   return text.replace(article, " ");
 }
 
-// `float` strips less than `str.strip`: the four ASCII separators stay and make the text unreadable.
-const aroundFloat = new RegExp(`^(?:(?![\\x1c-\\x1f])${space})+|(?:(?![\\x1c-\\x1f])${space})+$`, "g");
-const floatText = /^[-+]?(?:(?:\d(?:_?\d)*)?\.?(?:\d(?:_?\d)*)?(?:e[-+]?\d(?:_?\d)*)?|inf(?:inity)?|nan)$/i;
+const floatText = /^[-+]?(?:(?:\d(?:_?\d)*)?(?:\.(?:\d(?:_?\d)*)?)?(?:e[-+]?\d(?:_?\d)*)?|inf(?:inity)?|nan)$/i;
 
 /** `float(text)`: blanks around it, underscores between digits, digits of every script, infinity; undefined where Python raises. */
 export function pythonFloat(text: string): number | undefined {
-  const plain = asciiDigits(text.replace(aroundFloat, ""));
+  // `float` strips less than `str.strip`: the four ASCII separators stay and make the text unreadable.
+  const plain = asciiDigits(trimmed(text, isFloatSpace));
   if (!floatText.test(plain) || !/\d|inf|nan/i.test(plain)) return undefined;
   // A point alone or an exponent alone is not a number: there must be a digit before the exponent.
   if (!/^[-+]?(?:inf|nan)/i.test(plain) && !/\d/.test(plain.split(/e/i)[0]!)) return undefined;
@@ -72,7 +80,7 @@ export function asciiDigits(text: string): string {
 /** A finite decimal number as sign-carrying digits and a power of ten, without trailing zeros: equal numbers are equal texts. */
 export function pythonDecimal(text: string): string | undefined {
   const plain = asciiDigits(strip(text)).replace(/_/g, "");
-  const match = /^([-+]?)(?:(\d+)\.?(\d*)|\.(\d+))(?:e([-+]?\d+))?$/i.exec(plain);
+  const match = /^([-+]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:e([-+]?\d+))?$/i.exec(plain);
   if (!match) {
     const infinite = /^([-+]?)inf(?:inity)?$/i.exec(plain);
     return infinite ? `${infinite[1] === "-" ? "-" : ""}infinity` : undefined;
@@ -81,7 +89,7 @@ export function pythonDecimal(text: string): string | undefined {
   const after = fraction + bare;
   const digits = (whole + after).replace(/^0+/, "");
   if (digits === "") return "0";
-  const trimmed = digits.replace(/0+$/, "");
-  const power = BigInt(exponent) - BigInt(after.length) + BigInt(digits.length - trimmed.length);
-  return `${sign === "-" ? "-" : ""}${trimmed}e${power}`;
+  const short = trimmed(digits, /0/);
+  const power = BigInt(exponent) - BigInt(after.length) + BigInt(digits.length - short.length);
+  return `${sign === "-" ? "-" : ""}${short}e${power}`;
 }

@@ -28,10 +28,10 @@ export function readJson(text: string): JudgeVerdict | undefined {
 /** `correct: yes` on a line of its own, with reasoning and confidence beside it; the last one counts. */
 export function readYesNo(text: string): JudgeVerdict | undefined {
   const plain = text.replace(/[*_`]/g, "");
-  const found = [...plain.matchAll(/(?:^|\n)\s*"?correct"?\s*:\s*"?(yes|no)\b/gi)].at(-1)?.[1];
+  const found = [...plain.matchAll(/(?:^|\n)[^\S\n]*"?correct"?\s*:\s*"?(yes|no)\b/gi)].at(-1)?.[1];
   if (!found) return undefined;
-  const reason = /(?:^|\n)\s*"?reasoning"?\s*:\s*(.+)/i.exec(plain)?.[1] ?? "";
-  const percent = Number(/(?:^|\n)\s*"?confidence"?\s*:\s*"?\|?\s*(\d+(?:\.\d+)?)/i.exec(plain)?.[1]);
+  const reason = /(?:^|\n)[^\S\n]*"?reasoning"?\s*:\s*(.+)/i.exec(plain)?.[1] ?? "";
+  const percent = Number(/(?:^|\n)[^\S\n]*"?confidence"?\s*:\s*"?\|?\s*(\d+(?:\.\d+)?)/i.exec(plain)?.[1]);
   return {
     correct: found.toLowerCase() === "yes",
     reason: short(reason) || found,
