@@ -4,15 +4,21 @@
  */
 
 import type { Tool } from "../core/tool.ts";
-import type { BodyFormat, Gate, Profile, TagSpec } from "./profile.ts";
+import { neutraliser } from "./neutralise.ts";
+import { type BodyFormat, type Gate, type Profile, type TagSpec, tagNames } from "./profile.ts";
+
+const longestJob = 1_500;
 
 /** The system prompt of a chain with these tools; a tool's own description replaces the profile's wording. */
 export function systemPrompt(profile: Profile, tools: readonly Pick<Tool, "name" | "description">[] = []): string {
+  const plain = neutraliser(tagNames(profile));
   const described = new Map(tools.map((tool) => [tool.name, tool.description]));
   const jobOf = (tag: TagSpec): string => {
     const description = described.get(tag.tool ?? "");
     // A tag that was made for a tool begins with its description already.
-    return description === undefined || tag.job.startsWith(description) ? tag.job : description;
+    const job = description === undefined || tag.job.startsWith(description) ? tag.job : description;
+    // A server's description is foreign text: it must neither look like structure nor begin lines of its own.
+    return tag.tool ? plain(job.replace(/\s+/g, " ").trim().slice(0, longestJob)) : job;
   };
   const roles = [
     `<${profile.think}>: Think: weigh what is known, decide who acts next and why.`,

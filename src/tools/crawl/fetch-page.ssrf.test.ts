@@ -48,7 +48,7 @@ function forms(): string[] {
     "LOCALHOST", "LocalHost", "sub.localhost", "localhost.localdomain", "ip6-localhost", "①②⑦.⓪.⓪.①", "127。0。0。1",
     "１２７.0.0.1", "127%2E0%2E0%2E1", "example.com@127.0.0.1", "user:password@localhost", "169.254.169.254",
     "[::ffff:169.254.169.254]", "[fd00:ec2::254]", "metadata.google.internal", "metadata", "100.100.100.200",
-    "168.63.129.16", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "198.18.0.1",
+    "168.63.129.16", "[64:ff9b::168.63.129.16]", "[2002:a83f:8110::1]", "[::ffff:168.63.129.16]", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "198.18.0.1",
     "192.0.2.1", "224.0.0.1", "255.255.255.255", "printer.local", "kubernetes.default.svc.cluster.local",
     hostname(), `${hostname()}.local`,
   ]; // biome-ignore format: a list

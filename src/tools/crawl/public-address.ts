@@ -31,7 +31,7 @@ const metadataAddresses = new Set(["168.63.129.16", "100.100.100.200"]);
 export function isPublicAddress(address: string): boolean {
   const plain = address.replace(/^\[|\]$/g, "");
   const version = isIP(plain);
-  if (version === 4) return isPublicV4(v4Bytes(plain)) && !metadataAddresses.has(plain);
+  if (version === 4) return isPublicV4(v4Bytes(plain));
   // A zone ("fe80::1%eth0") only exists on local links.
   if (version === 6 && !plain.includes("%")) return isPublicV6(v6Words(plain));
   return false;
@@ -43,6 +43,7 @@ function v4Bytes(address: string): number[] {
 
 function isPublicV4(bytes: number[]): boolean {
   const value = toNumber(bytes);
+  if (metadataAddresses.has(bytes.join("."))) return false;
   return !privateRanges.some(([first, prefix]) => {
     const size = 2 ** (32 - prefix);
     const start = toNumber(v4Bytes(first));
@@ -75,7 +76,7 @@ function isPublicV6(words: number[]): boolean {
     const [high, low] = [words[at]!, words[at + 1]!];
     return isPublicV4([high >> 8, high & 255, low >> 8, low & 255]);
   };
-  // NAT64: the IPv4 address behind it is what is reached.
+  // NAT64: the IPv4 address behind it is what is reached. Its local-use prefix (64:ff9b:1::/48) is not public.
   if (first === 0x64 && second === 0xff9b && third === 0) return embedded(6);
   // Only 2000::/3 is handed out; mapped (::ffff:a.b.c.d), unique local, link-local and multicast lie outside it.
   if (first < 0x2000 || first > 0x3fff) return false;

@@ -4,6 +4,7 @@
  */
 import { CoaError, messageOf, ToolError } from "../../core/errors.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { trimMiddle } from "../sandbox/limits.ts";
 
 /** How a server is reached. */
 export type McpServer =
@@ -19,6 +20,8 @@ export interface McpOptions {
   timeoutMs?: number;
   /** Of connecting and listing. */
   connectTimeoutMs?: number;
+  /** Of one result; the middle is cut out beyond that, before anything else looks at it. Default 200,000. */
+  maxCharacters?: number;
   signal?: AbortSignal;
 }
 
@@ -30,7 +33,13 @@ export interface McpConnection {
 
 /** Connects to an MCP server and gives its tools. */
 export async function connectMcp(server: McpServer, options: McpOptions = {}): Promise<McpConnection> {
-  const { timeoutMs = 120_000, connectTimeoutMs = 30_000, include = () => true, signal } = options;
+  const {
+    timeoutMs = 120_000,
+    connectTimeoutMs = 30_000,
+    include = () => true,
+    maxCharacters = 200_000,
+    signal,
+  } = options;
   const where = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
   const { Client } = await import("@modelcontextprotocol/client");
   const client = new Client({ name: "chain-of-agents", version: "1" }, { capabilities: {} });
@@ -47,7 +56,7 @@ export async function connectMcp(server: McpServer, options: McpOptions = {}): P
           const name = tagName(tool.name, options.prefix, taken);
           return {
             name,
-            description: tool.description ?? tool.title ?? tool.name,
+            description: trimMiddle(tool.description ?? tool.title ?? tool.name, longestDescription),
             inputSchema: tool.inputSchema as JsonSchema,
             timeoutMs,
             // Only the server knows whether a call changes something; where it says it does not, repeats may be answered from memory.
@@ -55,7 +64,7 @@ export async function connectMcp(server: McpServer, options: McpOptions = {}): P
             async execute(input, context) {
               const call = { name: tool.name, arguments: input };
               const result = await client.callTool(call, { signal: context.signal, timeout: timeoutMs });
-              const text = contentText(result.content, result.structuredContent);
+              const text = trimMiddle(contentText(result.content, result.structuredContent), maxCharacters);
               if (result.isError) throw new ToolError(name, text || "the server reported an error without a text");
               return text;
             },
@@ -87,13 +96,23 @@ async function transportTo(server: McpServer) {
   });
 }
 
-/** A name that can stand as a tag: lower case letters, digits, underscores; distinct from those before. */
+const longestDescription = 2_000;
+
+/** Names that mean something else inside a chain or a chat: a tool of such a name would be taken for it. */
+const reserved = new Set(
+  "think plan reflection answer observation suggested_answer double_check verification summary summarise system user assistant tool tool_call tool_response s".split(
+    " ",
+  ),
+);
+
+/** A name that can stand as a tag: lower case letters, digits, underscores; no reserved one, distinct from those before. */
 function tagName(name: string, prefix: string | undefined, taken: Set<string>): string {
   const plain = `${prefix ? `${prefix}_` : ""}${name}`
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "_")
     .replace(/^_+|_+$/g, "");
-  const base = /^[a-z]/.test(plain) ? plain : `tool_${plain}`;
+  const short = plain.slice(0, 60);
+  const base = /^[a-z]/.test(short) && !reserved.has(short) ? short : `tool_${short}`;
   let result = base;
   for (let number = 2; taken.has(result); number++) result = `${base}_${number}`;
   taken.add(result);
