@@ -38,6 +38,34 @@ describe("a model's coa.json", () => {
     assert.ok(success.value >= 0.75, `right in ${success.value}`);
   });
 
+  it("keeps the figures of two identities apart: another temperature under the same name is refused", async () => {
+    const tasks = join(folder, "tasks.jsonl");
+    const again = ["eval", "run", tasks, "--model", name, "--name", "shipped"];
+    assert.equal((await coa(...again)).code, 0);
+    await assert.rejects(
+      coa(...again, "--temperature", "1"),
+      /belongs to other work: identity\.sampling\.temperature was "0", is "1"/,
+    );
+    const copy = join(folder, "other", "model");
+    await cp(shippedModels()[0]!.folder, copy, { recursive: true });
+    const config = JSON.parse(await readFile(join(copy, "config.json"), "utf8")) as Record<string, unknown>;
+    await writeFile(join(copy, "config.json"), JSON.stringify({ ...config, max_position_embeddings: 1000 }));
+    await assert.rejects(
+      coa("eval", "run", tasks, "--model", copy, "--name", "shipped"),
+      /belongs to other work: identity\.model\.(name|fingerprint)/,
+    );
+    const { stdout } = await coa("eval", "run", tasks, "--model", copy, "--limit", "1", "--json");
+    assert.equal((JSON.parse(stdout) as { system: string }).system, "chain-other");
+  });
+
+  it("is shown step by step by eval show", async () => {
+    const list = await coa("eval", "show", "shipped");
+    const task = /^right +(\S+)/m.exec(list.stdout)?.[1] ?? "";
+    const { stdout } = await coa("eval", "show", "shipped", task);
+    assert.match(stdout, /^question: .+\n[\s\S]*^plan +[\s\S]*^grade: +right/m);
+    await assert.rejects(coa("eval", "show", "shipped", "nothing"), /no sample 0 of a task "nothing"/);
+  });
+
   it("refuses a question of the real world, and says what to do", async () => {
     await assert.rejects(
       coa("ask", "What is the capital of France?", "--model", name),

@@ -86,6 +86,16 @@ function shorten(text: string): string {
   return [...lines.slice(0, observationLines - 1), `… ${lines.length - observationLines + 1} more lines`].join("\n");
 }
 
+/** Draws a chain that has ended. */
+export function renderTrajectory(
+  trajectory: Trajectory,
+  { style, print }: { style: Output["style"]; print: (text: string) => void },
+): void {
+  const draw = renderChain({ style, live: false, write: (text) => print(text.trimEnd()) });
+  for (const [index, segment] of trajectory.segments.entries())
+    draw({ type: "segment-end", index, segment } as ChainEvent);
+}
+
 /** One line: how the chain ended and what it took. */
 export function chainSummary({ ending, usage, violations }: Trajectory): string {
   const count = (value: number, what: string) => `${value.toLocaleString("en-US")} ${what}${value === 1 ? "" : "s"}`;

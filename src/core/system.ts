@@ -36,6 +36,8 @@ export interface System {
   readonly name: string;
   /** How its agents share context, where it has several: a saving is only quoted against a named topology. */
   readonly topology?: string;
+  /** What it is in full, as plain data: model, profile, tools, sampling. A figure is never shown for another identity. */
+  readonly identity?: Readonly<Record<string, unknown>>;
   run(task: Task, options: SystemRunOptions): Promise<SystemResult>;
 }
 
@@ -43,12 +45,14 @@ export interface System {
 export function defineSystem(definition: {
   name: string;
   topology?: string;
+  identity?: Readonly<Record<string, unknown>>;
   run(task: Task, options: SystemRunOptions): Promise<Trajectory | TeamRun | SystemResult>;
 }): System {
-  const { name, topology } = definition;
+  const { name, topology, identity } = definition;
   return {
     name,
     topology,
+    identity,
     async run(task, options) {
       const done = await definition.run(task, options);
       if ("segments" in done) return trajectoryResult(done);

@@ -6,15 +6,18 @@ import type { Task } from "../core/task.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
   name?: string;
+  /** What it is in full, as plain data. */
+  identity?: System["identity"];
   /** The tools, or a function that gives those of a task (tasks of a lab world have their own). */
   tools: ChainOptions["tools"] | ((task: Task) => ChainOptions["tools"]);
 }
 
 /** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
-export function chainSystem({ name, tools, ...chain }: ChainSystemOptions): System {
+export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOptions): System {
   return defineSystem({
     name: name ?? chain.model.name,
     topology: "single",
+    identity,
     run: (task, { sample, seed, signal }) =>
       runChain(task, {
         ...chain,

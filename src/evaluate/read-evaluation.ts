@@ -1,6 +1,7 @@
 /** Reads an evaluation back from its folder, finished or not. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readManifest } from "../base/files/manifest.ts";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Summary } from "../core/figures.ts";
@@ -24,15 +25,7 @@ export interface StoredEvaluation {
  * which answers mean the same, for the majority of several samples; without one that figure is left out.
  */
 export async function readEvaluation(folder: string, options: { grader?: Grader } = {}): Promise<StoredEvaluation> {
-  const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
-    throw new UsageError(`no evaluation in ${folder}: it has no evaluation.json. Run one with: coa eval run`);
-  });
-  const { system, topology, samples, measure } = JSON.parse(text) as {
-    system: string;
-    topology?: string;
-    samples: number;
-    measure?: Measure;
-  };
+  const { system, topology, samples, measure } = await readAsked(folder);
   const tasks = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
   const latest = new Map<string, EvaluationRecord>();
   for (const record of await readAllJsonl(join(folder, "journal.jsonl"), evaluationRecordSchema))
@@ -50,6 +43,18 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
     records,
     summary: summarise(records, { system, topology, samples, tasks, majority, measure }),
   };
+}
+
+/** What was evaluated: from the manifest, or from the `evaluation.json` of earlier releases. */
+async function readAsked(
+  folder: string,
+): Promise<{ system: string; topology?: string; samples: number; measure?: Measure }> {
+  const manifest = await readManifest(folder);
+  if (manifest?.kind === "evaluation") return manifest.configuration as never;
+  const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
+    throw new UsageError(`no evaluation in ${folder}: it has no manifest of one. Run one with: coa eval run`);
+  });
+  return JSON.parse(text) as never;
 }
 
 /** What a run did, as text, for the runs whose ids are asked for. */

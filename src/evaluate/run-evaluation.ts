@@ -3,16 +3,16 @@
  * started again does only what is missing. At the end the records are written in the order of the tasks, so the results
  * of an interrupted evaluation and of an uninterrupted one are the same bytes.
  *
- * A folder holds `evaluation.json` (what was asked for), `tasks.jsonl`, `journal.jsonl` and `runs.jsonl` (as they came:
+ * A folder holds `manifest.json` (what was evaluated, in full), `tasks.jsonl`, `journal.jsonl` and `runs.jsonl` (as they came:
  * records, and the trajectories or team runs behind them), `results.jsonl` and `summary.json` (the outcome).
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { errorEnding, throwIfYours } from "../core/ending.ts";
-import { isAbort, messageOf, UsageError } from "../core/errors.ts";
+import { isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
@@ -37,6 +37,8 @@ export interface EvaluationOptions {
   /** Tasks at the same time. */
   concurrency?: number;
   seed?: number;
+  /** `auto` continues, `never` refuses a folder that holds an evaluation, `fresh` deletes it first. */
+  resume?: Resume;
   /** Runs that crashed earlier are tried again. */
   retryErrors?: boolean;
   signal?: AbortSignal;
@@ -55,11 +57,11 @@ export async function runEvaluation(
   options: EvaluationOptions,
 ): Promise<Evaluation> {
   const { folder, samples = 1, concurrency = 4, seed = 0, signal, onProgress } = options;
-  await mkdir(folder, { recursive: true });
-  await checkPlan(folder, plan(tasks, system, samples, seed, options.measure));
+  const claimed = await claim(tasks, system, options);
   const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);
   const runs = await openJsonl<unknown>(join(folder, "runs.jsonl")).catch(async (error: unknown) => {
     await journal.close();
+    await claimed.release();
     throw error;
   });
   try {
@@ -89,10 +91,14 @@ export async function runEvaluation(
     const records = jobs(tasks, samples, seed).map(
       (job) => done.get(recordKey({ taskId: job.task.id, sample: job.sample }))!,
     );
-    return await finish(options, tasks, system, records);
+    const evaluation = await finish(options, tasks, system, records);
+    const figures = { success: evaluation.summary.success.value };
+    await claimed.report({ state: "done", done: total, total, figures });
+    return evaluation;
   } finally {
     await journal.close();
     await runs.close();
+    await claimed.release();
   }
 }
 
@@ -158,58 +164,23 @@ function groupsOf(task: Task): Pick<EvaluationRecord, "family" | "level"> {
   };
 }
 
-interface Plan {
-  version: 1;
-  system: string;
-  topology?: string;
-  samples: number;
-  seed: number;
-  tasks: number;
-  tasksHash: string;
-  /** By what is measured. */
-  measure?: Measure;
-  taskLines: string;
-}
-
-function plan(tasks: readonly Task[], system: System, samples: number, seed: number, measure?: Measure): Plan {
+/** The folder belongs to this evaluation alone: other tasks, another model or another seed would mix two. */
+async function claim(tasks: readonly Task[], system: System, options: EvaluationOptions): Promise<ClaimedFolder> {
+  const { folder, samples = 1, seed = 0, measure, resume } = options;
   const taskLines = tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
-  const tasksHash = createHash("sha256").update(taskLines).digest("hex");
-  return {
-    version: 1,
+  const fingerprint = createHash("sha256").update(taskLines).digest("hex");
+  const configuration = {
     system: system.name,
     topology: system.topology,
     samples,
     seed,
-    tasks: tasks.length,
-    tasksHash,
     measure,
-    taskLines,
+    ...(system.identity && { identity: system.identity }),
   };
-}
-
-/** A folder holds one evaluation: going on with other tasks or another seed would mix two. */
-async function checkPlan(folder: string, { taskLines, ...wanted }: Plan): Promise<void> {
-  const file = join(folder, "evaluation.json");
-  const text = `${JSON.stringify(wanted, null, 2)}\n`;
-  const held = await readFile(file, "utf8").catch(() => null);
-  if (held === null) {
-    await writeFileAtomically(join(folder, "tasks.jsonl"), taskLines);
-    await writeFileAtomically(file, text);
-    return;
-  }
-  if (held === text) return;
-  const before = JSON.parse(held) as Record<string, unknown>;
-  const changed = Object.entries(wanted)
-    .filter(([key, value]) => JSON.stringify(before[key]) !== JSON.stringify(value))
-    .map(([key, value]) => `${key} was ${shown(before[key])}, is ${shown(value)}`);
-  throw new UsageError(
-    `${folder} holds another evaluation (${changed.join("; ")}); delete the folder, or keep the two apart`,
-    { hint: { option: "name", value: "<another>" } },
-  );
-}
-
-function shown(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  const inputs = [{ role: "tasks", fingerprint, records: tasks.length }];
+  const claimed = await claimFolder(folder, { kind: "evaluation", configuration, inputs }, { resume });
+  if (!claimed.resumed) await writeFileAtomically(join(folder, "tasks.jsonl"), taskLines);
+  return claimed;
 }
 
 async function finish(

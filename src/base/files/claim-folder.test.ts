@@ -51,7 +51,10 @@ describe("claimFolder", () => {
       /optimizer\.learningRate was 0\.001, is 0\.002/,
     );
     await refused(change({ epochs: 3 }), /epochs was not set, is 3/);
-    await refused({ ...claim, inputs: [{ role: "dataset", fingerprint: "xyz" }] }, /inputs was .*abc.*, is .*xyz/);
+    await refused(
+      { ...claim, inputs: [{ role: "dataset", fingerprint: "xyz" }] },
+      /its dataset differ .*abc.*, now .*xyz/,
+    );
     await refused({ ...claim, kind: "evaluation" }, /it is a training, not a evaluation|it is a training/);
     const long = "x".repeat(500);
     const other = fresh();

@@ -110,10 +110,22 @@ function refuseOther(path: string, before: Manifest, wanted: Manifest): void {
   const difference =
     before.kind === wanted.kind
       ? (differenceOf(before.configuration, wanted.configuration) ??
-        differenceOf(before.inputs.map(identityOf), wanted.inputs.map(identityOf), "inputs") ??
+        inputDifference(before.inputs, wanted.inputs) ??
         "the configuration differs")
       : `it is a ${before.kind}, not a ${wanted.kind}`;
   throw new UsageError(`${path} belongs to other work: ${difference}. Use the same settings or another folder.`);
+}
+
+/** The first input that differs, in words: what it is, and how many records it has where that is known. */
+function inputDifference(before: readonly Lineage[], now: readonly Lineage[]): string | undefined {
+  for (const [index, input] of now.entries()) {
+    const was = before[index];
+    if (was && JSON.stringify(identityOf(was)) === JSON.stringify(identityOf(input))) continue;
+    const shown = (one: Lineage | undefined) =>
+      one?.records === undefined ? (one?.fingerprint ?? one?.path ?? "none") : `${one.records} ${one.role}`;
+    return `its ${input.role} differ (${shown(was)}, now ${shown(input)})`;
+  }
+  return before.length === now.length ? undefined : `it had ${before.length} inputs, now ${now.length}`;
 }
 
 /** The first place where two values differ, in words; undefined where they are equal. */

@@ -5,6 +5,7 @@ import { count, money, percent, percentWithInterval } from "../../report/format-
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { choiceOf } from "../flag-values.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { openSystem, systemFlags } from "./eval-system.ts";
 
@@ -45,6 +46,12 @@ export default defineCommand({
     },
     "allow-missing-golds": { type: "boolean", default: false, describe: "Run a file in which answers are missing" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Chooses tasks and seeds every run" },
+    resume: {
+      type: "string",
+      default: "auto",
+      valueName: "how",
+      describe: "auto resumes, never refuses an earlier evaluation of this name, fresh deletes it",
+    },
     "retry-errors": { type: "boolean", default: false, describe: "Run again what crashed earlier" },
     ...systemFlags,
     ...gradingFlags,
@@ -89,6 +96,7 @@ export default defineCommand({
         samples: whole(values.samples, "samples"),
         concurrency: whole(values.concurrency, "concurrency"),
         seed,
+        resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
         retryErrors: values["retry-errors"],
         signal,
         onProgress: out.progress,

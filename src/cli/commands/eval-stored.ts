@@ -7,6 +7,6 @@ import { taskGrader } from "../../graders/grade-task.ts";
 
 /** Reads an evaluation: a folder as it is, a name from the workspace. */
 export async function readNamed(name: string): Promise<StoredEvaluation> {
-  if (existsSync(join(name, "evaluation.json"))) return readEvaluation(name, { grader: taskGrader() });
+  if (existsSync(join(name, "journal.jsonl"))) return readEvaluation(name, { grader: taskGrader() });
   return readEvaluation((await openWorkspace()).path("evals", name), { grader: taskGrader() });
 }

@@ -1,5 +1,5 @@
 /** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
-import { basename, resolve } from "node:path";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openCallStore } from "../../base/files/call-store.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -9,6 +9,7 @@ import type { ChatModel, Model } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
+import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
@@ -55,7 +56,8 @@ export async function openSystem(
   };
   try {
     const wrapped = await wrap(values, opened, closers);
-    return { system: makeSystem(values, name ?? defaultName(values), opened, wrapped), close };
+    const identity = await identityOf(values, opened);
+    return { system: makeSystem(values, name ?? defaultName(values), opened, wrapped, identity), close };
   } catch (error) {
     await close();
     throw error;
@@ -68,7 +70,32 @@ function toolValues(values: SystemValues): SystemValues {
 }
 
 function defaultName({ system, model }: SystemValues): string {
-  return model === undefined ? system : `${system}-${basename(resolve(model))}`;
+  if (model === undefined) return system;
+  // `.coa/a/model` and `.coa/b/model` are two models.
+  const parts = resolve(model)
+    .split(/[\\/]/)
+    .filter((part) => part !== "model");
+  return `${system}-${parts.at(-1)}`;
+}
+
+/** All that decides what the system answers: another one under the same name is refused. */
+async function identityOf(
+  values: SystemValues,
+  { folder, model, profile }: OpenChain,
+): Promise<Record<string, unknown>> {
+  const { system, temperature, lab, tools, index, retrieval, search, mcp, topology } = values;
+  const server =
+    folder === undefined ? { server: values["base-url"] ?? process.env["OPENAI_BASE_URL"], name: model.name } : {};
+  const chain = system === "chain" ? { profile, bare: values["bare-question"] } : {};
+  return {
+    kind: system,
+    model: folder === undefined ? server : { name: model.name, fingerprint: await modelFingerprint(folder) },
+    ...chain,
+    ...(system === "team" && { topology }),
+    ...(system !== "model" && { tools: { lab, tools, index, retrieval, search, mcp, faults: values["tool-faults"] } }),
+    sampling: { temperature, topP: values["top-p"] },
+    limits: { maxTokens: values["max-tokens"], maxSteps: values["max-steps"] },
+  };
 }
 
 /** The model and tools that a system is made of, behind limits and caches. */
@@ -113,7 +140,13 @@ function wrappedOnce(toolsOf: OpenChain["toolsOf"], wrap: (tools: Tool[]) => Too
   };
 }
 
-function makeSystem(values: SystemValues, name: string, opened: OpenChain, { model, chat, toolsOf }: Parts): System {
+function makeSystem(
+  values: SystemValues,
+  name: string,
+  opened: OpenChain,
+  { model, chat, toolsOf }: Parts,
+  identity: Record<string, unknown>,
+): System {
   const temperature = numberOf(values.temperature, "temperature", { min: 0 })!;
   const topP = numberOf(values["top-p"], "top-p", { min: 0, max: 1 });
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
@@ -129,17 +162,28 @@ function makeSystem(values: SystemValues, name: string, opened: OpenChain, { mod
     };
     const { profile, defaults } = opened;
     const sampling = { temperature, topP };
-    return chainSystem({ name, model, tools: toolsOf, profile, ...defaults, limits, sampling, prices: price });
+    return chainSystem({
+      name,
+      model,
+      tools: toolsOf,
+      profile,
+      ...defaults,
+      limits,
+      sampling,
+      prices: price,
+      identity,
+    });
   }
   if (!chat)
     throw new UsageError(`--system ${values.system} needs a chat model behind a server: give --base-url and --model`);
   if (values.system === "model")
-    return bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price });
+    return { ...bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price }), identity };
   const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
   const roles = { default: chat };
   return defineSystem({
     name,
     topology,
+    identity,
     async run(task, { seed, sample, signal }) {
       const { runTeam } = await import("../../team/run-team.ts");
       return runTeam(task, {

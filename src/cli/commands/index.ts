@@ -75,6 +75,7 @@ export const commands: CommandTable = {
   grade: { summary: "Grade answers given as JSONL", load: () => import("./grade.ts") },
   "eval list": { summary: "List benchmarks and evaluations", load: () => import("./eval-list.ts") },
   "eval run": { summary: "Run a system on tasks and grade it", load: () => import("./eval-run.ts") },
+  "eval show": { summary: "Show what a system did for one task", load: () => import("./eval-show.ts") },
   "eval compare": { summary: "Compare systems: table and HTML report", load: () => import("./eval-compare.ts") },
   "eval report": { summary: "Show one evaluation", load: () => import("./eval-report.ts") },
   "record proxy": {
