@@ -13,6 +13,8 @@ import { chatEndpoint } from "./chat-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { metrics } from "./metrics.ts";
+import { responsesEndpoints } from "./responses-endpoint.ts";
+import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 
 export interface ServeOptions {
   /** Keys that callers need; none means that everybody who reaches the port may ask. */
@@ -26,6 +28,10 @@ export interface ServeOptions {
 export interface ChainHandlerOptions extends ServeOptions, ChainServiceOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
+  /** Show executed tools as items of their own to everybody, not only to those who ask for hosted tools. */
+  showTools?: boolean;
+  /** Where responses are kept; by default they live as long as the process. */
+  store?: ResponseStore;
 }
 
 /** A handler, and what its owner needs besides. */
@@ -53,7 +59,7 @@ export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): 
 }
 
 /** Serves chains of one model. */
-export function chainHandler(options: ChainHandlerOptions): ServedHandler {
+export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
   const setup = endpointSetup(options);
   const service = chainService({
     ...options,
@@ -71,6 +77,8 @@ export function chainHandler(options: ChainHandlerOptions): ServedHandler {
     root: service.model.name,
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
+  const store = options.store ?? (await openResponseStore());
+  const responses = responsesEndpoints(service, { store, showTools: options.showTools });
   const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
   return servedHandler(setup, service, {
     ...on("GET /v1/models", async ({ reply, headers }) =>
@@ -82,6 +90,7 @@ export function chainHandler(options: ChainHandlerOptions): ServedHandler {
       replyJson(reply, 200, card(), headers);
     }),
     ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
+    ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
   });
 }
 

@@ -2,9 +2,10 @@
 import { replyJson } from "../base/http/handler.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject } from "../core/json-value.ts";
-import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { apiErrorOf, openaiError } from "./api-error.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
+import { checkModel, checkTools } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { chatChunks, chatCompletion } from "./project/chat.ts";
@@ -21,18 +22,8 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
     const wire = openaiChat.readRequest(body, request.path);
-    if (!service.knows(wire.model)) {
-      throw new ApiError(404, `the model "${wire.model}" does not exist; ask for "${service.name}"`, {
-        code: "model_not_found",
-        param: "model",
-      });
-    }
-    if (wire.tools.length > 0 && body["tool_choice"] !== "none") {
-      throw new ApiError(400, "tools of the client are not served here: this model brings its own", {
-        code: "unsupported_tool",
-        param: "tools",
-      });
-    }
+    checkModel(service, wire.model);
+    checkTools(wire.tools.length > 0, body);
     const asked = chainRequest(wire, body);
     const projection = {
       id: `chatcmpl-${id.slice(4)}`,

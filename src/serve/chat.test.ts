@@ -1,46 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { type Script, scriptedModel, tableTool } from "../testing/index.ts";
-import { type ChainHandlerOptions, chainHandler } from "./chain-handler.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
+import { chainHandler } from "./chain-handler.ts";
 import { serve } from "./serve.ts";
 
-const good: Script = (request) =>
-  request.text.includes("Ada lives in Lyon.")
-    ? "<think>there</think><answer>Lyon</answer>"
-    : "<think>look it up</think><wiki_search>Ada</wiki_search>";
-
 const body = { model: "coa", messages: [{ role: "user", content: "Where does Ada live?" }] };
-
-async function withServer(
-  options: Partial<ChainHandlerOptions>,
-  use: (
-    ask: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Response>,
-    origin: string,
-  ) => Promise<void>,
-): Promise<void> {
-  const served = chainHandler({
-    model: scriptedModel(good),
-    profile: mhqaProfile,
-    toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],
-    ...options,
-  });
-  const server = await serve(served, {});
-  try {
-    await use(
-      (path, sent, headers = {}) =>
-        fetch(server.origin + path, {
-          method: sent === undefined ? "GET" : "POST",
-          headers: { "content-type": "application/json", ...headers },
-          body: sent === undefined ? undefined : typeof sent === "string" ? sent : JSON.stringify(sent),
-        }),
-      server.origin,
-    );
-  } finally {
-    await server.stop(10_000);
-  }
-}
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of a foreign API
 type Loose = any;
@@ -185,7 +152,7 @@ describe("a server", () => {
       });
       assert.equal(preflight.headers.get("access-control-allow-headers"), "authorization");
     });
-    const served = chainHandler({ model: scriptedModel(good), profile: mhqaProfile, toolsOf: () => [] });
+    const served = await chainHandler({ model: scriptedModel(good), profile: mhqaProfile, toolsOf: () => [] });
     await assert.rejects(serve(served, { host: "0.0.0.0" }), /give it keys first/);
   });
 
@@ -237,7 +204,7 @@ describe("a server", () => {
   });
 
   it("speaks fetch as well, for frameworks", async () => {
-    const { fetch: handle } = chainHandler({
+    const { fetch: handle } = await chainHandler({
       model: scriptedModel(good),
       profile: mhqaProfile,
       toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],

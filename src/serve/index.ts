@@ -4,3 +4,4 @@ export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeO
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
 export { type PortOptions, serve } from "./serve.ts";
+export { openResponseStore, type ResponseStore } from "./stored-responses.ts";

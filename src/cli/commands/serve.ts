@@ -1,7 +1,9 @@
 import { once } from "node:events";
+import { openWorkspace } from "../../base/files/workspace.ts";
 import { readyLine } from "../../base/http/listen.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { serve } from "../../serve/serve.ts";
+import { openResponseStore } from "../../serve/stored-responses.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
@@ -9,7 +11,7 @@ import { portFlags, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve",
-  summary: "Serve a model with its tools behind the APIs that people use: OpenAI chat completions, models.",
+  summary: "Serve a model with its tools behind the APIs that people use: OpenAI chat completions and responses.",
   examples: [
     "coa serve --lab 7 --port 4242",
     "coa serve --base-url http://localhost:8000/v1 --profile web --api-key-file keys.txt --host 0.0.0.0",
@@ -23,6 +25,8 @@ export default defineCommand({
     temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature where a request sets none" },
     "max-chains": { type: "string", default: "16", valueName: "n", describe: "Chains at a time; the others wait" },
     "max-queue": { type: "string", default: "256", valueName: "n", describe: "Chains that may wait; more are refused with 429" },
+    state: { type: "string", valueName: "folder", describe: "Where responses are kept (default: serve in the workspace)" },
+    "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
     price: priceFlag,
   }, // biome-ignore format: one flag a line
@@ -30,9 +34,15 @@ export default defineCommand({
     const port = await portOptions(values);
     const whole = { min: 1, integer: true };
     const opened = await openChain(values, { note: out.note, signal });
+    const store = await openResponseStore(values.state ?? (await openWorkspace()).path("serve")).catch(
+      async (error) => {
+        await opened.close();
+        throw error;
+      },
+    );
     try {
       await opened.model.prepare?.(signal);
-      const served = chainHandler({
+      const served = await chainHandler({
         ...port,
         model: opened.model,
         profile: opened.profile,
@@ -41,6 +51,8 @@ export default defineCommand({
         maxChains: numberOf(values["max-chains"], "max-chains", whole),
         maxQueue: numberOf(values["max-queue"], "max-queue", { min: 0, integer: true }),
         observations: values.observations,
+        showTools: values["show-tools"],
+        store,
         defaults: {
           ...opened.defaults,
           enforcement: choiceOf(values.enforcement, "enforcement", ["report", "repair", "grammar"]),
@@ -55,6 +67,7 @@ export default defineCommand({
       await server.stop(port.drainMs);
       return 0;
     } finally {
+      await store.close();
       await opened.close();
     }
   },

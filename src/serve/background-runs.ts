@@ -1,0 +1,83 @@
+/**
+ * Responses that run on although their client has left. Their events are kept while they run and for a while after, so
+ * that a stream can be taken up again at any event.
+ */
+import type { Json } from "../core/json-value.ts";
+import type { ResponsesProjection } from "./project/responses.ts";
+
+const keptMs = 10 * 60_000;
+
+/** One run. */
+export interface BackgroundRun {
+  response(): Json;
+  /** Its events from the one with this number on, to the end. */
+  follow(from: number, signal: AbortSignal): AsyncGenerator<Json>;
+  cancel(): Promise<void>;
+}
+
+/** All runs of a server. */
+export interface BackgroundRuns {
+  start(
+    id: string,
+    caller: string,
+    projection: ResponsesProjection,
+    events: (signal: AbortSignal) => AsyncIterable<Json>,
+  ): BackgroundRun;
+  find(id: string, caller: string): BackgroundRun | undefined;
+}
+
+/** A server without runs. */
+export function backgroundRuns(): BackgroundRuns {
+  const runs = new Map<string, { caller: string; run: BackgroundRun }>();
+  return {
+    find(id, caller) {
+      const found = runs.get(id);
+      return found?.caller === caller ? found.run : undefined;
+    },
+    start(id, caller, projection, events) {
+      const controller = new AbortController();
+      const kept: Json[] = [];
+      const waiting = new Set<() => void>();
+      let ended = false;
+      let cancelled = false;
+      const wake = () => {
+        for (const go of waiting) go();
+        waiting.clear();
+      };
+      const work = (async () => {
+        try {
+          for await (const event of events(controller.signal)) {
+            kept.push(event);
+            wake();
+          }
+        } catch (error) {
+          if (!cancelled) kept.push(...projection.fail("server_error", (error as Error).message));
+        } finally {
+          ended = true;
+          wake();
+          setTimeout(() => runs.delete(id), keptMs).unref();
+        }
+      })();
+      const run: BackgroundRun = {
+        response: () => ({ ...projection.response(), ...(cancelled && { status: "cancelled" }) }),
+        async *follow(from, signal) {
+          for (let next = from; ; ) {
+            while (next < kept.length) yield kept[next++]!;
+            if (ended || signal.aborted) return;
+            await new Promise<void>((resolve) => {
+              waiting.add(resolve);
+              signal.addEventListener("abort", () => resolve(), { once: true });
+            });
+          }
+        },
+        async cancel() {
+          cancelled = !ended;
+          controller.abort(new DOMException("cancelled", "AbortError"));
+          await work;
+        },
+      };
+      runs.set(id, { caller, run });
+      return run;
+    },
+  };
+}
