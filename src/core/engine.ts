@@ -98,6 +98,8 @@ export interface Policy extends Sampler {
   readonly version: number;
   /** `n` continuations of one context; sample i uses `seed + i`. */
   sampleMany(request: SampleRequest, n: number): Promise<Sample[]>;
+  /** Gives the memory of a pinned policy back. */
+  close?(): Promise<void>;
 }
 
 export interface ForwardResult {
@@ -130,8 +132,8 @@ export interface Engine {
   forwardBackward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
   /** Applies the gradients summed since the last step; refused when a `forwardBackward` since then has failed. */
   optimStep(step: OptimizerStep): Promise<{ gradientNorm?: number }>;
-  /** Gives the weights as they are now to the sampler. */
-  publish(): Promise<Policy>;
+  /** Gives the weights as they are now to the sampler; `pinned`: they stay as they are whatever is published later. */
+  publish(options?: { pinned?: boolean }): Promise<Policy>;
   /**
    * Saves weights, optimizer and random state, all or nothing. An engine on this machine writes into `folder`; one elsewhere
    * keeps the state under `name` (by default the folder's own name). The reference is what `loadState` takes.
@@ -144,6 +146,8 @@ export interface Engine {
   saveModel(folder: string): Promise<void>;
   /** Writes the adapter alone, in PEFT layout, where the engine trains one. */
   saveAdapter?(folder: string): Promise<void>;
+  /** What it has computed since it was opened, where somebody pays for it: tokens of each kind, and what they cost. */
+  usage?(): Record<string, number>;
   close(): Promise<void>;
 }
 

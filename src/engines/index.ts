@@ -1,4 +1,4 @@
-/** The engine inside Node, and model files. Every export is named here, one by one; what is not here is not public. */
+/** The engine inside Node, engines behind Tinker servers, and model files. Every export is named here, one by one; what is not here is not public. */
 export { type EmbeddedEngine, type EmbeddedEngineOptions, openEmbeddedEngine } from "./embedded/embedded-engine.ts";
 export { loadAdapterFolder, saveAdapterFolder } from "./embedded/files/adapter-folder.ts";
 export { averageModels } from "./embedded/files/average-models.ts";
@@ -11,3 +11,4 @@ export {
   saveModelFolder,
 } from "./embedded/files/model-folder.ts";
 export { type ModelConfig, type ModelSize, modelConfig } from "./embedded/model/config.ts";
+export { openTinkerEngine, type TinkerEngine, type TinkerEngineOptions } from "./tinker/tinker-engine.ts";

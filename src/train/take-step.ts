@@ -132,3 +132,9 @@ function bytesOf({ input, weights, advantages, oldLogprobs }: Example): number {
   const floats = [weights, advantages, oldLogprobs].filter((values) => values !== undefined).length;
   return input.length * (12 + 4 * floats);
 }
+
+/** What the engine has cost so far, as a figure of a progress line; nothing where nobody pays. */
+export function costOf(engine: Engine): { "cost $"?: number } {
+  const cost = engine.usage?.()["costUsd"];
+  return cost === undefined ? {} : { "cost $": cost };
+}

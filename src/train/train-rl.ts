@@ -31,7 +31,7 @@ import type { RolloutLine } from "./credit-group.ts";
 import { exactPolicy } from "./exact-policy.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
-import { effectiveLoss } from "./take-step.ts";
+import { costOf, effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
 import { updatePolicy } from "./update-policy.ts";
 
@@ -211,7 +211,8 @@ async function loop(
     memory.rewards.push(collected.meanReward);
     const { groups, dropped: _, ...counts } = collected;
     const trainMs = performance.now() - startedAt - collectMs;
-    await folder.log({ step, ...counts, keptGroups: groups.length, ...update.figures, collectMs, trainMs });
+    const spent = engine.usage?.() ?? {};
+    await folder.log({ step, ...counts, keptGroups: groups.length, ...update.figures, collectMs, trainMs, ...spent });
     for (const line of update.rollouts) await rolloutFigures.append({ ...line, step });
     options.onProgress?.({
       stage: "rl",
@@ -222,6 +223,7 @@ async function loop(
         curve: memory.rewards,
         kept: groups.length,
         rollouts: memory.rollouts,
+        ...costOf(engine),
       },
     });
     if (options.evaluation && (step % options.evaluation.every === 0 || step === steps)) {

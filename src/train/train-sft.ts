@@ -13,7 +13,7 @@ import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
-import { effectiveLoss, microBatches, takeStep } from "./take-step.ts";
+import { costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
   engine: Engine;
@@ -122,12 +122,13 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
       ...(taken.gradientNorm === undefined ? {} : { gradientNorm: taken.gradientNorm }),
       learningRate: options.optimizer.learningRate * factor,
       tokensPerSecond,
+      ...engine.usage?.(),
     });
     options.onProgress?.({
       stage: "sft",
       done: step,
       total: steps,
-      figures: { loss: smoothed, curve, "tokens/s": Math.round(tokensPerSecond) },
+      figures: { loss: smoothed, curve, "tokens/s": Math.round(tokensPerSecond), ...costOf(engine) },
     });
     if (evaluation && (step % evaluation.every === 0 || step === steps)) {
       memory.figures = await evaluate(options, loss, step);

@@ -25,6 +25,7 @@ export interface HttpAnswer {
   header(name: string): string | undefined;
   chunks: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
+  bytes(): Promise<Uint8Array>;
 }
 
 export interface SendOptions {
@@ -35,7 +36,7 @@ export interface SendOptions {
 }
 
 export interface HttpClient {
-  /** One request; statuses from 400 on are errors. No repeats. */
+  /** One request, its body as JSON or as the bytes given; statuses from 400 on are errors. No repeats. */
   send(method: "GET" | "POST" | "DELETE", url: string, body: unknown, options: SendOptions): Promise<HttpAnswer>;
   /** Waits before the next try: as long as the server asked, or a random, growing time. */
   pause(tries: number, error: unknown, signal?: AbortSignal): Promise<void>;
@@ -50,12 +51,15 @@ const retryableStatus = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 52
 export class HttpError extends CoaError {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  /** What the server wrote. */
+  readonly body: string;
 
   constructor(
     message: string,
     options: {
       status?: number;
       retryAfterMs?: number;
+      body?: string;
       retryable: boolean;
       cause?: unknown;
       boundary?: Boundary;
@@ -65,6 +69,7 @@ export class HttpError extends CoaError {
     super(options.boundary ?? "model", message, { ...options, code: options.code ?? codeOf(options.status) });
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
+    this.body = options.body ?? "";
   }
 }
 
@@ -117,7 +122,7 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
             ...options.headers,
             ...headers,
           },
-          body: body === undefined ? undefined : JSON.stringify(body),
+          body: body === undefined ? undefined : body instanceof Uint8Array ? body : JSON.stringify(body),
         });
       } catch (error) {
         throw broken(error);
@@ -131,6 +136,7 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
         throw new HttpError(`${what}: HTTP ${answer.statusCode}: ${errorText(said)}`, {
           status: answer.statusCode,
           retryAfterMs: retryAfterMs(header),
+          body: said,
           retryable: retryableStatus.has(answer.statusCode),
           boundary,
         });
@@ -139,6 +145,10 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
         status: answer.statusCode,
         header,
         text: () => answer.body.text().catch((error: unknown) => Promise.reject(broken(error))),
+        bytes: async () => {
+          const buffer = await answer.body.arrayBuffer().catch((error: unknown) => Promise.reject(broken(error)));
+          return new Uint8Array(buffer);
+        },
         chunks: guarded(answer.body, broken),
       };
     },
@@ -177,7 +187,8 @@ function connectionError(what: string, error: unknown, boundary: Boundary): Erro
 function errorText(body: string): string {
   try {
     const parsed = JSON.parse(body) as { error?: { message?: string } | string; message?: string; detail?: unknown };
-    const message = typeof parsed.error === "string" ? parsed.error : (parsed.error?.message ?? parsed.message);
+    const said = typeof parsed.error === "string" ? parsed.error : (parsed.error?.message ?? parsed.message);
+    const message = said ?? (typeof parsed.detail === "string" ? parsed.detail : undefined);
     if (message) return message;
   } catch {
     // Not JSON: the text itself has to do.

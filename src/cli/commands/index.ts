@@ -68,6 +68,10 @@ export const commands: CommandTable = {
   },
   "index search": { summary: "Search an index", load: () => import("./index-search.ts") },
   "index serve": { summary: "Serve an index as POST /retrieve", load: () => import("./index-serve.ts") },
+  "serve trainer": {
+    summary: "Serve this machine's engine as a Tinker server",
+    load: () => import("./serve-trainer.ts"),
+  },
   "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
   "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
   "train opd": { summary: "Distil a teacher into what the model itself writes", load: () => import("./train-opd.ts") },

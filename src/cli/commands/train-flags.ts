@@ -1,6 +1,7 @@
 /** Flags that both kinds of training share, and what is made of them. */
 import type { Schedule } from "../../train/schedule.ts";
 import { numberOf, type Options } from "../command.ts";
+import { engineFlags } from "../open-train-engine.ts";
 
 /** Flags of the optimizer, the schedule and the run's folder. */
 export const trainFlags = {
@@ -9,14 +10,12 @@ export const trainFlags = {
   seed: { type: "string", default: "1", valueName: "n", describe: "Seed of order and sampling" },
   rate: { type: "string", valueName: "lr", describe: "Peak learning rate" },
   "matrix-rate": { type: "string", valueName: "lr", describe: "Peak learning rate of matrices with --optimizer muon" },
-  optimizer: { type: "string", default: "adamw", valueName: "name", describe: "adamw, or muon for matrices (small models from scratch)" },
   "weight-decay": { type: "string", default: "0", valueName: "x", describe: "Decoupled weight decay" },
   clip: { type: "string", default: "1", valueName: "norm", describe: "Largest gradient norm" },
   warmup: { type: "string", default: "10", valueName: "steps", describe: "Steps of linear warm-up" },
   "micro-tokens": { type: "string", valueName: "n", describe: "Most padded tokens computed at once; more are accumulated" },
   "checkpoint-every": { type: "string", valueName: "steps", describe: "Steps between checkpoints" },
-  lora: { type: "string", valueName: "rank", describe: "Train a low-rank adapter of this rank and leave the model's weights alone" },
-  threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
+  ...engineFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 /**
@@ -28,7 +27,7 @@ export function usualRates(
   given: { rate?: string; optimizer: string; lora?: string },
   trainedBefore: number,
 ): { rate: number; flags: Record<string, string>; reason: string } {
-  const size = `${(parameters / 1e6).toPrecision(3)} M parameters`;
+  const size = parameters === 0 ? "on the server" : `${(parameters / 1e6).toPrecision(3)} M parameters`;
   if (given.rate !== undefined || given.optimizer === "muon")
     return { rate: 1e-4, flags: {}, reason: `Rate 1e-4 (${size}).` };
   if (given.lora !== undefined) return { rate: 2e-4, flags: {}, reason: `Rate 2e-4 for an adapter (${size}).` };
@@ -52,7 +51,6 @@ export function readTrainFlags(
   values: TrainValues,
   defaults: { rate: number; checkpointEvery: number; decay: Schedule["decay"] },
 ) {
-  const rank = numberOf(values.lora, "lora", { min: 1, integer: true });
   return {
     seed: numberOf(values.seed, "seed", { min: 0, integer: true })!,
     optimizer: {
@@ -67,10 +65,5 @@ export function readTrainFlags(
     microBatchTokens: numberOf(values["micro-tokens"], "micro-tokens", { min: 64, integer: true }),
     checkpointEvery:
       numberOf(values["checkpoint-every"], "checkpoint-every", { min: 1, integer: true }) ?? defaults.checkpointEvery,
-    engine: {
-      threads: numberOf(values.threads, "threads", { min: 1, integer: true }),
-      optimizer: values.optimizer === "muon" ? ("muon" as const) : ("adamw" as const),
-      ...(rank === undefined ? {} : { lora: { rank } }),
-    },
   };
 }

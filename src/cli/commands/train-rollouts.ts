@@ -3,7 +3,6 @@
  * what its rollouts are compared with: each other, or a teacher.
  */
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { runChain } from "../../chain/run-chain.ts";
@@ -15,17 +14,15 @@ import type { Tool } from "../../core/tool.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import { type FormatRule, outcomeReward } from "../../graders/reward.ts";
 import type { Profile } from "../../language/profile.ts";
-import { engineModel } from "../../models/engine-model.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
-import { findModel } from "../find-model.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
-import { openFolder } from "../open-model.ts";
+import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
@@ -85,10 +82,6 @@ export async function trainOnRollouts(
   teach?: Teach,
 ): Promise<number> {
   const file = oneInputFile(command, positionals, "a file of tasks");
-  if (!values.model)
-    throw new UsageError(
-      `coa ${command.name} needs a model to start from: --model <folder>. Example: ${command.examples[0]}`,
-    );
   const baseline = choiceOf(values.baseline, "baseline", ["group", "least-variance"]);
   const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency") =>
     numberOf(values[name], name, { min: 1, integer: true })!;
@@ -101,10 +94,8 @@ export async function trainOnRollouts(
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
-  const start = findModel({ model: values.model }, { lab: false });
-  if (start.kind !== "folder")
-    throw new UsageError(`${values.model} is not a model folder: coa ${command.name} trains weights here`);
-  const use = await readModelUse(start.folder);
+  const start = findTrainFolder(values, { name: command.name, example: command.examples[0]! });
+  const use = await readModelUse(start);
   const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, use });
   const { profile, toolsOf } = opened;
   const maxCompletionTokens = maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
@@ -114,7 +105,8 @@ export async function trainOnRollouts(
   const tokens = numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true });
   const how = choiceOf(values.overlong, "overlong", ["punish", "filter", "both"]);
   const format = formatRule(values["format-factor"], profile);
-  const { engine, tokenizer } = await openFolder(start.folder, flags.engine);
+  const trained = await openTrainEngine(values, start, out.note);
+  const { engine, tokenizer } = trained;
   let taught: Awaited<ReturnType<Teach>> | undefined;
   try {
     taught = await teach?.({ tokenizer, profile, toolsOf });
@@ -145,7 +137,7 @@ export async function trainOnRollouts(
         return Array.from({ length: count }, () => random.pick(tasks));
       },
       rollout: async (task, { policy, seed, step, maxContext, signal: stop }) => {
-        const model = engineModel(policy, tokenizer);
+        const model = await trained.modelFor(policy);
         const trajectory = await runChain(task, {
           model: { ...model, capabilities: { ...model.capabilities, contextWindow: maxContext } },
           tools: faults.disturb(toolsOf(task), step),
@@ -161,29 +153,32 @@ export async function trainOnRollouts(
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
       reward: outcomeReward(graders.grader, { format, overlong: tokens === undefined ? undefined : { tokens, how } }),
       dataFingerprint: `${tasks.length} tasks of ${file}`,
-      config: { model: start.folder, profile: profile.name, faults: values["tool-faults"], grading: graders.measure },
+      config: {
+        ...trained.description,
+        profile: profile.name,
+        faults: values["tool-faults"],
+        grading: graders.measure,
+      },
       codeVersion: packageVersion(),
       signal,
       onProgress: out.progress,
       ...taught?.options,
     });
-    const folder = join(values.out, "model");
-    if (result.models.length > 0) await averageModels(result.models, folder);
-    else await engine.saveModel(folder);
-    await tokenizer.save(folder);
+    const averaged = result.models.length > 0;
+    const written = await trained.save(
+      values.out,
+      averaged ? { model: (folder) => averageModels(result.models, folder) } : {},
+    );
     const data = createHash("sha256")
       .update(JSON.stringify(tasks.map(({ id }) => id)))
       .digest("hex");
-    await saveTrainedUse(
-      folder,
-      { model: start.folder },
-      { stage: command.name.split(" ")[1]!, data, seed: flags.seed },
-    );
+    const stage = command.name.split(" ")[1]!;
+    if (written.model) await saveTrainedUse(written.model, { model: start }, { stage, data, seed: flags.seed });
     out.endProgress();
-    if (values.json) out.json({ ...result, model: folder });
+    if (values.json) out.json({ ...result, ...written });
     else
       out.print(
-        `${result.rollouts} rollouts, reward ${result.firstReward.toFixed(3)} -> ${result.lastReward.toFixed(3)}. The model: ${folder}`,
+        `${result.rollouts} rollouts, reward ${result.firstReward.toFixed(3)} -> ${result.lastReward.toFixed(3)}. ${whereWritten(written)}`,
       );
     if (result.lastReward === 0 && !taught) {
       out.note(
@@ -194,7 +189,7 @@ export async function trainOnRollouts(
     return 0;
   } finally {
     await taught?.close();
-    await engine.close();
+    await trained.close();
     await opened.close();
     await graders.close();
   }

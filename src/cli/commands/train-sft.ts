@@ -1,24 +1,22 @@
-import { join } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
 import { sequenceToExample } from "../../dataset/training-sequence.ts";
-import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { findModel } from "../find-model.ts";
+import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",
   "coa train sft .coa/dataset --model qwen2.5-0.5b --lora 16 --rate 2e-4",
+  "coa train sft .coa/dataset --engine tinker --engine-url http://gpu:8000 --base-model Qwen/Qwen3-8B --lora 32 --model ./qwen3-8b-tokenizer",
 ];
 
 export default defineCommand({
@@ -55,29 +53,16 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal }) {
     const folder = onePositional({ name: "train sft", examples }, positionals, "a dataset folder");
-    if (!values.model)
-      throw new UsageError(`coa train sft needs a model to start from: --model <folder>. Example: ${examples[0]}`);
     const dataset = await openDataset(folder);
-    const start = findModel({ model: values.model }, { lab: false });
-    if (start.kind !== "folder")
-      throw new UsageError(`${values.model} is not a model folder: coa train sft trains weights here`);
-    const tokenizer = await loadTokenizer(start.folder);
-    const config = await loadModelConfig(start.folder);
-    if (dataset.manifest.tokens.longest > config.maxContext)
-      throw new UsageError(
-        `the longest example has ${dataset.manifest.tokens.longest} tokens, the model's context is ${config.maxContext}: build the dataset with --max-tokens ${config.maxContext}`,
-      );
-    if (tokenizer.vocabularySize !== dataset.manifest.vocabularySize) {
-      throw new UsageError(
-        `the dataset was made with a vocabulary of ${dataset.manifest.vocabularySize}, the model has ${tokenizer.vocabularySize}: build the dataset with --tokenizer ${values.model}`,
-      );
-    }
+    const start = findTrainFolder(values, { name: "train sft", example: examples[0]! });
     const all: Example[] = [];
     for await (const sequence of dataset.sequences()) all.push(sequenceToExample(sequence));
     const share = numberOf(values["held-out"], "held-out", { min: 0, max: 0.5 })!;
     const heldOut = all.filter((_, index) => share > 0 && index % Math.round(1 / share) === 0);
     const training = all.filter((_, index) => !(share > 0 && index % Math.round(1 / share) === 0));
-    const chosen = usualRates(parameterCount(config), values, (await readModelUse(start.folder))?.training.length ?? 0);
+    const far = values.engine === "tinker";
+    const size = far ? 0 : parameterCount(await loadModelConfig(start));
+    const chosen = usualRates(size, values, (await readModelUse(start))?.training.length ?? 0);
     if (values.rate === undefined) out.note(chosen.reason);
     const flags = readTrainFlags({ ...values, ...chosen.flags } as never, {
       rate: chosen.rate,
@@ -94,8 +79,19 @@ export default defineCommand({
       numberOf(values.steps, "steps", { min: 1, integer: true }) ??
       Math.max(1, Math.round(epochs * source.stepsPerEpoch));
     const patience = numberOf(values.patience, "patience", { min: 1, integer: true });
-    const engine = await openEmbeddedEngine({ folder: start.folder, ...flags.engine });
+    const opened = await openTrainEngine({ ...values, ...chosen.flags }, start, out.note);
+    const { engine, tokenizer } = opened;
     try {
+      const { maxContext } = engine.capabilities;
+      if (dataset.manifest.tokens.longest > maxContext)
+        throw new UsageError(
+          `the longest example has ${dataset.manifest.tokens.longest} tokens, the model's context is ${maxContext}: build the dataset with --max-tokens ${maxContext}`,
+        );
+      if (tokenizer.vocabularySize !== dataset.manifest.vocabularySize) {
+        throw new UsageError(
+          `the dataset was made with a vocabulary of ${dataset.manifest.vocabularySize}, the model has ${tokenizer.vocabularySize}: build the dataset with --tokenizer ${values.model}`,
+        );
+      }
       const result = await trainSft({
         ...flags,
         engine,
@@ -108,34 +104,28 @@ export default defineCommand({
           examples: heldOut,
           earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
         },
-        config: {
-          model: start.folder,
-          dataset: folder,
-          optimizerName: flags.engine.optimizer,
-          lora: values.lora ?? null,
-        },
+        config: { ...opened.description, dataset: folder },
         codeVersion: packageVersion(),
         signal,
         onProgress: out.progress,
       });
-      const model = join(values.out, "model");
-      await engine.saveModel(model);
-      await tokenizer.save(model);
+      const written = await opened.save(values.out);
       const data = dataset.manifest.fingerprint;
-      await saveTrainedUse(
-        model,
-        { model: start.folder, dataset: dataset.manifest },
-        { stage: "sft", data, seed: flags.seed },
-      );
+      if (written.model)
+        await saveTrainedUse(
+          written.model,
+          { model: start, dataset: dataset.manifest },
+          { stage: "sft", data, seed: flags.seed },
+        );
       out.endProgress();
-      if (values.json) out.json({ ...result, model });
+      if (values.json) out.json({ ...result, ...written });
       else
         out.print(
-          `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. The model: ${model}\nThe curve: coa train plot ${values.out}`,
+          `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa train plot ${values.out}`,
         );
       return 0;
     } finally {
-      await engine.close();
+      await opened.close();
     }
   },
 });

@@ -171,7 +171,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     return promise;
   };
 
-  const sample = (request: SampleRequest, newest: boolean): Promise<Sample> => {
+  const sample = (request: SampleRequest, policy?: number): Promise<Sample> => {
     if (ended) return Promise.reject(ended);
     if (request.signal?.aborted) return Promise.reject(request.signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<Sample>();
@@ -185,7 +185,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     const stopListening = () => signal?.removeEventListener("abort", onAbort);
     samples.set(id, { request, tokens: [], logprobs: [], policyVersion: 0, resolve, reject, stopListening });
     worker.ref();
-    post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) }, newest });
+    post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) }, policy });
     if (allowedTokens) answerMasks([id]);
     return promise;
   };
@@ -200,14 +200,17 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     config,
     capabilities,
     endSession,
-    sample: (request) => sample(request, true),
+    sample: (request) => sample(request),
     forward: (examples, loss) => call("forward", { examples, loss }),
     forwardBackward: (examples, loss) => call("forwardBackward", { examples, loss }),
     optimStep: (step) => call("optimStep", step),
-    async publish(): Promise<Policy> {
-      const { version } = await call("publish", undefined);
-      const one = (request: SampleRequest) => sample(request, false);
-      return { name, version, capabilities, endSession, sample: one, sampleMany: sampleManyWith(one) };
+    async publish({ pinned = false } = {}): Promise<Policy> {
+      const { version, policy } = await call("publish", { pinned });
+      const one = (request: SampleRequest) => sample(request, policy);
+      const close = async () => {
+        if (pinned) await call("closePolicy", { policy });
+      };
+      return { name, version, capabilities, endSession, sample: one, sampleMany: sampleManyWith(one), close };
     },
     async saveState(folder) {
       await call("saveState", folder);

@@ -36,7 +36,8 @@ export interface EngineCalls {
   forward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
   forwardBackward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
   optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
-  publish: { input: undefined; output: { version: number } };
+  publish: { input: { pinned: boolean }; output: { version: number; policy: number } };
+  closePolicy: { input: { policy: number }; output: undefined };
   saveState: { input: string; output: undefined };
   loadState: { input: string; output: undefined };
   saveModel: { input: string; output: undefined };
@@ -48,8 +49,8 @@ export type ToWorker =
   | {
       [K in keyof EngineCalls]: { type: "call"; id: number; name: K; input: EngineCalls[K]["input"] };
     }[keyof EngineCalls]
-  /** `newest`: from the weights as they are now; otherwise from those published last. */
-  | { type: "sample"; request: SamplerRequest; newest: boolean }
+  /** From a published policy (0 is the one that each publication renews); without one, from the weights as they are now. */
+  | { type: "sample"; request: SamplerRequest; policy?: number }
   /** Masks for the next token of requests; `masks` are the ones the worker has not seen, `forget` drops all it has. */
   | {
       type: "allow";

@@ -56,23 +56,30 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     if (unmerged && adapter) mergeAdapter(parameters, adapter, effective);
     unmerged = false;
   };
-  let sampler: Sampler | undefined;
-  /** The sampler has not been told of the latest weights. */
+  /** Policies by number: 0 is renewed by each publication, the others are pinned to the weights they were made with. */
+  const policies = new Map<number, { sampler: Sampler; version: number }>();
+  const openSampler = () =>
+    createSampler(config, effective, { threads, maxBatch: options.maxBatch, cacheBytes: options.cacheBytes });
+  let nextPolicy = 1;
+  /** The renewed policy has not been told of the latest weights. */
   let outdated = true;
-  let publishedVersion = 0;
-  /** Gives the sampler the weights as they are; sequences under way continue with them. */
+  /** Gives the weights as they are to the renewed policy; its sequences under way continue with them. */
   const publish = (): Sampler => {
-    if (outdated || !sampler) {
-      merge();
-      sampler?.weightsChanged();
-      outdated = false;
-      publishedVersion = trainer.optimizer.steps;
+    merge();
+    const version = trainer.optimizer.steps;
+    let live = policies.get(0);
+    if (!live) policies.set(0, (live = { sampler: openSampler(), version }));
+    else if (outdated) {
+      live.sampler.weightsChanged();
+      live.version = version;
     }
-    return (sampler ??= createSampler(config, effective, {
-      threads,
-      maxBatch: options.maxBatch,
-      cacheBytes: options.cacheBytes,
-    }));
+    outdated = false;
+    return live.sampler;
+  };
+  const publishPinned = (): number => {
+    merge();
+    policies.set(nextPolicy, { sampler: openSampler(), version: trainer.optimizer.steps });
+    return nextPolicy++;
   };
   const weightsChanged = () => {
     unmerged = true;
@@ -81,14 +88,14 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
 
   let pumping = false;
   const pump = () => {
-    if (!sampler || sampler.idle) {
-      pumping = false;
-      return;
+    pumping = false;
+    for (const { sampler, version } of policies.values()) {
+      if (sampler.idle) continue;
+      pumping = true;
+      const events = sampler.step();
+      if (events.length > 0) post({ type: "events", events, policyVersion: version });
     }
-    pumping = true;
-    const events = sampler.step();
-    if (events.length > 0) post({ type: "events", events, policyVersion: publishedVersion });
-    setImmediate(pump);
+    if (pumping) setImmediate(pump);
   };
   const wake = () => {
     if (!pumping) pump();
@@ -102,9 +109,15 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       weightsChanged();
       return result;
     },
-    async publish() {
-      publish();
-      return { version: publishedVersion };
+    async publish({ pinned }) {
+      if (!pinned) publish();
+      const policy = pinned ? publishPinned() : 0;
+      return { version: policies.get(policy)!.version, policy };
+    },
+    async closePolicy({ policy }) {
+      policies.get(policy)?.sampler.close();
+      policies.delete(policy);
+      return undefined;
     },
     async saveState(folder) {
       await saveStateFolder(folder, state, companions);
@@ -127,8 +140,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       return undefined;
     },
     async close() {
-      sampler?.close();
-      sampler = undefined;
+      for (const { sampler } of policies.values()) sampler.close();
+      policies.clear();
       await trainer.close();
       return undefined;
     },
@@ -144,10 +157,11 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }
     if (message.name === "close") port.close();
   };
-  const submit = (request: SamplerRequest, newest: boolean) => {
+  const submit = (request: SamplerRequest, policy: number | undefined) => {
     try {
-      const open = newest || !sampler ? publish() : sampler;
-      open.submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
+      const sampler = policy === undefined ? publish() : policies.get(policy)?.sampler;
+      if (!sampler) throw new CoaError("engine", "this policy was closed");
+      sampler.submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
       wake();
     } catch (error) {
       post({ type: "refused", id: request.id, error: plain(error) });
@@ -160,20 +174,21 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
         last = last.then(() => call(message));
         break;
       case "sample":
-        submit(message.request, message.newest);
+        submit(message.request, message.policy);
         break;
       case "allow":
         if (message.forget) masks.clear();
         for (const { mask, tokens } of message.masks) masks.set(mask, tokens);
         for (const { id, mask } of message.answers)
-          sampler?.allow(id, mask === undefined ? undefined : masks.get(mask));
+          for (const { sampler } of policies.values())
+            sampler.allow(id, mask === undefined ? undefined : masks.get(mask));
         wake();
         break;
       case "cancel":
-        sampler?.cancel(message.id);
+        for (const { sampler } of policies.values()) sampler.cancel(message.id);
         break;
       case "endSession":
-        sampler?.endSession(message.sessionKey);
+        for (const { sampler } of policies.values()) sampler.endSession(message.sessionKey);
         break;
     }
   });

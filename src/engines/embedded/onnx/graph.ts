@@ -3,7 +3,7 @@
  * known only when the graph runs (how many rows a batch has) are written as names, the rest as numbers. `encode` writes
  * the finished graph as an ONNX model.
  */
-import { type ProtoWriter, protoWriter } from "./proto.ts";
+import { type ProtoWriter, protoWriter } from "../../../base/wire/protobuf.ts";
 
 export type ElementType = "float32" | "int64" | "bool";
 

@@ -1,0 +1,117 @@
+/**
+ * Just enough protocol buffers: a message is a list of fields; a field is its number, a wire type and bytes. ONNX graphs are
+ * written with it; Tinker's messages are written and read.
+ */
+import { CoaError } from "../../core/errors.ts";
+
+/** Appends the fields of one protocol buffer message. */
+export interface ProtoWriter {
+  integer(field: number, value: number | bigint): void;
+  float(field: number, value: number): void;
+  double(field: number, value: number): void;
+  text(field: number, value: string): void;
+  bytes(field: number, value: Uint8Array): void;
+  message(field: number, write: (writer: ProtoWriter) => void): void;
+  finish(): Uint8Array;
+}
+
+/** Starts an empty message. */
+export function protoWriter(): ProtoWriter {
+  const parts: Uint8Array[] = [];
+  let total = 0;
+  const push = (part: Uint8Array) => {
+    parts.push(part);
+    total += part.length;
+  };
+  const bytes = (field: number, value: Uint8Array) => {
+    push(varint((field << 3) | 2));
+    push(varint(value.length));
+    push(value);
+  };
+  return {
+    integer(field, value) {
+      push(varint(field << 3));
+      push(varint(value));
+    },
+    float(field, value) {
+      push(varint((field << 3) | 5));
+      push(new Uint8Array(Float32Array.of(value).buffer));
+    },
+    double(field, value) {
+      push(varint((field << 3) | 1));
+      push(new Uint8Array(Float64Array.of(value).buffer));
+    },
+    text: (field, value) => bytes(field, Buffer.from(value, "utf8")),
+    bytes,
+    message(field, write) {
+      const inner = protoWriter();
+      write(inner);
+      bytes(field, inner.finish());
+    },
+    finish() {
+      const all = new Uint8Array(total);
+      let offset = 0;
+      for (const part of parts) {
+        all.set(part, offset);
+        offset += part.length;
+      }
+      return all;
+    },
+  };
+}
+
+/** Seven bits a byte, low bits first; negative numbers as 64-bit two's complement. */
+function varint(value: number | bigint): Uint8Array {
+  let rest = BigInt.asUintN(64, BigInt(value));
+  const out: number[] = [];
+  do {
+    const low = Number(rest & 0x7fn);
+    rest >>= 7n;
+    out.push(rest > 0n ? low | 0x80 : low);
+  } while (rest > 0n);
+  return Uint8Array.from(out);
+}
+
+/** One field as read: a number for varints, floats and doubles, bytes for everything else. */
+export interface ProtoField {
+  field: number;
+  number: number;
+  bytes: Uint8Array;
+}
+
+const nothing = new Uint8Array();
+
+/** Reads the fields of a message in their order; bytes are views, not copies. */
+export function* protoFields(message: Uint8Array): Generator<ProtoField> {
+  const view = new DataView(message.buffer, message.byteOffset, message.length);
+  let at = 0;
+  const varintAt = (): number => {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      if (at >= message.length) break;
+      const byte = message[at++]!;
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
+    }
+    throw new CoaError("format", "the protobuf message ends in the middle of a number");
+  };
+  const take = (length: number): number => {
+    if (length < 0 || at + length > message.length)
+      throw new CoaError("format", `the protobuf message ends ${at + length - message.length} bytes too early`);
+    at += length;
+    return at - length;
+  };
+  while (at < message.length) {
+    const key = varintAt();
+    const field = Math.floor(key / 8);
+    const kind = key & 7;
+    if (kind === 0) yield { field, number: varintAt(), bytes: nothing };
+    else if (kind === 1) yield { field, number: view.getFloat64(take(8), true), bytes: nothing };
+    else if (kind === 5) yield { field, number: view.getFloat32(take(4), true), bytes: nothing };
+    else if (kind === 2) {
+      const length = varintAt();
+      const start = take(length);
+      yield { field, number: 0, bytes: message.subarray(start, start + length) };
+    } else throw new CoaError("format", `the protobuf message has a field of unknown kind ${kind}`);
+  }
+}

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { mkdir, symlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { accessOf, isLoopback } from "../../base/http/access.ts";
+import { nodeListener } from "../../base/http/handler.ts";
+import { listen, readyLine } from "../../base/http/listen.ts";
+import { UsageError } from "../../core/errors.ts";
+import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
+import { trainerHandler } from "../../serve/trainer/trainer-handler.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { findModel } from "../find-model.ts";
+
+const examples = [
+  "coa serve trainer --model weights/afm-lab-2m --as coa/lab-2m --port 8000",
+  "coa train sft .coa/dataset --engine tinker --engine-url http://127.0.0.1:8000 --base-model coa/lab-2m --lora 8 --model weights/afm-lab-2m",
+];
+
+export default defineCommand({
+  name: "serve trainer",
+  summary: "Serve the engine of this machine as a Tinker server, for any Tinker client, until Ctrl-C.",
+  examples,
+  options: {
+    model: { type: "string", valueName: "folder", describe: "The base model; clients train adapters over it" },
+    as: { type: "string", default: "coa/model", valueName: "org/name", describe: "The name that clients ask for" },
+    port: { type: "string", default: "8000", valueName: "n", describe: "Port; 0 for any free one" },
+    host: { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address to listen on; beyond loopback a key is needed" },
+    key: { type: "string", valueName: "key", describe: "Key that clients must bring in X-API-Key (default COA_TRAINER_KEY)" },
+    checkpoints: { type: "string", default: ".coa/trainer", valueName: "folder", describe: "Where saved weights are kept" },
+    "max-models": { type: "string", default: "4", valueName: "n", describe: "Adapters under training at the same time" },
+    workdir: { type: "string", valueName: "folder", describe: "Link the model here under its name, so that Python clients started there find its tokenizer" },
+    threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
+  }, // biome-ignore format: one flag a line
+  async run({ values, out, signal }) {
+    const found = findModel({ model: values.model }, { lab: true });
+    if (found.kind !== "folder")
+      throw new UsageError(`coa serve trainer needs a model folder: --model <folder>. Example: ${examples[0]}`);
+    const { folder } = found;
+    if (!/^[\w.-]+\/[\w.-]+$/.test(values.as))
+      throw new UsageError(`--as takes a name like coa/lab-2m, not "${values.as}"`);
+    const key = values.key ?? process.env["COA_TRAINER_KEY"];
+    if (!isLoopback(values.host) && !key)
+      throw new UsageError(`${values.host} can be reached by others: give --key, or set COA_TRAINER_KEY`);
+    const threads = numberOf(values.threads, "threads", { min: 1, integer: true });
+    const config = await loadModelConfig(folder);
+    const trainer = trainerHandler({
+      baseModel: values.as,
+      maxContext: config.maxContext,
+      tokenizerId: resolve(folder),
+      tokenizer: await loadTokenizer(folder),
+      openAdapter: (lora) => openEmbeddedEngine({ folder, lora, threads }),
+      checkpoints: values.checkpoints,
+      maxModels: numberOf(values["max-models"], "max-models", { min: 1, integer: true }),
+      access: accessOf(values.host),
+      ...(key ? { apiKeys: [key] } : {}),
+    });
+    if (values.workdir !== undefined) await linkModel(folder, join(values.workdir, values.as));
+    const port = numberOf(values.port, "port", { min: 0, max: 65_535, integer: true });
+    const server = await listen(nodeListener(trainer.handler), { port, host: values.host });
+    if (values.json) out.json({ address: server.origin, baseModel: values.as });
+    else out.print(`${values.as} can be trained at ${server.origin} (Ctrl-C ends)\n${readyLine(server.origin)}`);
+    if (!signal.aborted) await once(signal, "abort");
+    await server.drain(10_000);
+    await trainer.close();
+    return 0;
+  },
+});
+
+/** transformers looks for a folder of the model's name where it is started, before it looks for a hub. */
+async function linkModel(folder: string, link: string): Promise<void> {
+  await mkdir(dirname(link), { recursive: true });
+  await symlink(resolve(folder), link).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+}

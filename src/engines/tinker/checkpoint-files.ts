@@ -1,0 +1,44 @@
+/** A downloaded checkpoint (tar.gz) becomes a folder: the PEFT adapter as it is, or merged with the base model's weights. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { readTar } from "../../base/files/tar.ts";
+import { CoaError } from "../../core/errors.ts";
+import { loadAdapterFolder } from "../embedded/files/adapter-folder.ts";
+import { loadModelFolder, saveModelFolder } from "../embedded/files/model-folder.ts";
+import { mergeAdapter } from "../embedded/lora/adapter.ts";
+import type { ParameterSet } from "../embedded/model/parameters.ts";
+
+/** Writes the archive's files into a folder; with `merge` the adapter is added to the base model first. */
+export async function saveCheckpointFiles(
+  archive: Uint8Array,
+  folder: string,
+  options: { merge: boolean; baseFolder?: string },
+): Promise<void> {
+  const files = readTar(archive[0] === 0x1f ? gunzipSync(archive) : archive);
+  const isAdapter = [...files.keys()].some((name) => basename(name) === "adapter_config.json");
+  if (!options.merge || !isAdapter) return writeFiles(files, folder);
+  if (!options.baseFolder) {
+    throw new CoaError(
+      "usage",
+      "the server gives an adapter; to have a whole model name the base model's folder, or save the adapter",
+    );
+  }
+  const temporary = await mkdtemp(join(tmpdir(), "coa-adapter-"));
+  try {
+    await writeFiles(files, temporary);
+    const { config, parameters } = await loadModelFolder(options.baseFolder);
+    const merged: ParameterSet = new Map();
+    mergeAdapter(parameters, await loadAdapterFolder(temporary, config), merged);
+    await saveModelFolder(folder, { config, parameters: merged }, { companionsFrom: options.baseFolder });
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+async function writeFiles(files: ReadonlyMap<string, Uint8Array>, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  // Names within an archive may lead anywhere: only the last part is used.
+  for (const [name, data] of files) await writeFile(join(folder, basename(name)), data);
+}

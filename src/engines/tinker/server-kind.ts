@@ -1,0 +1,80 @@
+/**
+ * Which kind of Tinker server it is. Hosted Tinker and SkyRL on GPUs sum token losses; SkyRL on jax takes means per sequence and
+ * says so nowhere; our own server says what it can under `coa` in its client configuration, options beyond the protocol included.
+ */
+import { z } from "zod";
+import { HttpError } from "../../base/http/http-client.ts";
+import type { EngineCapabilities } from "../../core/engine.ts";
+import { CoaError } from "../../core/errors.ts";
+import type { TinkerClient } from "./tinker-client.ts";
+import { protocolVersion } from "./tinker-session.ts";
+
+export interface ServerKind {
+  /** `coa`, or `tinker` for all others. */
+  name: "coa" | "tinker";
+  reduction: "sum" | "sequence-mean";
+  losses: EngineCapabilities["losses"];
+  protobuf: boolean;
+  gradientNorm: boolean;
+  gradientClipping: boolean;
+}
+
+/** What our own server says of itself. */
+export const coaExtension = z.object({
+  version: z.literal(1),
+  /** Keys of loss_fn_config beyond the protocol. */
+  lossOptions: z.array(z.enum(["dual_clip", "temperature"])),
+  gradientNorm: z.boolean(),
+});
+
+/** Asks the server what it is, and refuses one that does not have the base model. */
+export async function findServer(
+  client: TinkerClient,
+  options: { baseModel: string; baseURL: string; reduction?: ServerKind["reduction"] },
+): Promise<ServerKind> {
+  const config = await client.ask("POST", "client/config", { sdk_version: protocolVersion }).catch((error: unknown) => {
+    if (error instanceof HttpError && error.status === 404) return {};
+    throw error;
+  });
+  const { supported_models: supported } = await client.ask("GET", "get_server_capabilities");
+  const names = (supported as { model_name: string }[] | undefined)?.map(({ model_name }) => model_name) ?? [];
+  if (names.length > 0 && !names.includes(options.baseModel)) {
+    throw new CoaError("usage", `${options.baseURL} has no model "${options.baseModel}"; it has ${names.join(", ")}`);
+  }
+  const own = coaExtension.safeParse((config as Record<string, unknown>)["coa"]);
+  if (own.success) {
+    const known = own.data.lossOptions;
+    const tempered = known.includes("temperature") ? (["temperature"] as const) : [];
+    const dual = known.includes("dual_clip") ? (["dualClip"] as const) : [];
+    return {
+      name: "coa",
+      reduction: "sum",
+      losses: lossesOf("sum", tempered, dual),
+      protobuf: true,
+      gradientNorm: own.data.gradientNorm,
+      gradientClipping: true,
+    };
+  }
+  const reduction = options.reduction ?? "sum";
+  return {
+    name: "tinker",
+    reduction,
+    losses: lossesOf(reduction, [], []),
+    protobuf: true,
+    gradientNorm: reduction === "sequence-mean",
+    gradientClipping: false,
+  };
+}
+
+function lossesOf(
+  reduction: ServerKind["reduction"],
+  shared: readonly "temperature"[],
+  clipped: readonly "dualClip"[],
+): EngineCapabilities["losses"] {
+  return {
+    cross_entropy: { reduction: reduction === "sum" ? "sum" : "weighted-sequence-mean", options: shared },
+    importance_sampling: { reduction, options: shared },
+    ppo: { reduction, options: [...shared, ...clipped] },
+    cispo: { reduction, options: shared },
+  };
+}

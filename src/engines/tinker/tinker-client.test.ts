@@ -1,0 +1,200 @@
+/** The rules of repeating, against answers captured from a SkyRL server and forms read from the Python SDK (fixtures). */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { listen } from "../../base/http/listen.ts";
+import { readBytes } from "../../base/http/request-body.ts";
+import { type TinkerClient, type TinkerClientOptions, tinkerClient } from "./tinker-client.ts";
+
+interface Answer {
+  status: number;
+  body?: unknown;
+  bodyBase64?: string;
+  headers?: Record<string, string>;
+  /** Close the connection without a word. */
+  drop?: boolean;
+  /** Do not answer at all. */
+  hang?: boolean;
+}
+const folder = join(import.meta.dirname, "../../../test/fixtures/tinker-wire");
+const fixture = (name: string) =>
+  (JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")) as { response: Answer }).response;
+const pending = { status: 200, body: { request_id: "7", status: "pending" } };
+
+/** A server that gives these answers, one for each request to a path, and a client of it. */
+async function scripted(
+  answers: Record<string, Answer[]>,
+  work: (
+    client: TinkerClient,
+    seen: { path: string; body: string }[],
+    pauses: number[],
+    notes: string[],
+  ) => Promise<void>,
+  options: Partial<TinkerClientOptions> = {},
+): Promise<void> {
+  const seen: { path: string; body: string }[] = [];
+  const pauses: number[] = [];
+  const notes: string[] = [];
+  const server = await listen(async (request, response) => {
+    const path = request.url!.replace("/api/v1/", "");
+    seen.push({ path, body: (await readBytes(request, 1e6)).toString() });
+    const answer = answers[path]?.shift() ?? { status: 500, body: { detail: `no answer left for ${path}` } };
+    if (answer.hang) return;
+    if (answer.drop) return void request.socket.destroy();
+    const headers = { "content-type": "application/json", ...answer.headers };
+    response.writeHead(answer.status, headers);
+    response.end(
+      answer.bodyBase64
+        ? Buffer.from(answer.bodyBase64, "base64")
+        : answer.body === undefined
+          ? ""
+          : JSON.stringify(answer.body),
+    );
+  });
+  const client = tinkerClient({
+    baseURL: server.origin,
+    sleep: async (ms) => void pauses.push(ms),
+    onNote: (note) => notes.push(note),
+    ...options,
+  });
+  try {
+    await work(client, seen, pauses, notes);
+  } finally {
+    await client.close();
+    await server.close();
+  }
+}
+
+describe("submitting to a Tinker server", () => {
+  it("repeats the same body after a lost connection, 429, 408 and 5xx", async () => {
+    const optim_step = [{ status: 0, drop: true }, { status: 503 }, { status: 429 }, { status: 408 }, pending];
+    await scripted({ optim_step }, async (client, seen, pauses) => {
+      const { id } = await client.submit("optim_step", { seq_id: 2, model_id: "m" });
+      assert.equal(id, "7");
+      assert.equal(new Set(seen.map(({ body }) => body)).size, 1);
+      assert.deepEqual([seen.length, pauses], [5, [500, 1000, 2000, 4000]]);
+    });
+  });
+
+  it("takes refusals as final: 400, 404, 409 and 422 are asked once", async () => {
+    for (const name of [
+      "load-weights-not-first-400",
+      "forward-backward-unknown-model-404",
+      "forward-backward-same-seq-other-body-409",
+      "forward-backward-bad-config-422",
+    ]) {
+      const answer = fixture(name);
+      await scripted({ forward_backward: [answer] }, async (client, seen) => {
+        await assert.rejects(client.submit("forward_backward", { seq_id: 1 }), { status: answer.status });
+        assert.equal(seen.length, 1);
+      });
+    }
+  });
+
+  it("pauses all sampling on back-pressure without using up tries, and longer for a long prompt", async () => {
+    const asample = [...Array.from({ length: 15 }, () => fixture("hosted-sample-429")), pending];
+    await scripted({ asample }, async (client, seen, pauses) => {
+      await client.submit("asample", { prompt: [1] }, { sampling: true });
+      assert.equal(seen.length, 16);
+      assert.ok(pauses.every((ms) => ms === 1000));
+    });
+    await scripted({ asample: [fixture("hosted-sample-429"), pending] }, async (client, _, pauses) => {
+      await client.submit("asample", { prompt: "x".repeat(140_000) }, { sampling: true });
+      assert.deepEqual(pauses, [5000]);
+    });
+  });
+
+  it("waits for credit and says so once", async () => {
+    const asample = [...Array.from({ length: 20 }, () => fixture("hosted-billing-402")), pending];
+    await scripted({ asample }, async (client, _, pauses, notes) => {
+      await client.submit("asample", {}, { sampling: true });
+      assert.deepEqual([pauses.length, new Set(pauses)], [20, new Set([5000])]);
+      assert.deepEqual(notes.length, 1);
+      assert.match(notes[0]!, /credit/);
+    });
+  });
+
+  it("gives up after its tries", async () => {
+    await scripted({}, async (client, seen) => {
+      await assert.rejects(client.submit("optim_step", {}), /HTTP 500/);
+      assert.equal(seen.length, 10);
+    });
+  });
+});
+
+describe("waiting for a Tinker server", () => {
+  const waiting = async (
+    retrieve_future: Answer[],
+    check: (result: Promise<unknown>, seen: { path: string; body: string }[], notes: string[]) => Promise<void>,
+    options: Partial<TinkerClientOptions> = {},
+  ) =>
+    scripted(
+      { optim_step: [pending, { status: 200, body: { request_id: "8" } }], retrieve_future },
+      async (client, seen, _, notes) => {
+        const future = await client.submit("optim_step", { seq_id: 1 });
+        await check(future.result(), seen, notes);
+      },
+      options,
+    );
+
+  it("asks again on try_again, 408, lost connections and its own time-out, and shows the queue", async () => {
+    const answers = [
+      fixture("hosted-try-again"),
+      fixture("hosted-try-again-408"),
+      { status: 0, drop: true },
+      { status: 0, hang: true },
+      { status: 502 },
+      fixture("retrieve-optim-step"),
+    ];
+    await waiting(
+      answers,
+      async (result, seen, notes) => {
+        assert.deepEqual(await result, { json: fixture("retrieve-optim-step").body });
+        assert.equal(seen.filter(({ path }) => path === "retrieve_future").length, 6);
+        assert.match(notes[0]!, /paused_capacity/);
+      },
+      { retrieveTimeoutMs: 300 },
+    );
+  });
+
+  it("submits the original again when the promise is gone", async () => {
+    await waiting([fixture("hosted-gone-410"), fixture("retrieve-optim-step")], async (result, seen) => {
+      await result;
+      assert.deepEqual(
+        seen.map(({ path }) => path),
+        ["optim_step", "retrieve_future", "optim_step", "retrieve_future"],
+      );
+      assert.equal(seen[2]!.body, seen[0]!.body);
+      assert.equal(seen[3]!.body, '{"request_id":"8"}');
+    });
+  });
+
+  it("tells failures of the operation in the words of either kind of server, and does not ask again", async () => {
+    for (const [name, words] of [
+      ["retrieve-failed-400", /gspo/],
+      ["retrieve-after-unload-400", /not loaded/],
+      ["retrieve-create-model-full-400", /Maximum number of LoRA adapters/],
+      ["hosted-failed", /unknown key dual_clip/],
+    ] as const) {
+      await waiting([fixture(name)], async (result, seen) => {
+        await assert.rejects(result, words);
+        assert.equal(seen.length, 2);
+      });
+    }
+  });
+
+  it("forgives an empty 400 three times, and no unknown future", async () => {
+    const empty = { status: 400 };
+    await waiting([empty, empty, empty, fixture("retrieve-optim-step")], async (result) => void (await result));
+    await waiting([empty, empty, empty, empty], (result) => assert.rejects(result));
+    await waiting([fixture("retrieve-unknown-404")], (result) => assert.rejects(result, { status: 404 }));
+  });
+
+  it("reads a result in protobuf, and asks once more where only its size is told", async () => {
+    await waiting([fixture("hosted-metadata-only"), fixture("retrieve-asample-protobuf")], async (result) => {
+      const { bytes } = (await result) as { bytes: Uint8Array };
+      assert.equal(Buffer.from(bytes).toString("base64"), fixture("retrieve-asample-protobuf").bodyBase64);
+    });
+  });
+});

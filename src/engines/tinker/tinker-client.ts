@@ -1,0 +1,208 @@
+/**
+ * Talking to a Tinker server (hosted, SkyRL, or our own): every operation is submitted, answered with the number of a future,
+ * and its result fetched by that number. The rules of repeating are here and nowhere else:
+ *   submission: broken connections, 408, 429 and 5xx are repeated with the same body, which servers recognise by its seq_id;
+ *   waiting: a time-out, 408 or `try_again` means ask again; 410 means submit the original again; an empty 400 is a proxy's and
+ *   asked again up to 3 times, a 400 with words is the operation's failure, as is 200 `{error, category}`;
+ *   402 (no credit) pauses, told once; 429 on sampling pauses all sampling and uses up no try; everything else is final.
+ */
+import { HttpError, httpClient } from "../../base/http/http-client.ts";
+import { protobufType } from "../../base/wire/tinker-protobuf.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import { sleep as sleepFor } from "../../core/limiter.ts";
+
+export interface TinkerClientOptions {
+  /** Of the server, without `/api/v1`. */
+  baseURL: string;
+  /** Sent as X-API-Key; TINKER_API_KEY by default. */
+  apiKey?: string;
+  /** Tries of one submission. */
+  tries?: number;
+  /** How long one question for a result may take before it is asked again. */
+  retrieveTimeoutMs?: number;
+  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** Hears of queues, missing credit, and other things a person should know. */
+  onNote?: (text: string) => void;
+}
+
+/** A JSON object, or bytes of protobuf. */
+export type TinkerBody = Record<string, unknown> | Uint8Array;
+export type Json = Record<string, unknown>;
+
+/** A result: JSON, or protobuf where the server answers so. */
+export type TinkerResult = { json: Json; bytes?: undefined } | { bytes: Uint8Array; json?: undefined };
+
+export interface TinkerClient {
+  /** Asks something that is answered at once. */
+  ask(method: "GET" | "POST" | "DELETE", path: string, body?: TinkerBody, signal?: AbortSignal): Promise<Json>;
+  /** Submits an operation; resolves with a way to its result once the server has it. */
+  submit(path: string, body: TinkerBody, options?: SubmitOptions): Promise<TinkerFuture>;
+  /** A file by address, following one redirect. */
+  download(path: string, signal?: AbortSignal): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export interface SubmitOptions {
+  signal?: AbortSignal;
+  /** A result in protobuf is welcome. */
+  protobuf?: boolean;
+  /** Sampling: the server's back-pressure applies to all requests of this kind. */
+  sampling?: boolean;
+}
+
+export interface TinkerFuture {
+  readonly id: string;
+  result(): Promise<TinkerResult>;
+}
+
+const maxPauseMs = 30_000;
+const creditPauseMs = 5_000;
+const maxCreditMs = 3_600_000;
+const largePrompt = 128 * 1024;
+
+/** Opens a client. */
+export function tinkerClient(options: TinkerClientOptions): TinkerClient {
+  const { tries = 10, retrieveTimeoutMs = 45_000, sleep = sleepFor, onNote = () => {} } = options;
+  const root = `${options.baseURL.replace(/\/+$/, "")}/api/v1/`;
+  const apiKey = options.apiKey ?? process.env["TINKER_API_KEY"];
+  const http = httpClient({
+    boundary: "engine",
+    stallMs: 330_000, // SkyRL holds a question for 300 s
+    connections: 1024,
+    ...(apiKey ? { headers: { "x-api-key": apiKey } } : {}),
+  });
+  let samplingPause: Promise<void> | null = null;
+  let lastQueue = "active";
+
+  const backoff = (attempt: number, signal?: AbortSignal) => sleep(Math.min(2 ** attempt * 500, maxPauseMs), signal);
+
+  /** Sends until the server takes it or refuses for good. */
+  async function send(
+    method: "GET" | "POST" | "DELETE",
+    path: string,
+    body: TinkerBody | undefined,
+    { signal, sampling }: SubmitOptions = {},
+  ): Promise<Json> {
+    let waitedForCredit = 0;
+    for (let attempt = 0; ; attempt++) {
+      if (sampling) await samplingPause;
+      signal?.throwIfAborted();
+      try {
+        const answer = await http.send(method, root + path, body, { signal, headers: headersFor(body, sampling) });
+        const said = await answer.text();
+        return said === "" ? {} : (JSON.parse(said) as Json);
+      } catch (error) {
+        const status = error instanceof HttpError ? error.status : undefined;
+        if (status === 402 && waitedForCredit < maxCreditMs) {
+          if (waitedForCredit === 0) onNote("the server says that the account has no credit left; waiting for it");
+          waitedForCredit += creditPauseMs;
+          attempt--;
+          await sleep(creditPauseMs, signal);
+        } else if (status === 429 && sampling) {
+          attempt--;
+          samplingPause ??= sleep(sizeOf(body) > largePrompt ? 5_000 : 1_000).finally(() => {
+            samplingPause = null;
+          });
+        } else if (isPassing(error) && attempt + 1 < tries) await backoff(attempt, signal);
+        else throw error;
+      }
+    }
+  }
+
+  async function retrieve(id: string, again: () => Promise<string>, how: SubmitOptions): Promise<TinkerResult> {
+    let emptyAnswers = 0;
+    let failures = 0;
+    let current = id;
+    for (;;) {
+      how.signal?.throwIfAborted();
+      try {
+        const answer = await http.send(
+          "POST",
+          `${root}retrieve_future`,
+          { request_id: current },
+          {
+            signal: how.signal,
+            timeoutMs: retrieveTimeoutMs,
+            headers: how.protobuf ? { accept: protobufType } : {},
+          },
+        );
+        if (answer.header("content-type")?.startsWith(protobufType)) return { bytes: await answer.bytes() };
+        const json = JSON.parse(await answer.text()) as Json;
+        if (json["type"] === "try_again") noteQueue(json);
+        else if (typeof json["error"] === "string") throw failed(json["error"], json["category"] === "server");
+        else if (json["status"] === "pending") await sleep(50, how.signal);
+        else if (json["status"] !== "complete_metadata") return { json };
+        failures = 0;
+      } catch (error) {
+        if (!(error instanceof HttpError)) throw error;
+        const { status, body } = error;
+        if (status === 408) noteQueue(parsed(body));
+        else if (status === undefined && /no answer within/.test(error.message)) continue;
+        else if (status === 410) current = await again();
+        else if (status === 400 && body.trim() === "" && ++emptyAnswers <= 3) await backoff(emptyAnswers, how.signal);
+        else if (status === 400) throw failed(detailOf(body), false);
+        else if (isPassing(error) && failures < tries * 3) await backoff(Math.min(failures++, 6), how.signal);
+        else throw error;
+      }
+    }
+  }
+
+  function noteQueue(json: Json): void {
+    const state = json["queue_state"];
+    if (typeof state !== "string" || state === lastQueue) return;
+    lastQueue = state;
+    onNote(state === "active" ? "the server works on our requests again" : `the server's queue: ${state}`);
+  }
+
+  return {
+    ask: (method, path, body, signal) => send(method, path, body, { signal }),
+    async submit(path, body, how = {}) {
+      const submitted = async () => String((await send("POST", path, body, how))["request_id"]);
+      const id = await submitted();
+      return { id, result: () => retrieve(id, submitted, how) };
+    },
+    async download(path, signal) {
+      const first = await http.send("GET", root + path, undefined, { signal });
+      const location = first.status >= 300 ? first.header("location") : undefined;
+      if (!location) return first.bytes();
+      await first.bytes();
+      return (await http.send("GET", new URL(location, root).href, undefined, { signal })).bytes();
+    },
+    close: () => http.close(),
+  };
+}
+
+function headersFor(body: TinkerBody | undefined, sampling: boolean | undefined): Record<string, string> {
+  return {
+    ...(body instanceof Uint8Array ? { "content-type": protobufType } : {}),
+    ...(sampling ? { "x-tinker-sampling-backpressure": "1" } : {}),
+  };
+}
+
+/** Worth repeating: the connection broke, or the server says later. 409 is an answer here, not a passing state. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof HttpError)) return false;
+  const { status } = error;
+  return status === undefined ? error.retryable : status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+function failed(message: string, retryable: boolean): CoaError {
+  return new CoaError("engine", `the server could not do it: ${message}`, { retryable });
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return {};
+  }
+}
+
+function detailOf(body: string): string {
+  const { detail } = parsed(body);
+  return typeof detail === "string" ? detail : messageOf(body);
+}
+
+function sizeOf(body: TinkerBody | undefined): number {
+  return body instanceof Uint8Array ? body.length : JSON.stringify(body ?? "").length;
+}

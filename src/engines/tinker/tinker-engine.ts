@@ -1,0 +1,372 @@
+/**
+ * An engine far away: the `Engine` verbs over a Tinker server. Training requests of one model carry numbers without gaps and
+ * are submitted one after another, in the order of the calls; results are awaited apart. A published policy is a sampling session
+ * that keeps its weights. Loading a state means a new model, because servers take `load_weights` as a model's first request only;
+ * who uses the engine sees no difference. On closing the model is unloaded, or its place on the server would stay taken.
+ */
+import { HttpError } from "../../base/http/http-client.ts";
+import { fromPassResult, toAdam, toPass, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
+import { decodePassResult, decodeSamples, encodePass } from "../../base/wire/tinker-protobuf.ts";
+import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
+import { CoaError } from "../../core/errors.ts";
+import type { Example } from "../../core/example.ts";
+import { semaphore } from "../../core/limiter.ts";
+import { checkStep } from "../../core/policy-loss.ts";
+import { hashText } from "../../core/random.ts";
+import { saveCheckpointFiles } from "./checkpoint-files.ts";
+import { findServer, type ServerKind } from "./server-kind.ts";
+import { type TinkerClientOptions, type TinkerResult, tinkerClient } from "./tinker-client.ts";
+import { openSession } from "./tinker-session.ts";
+
+export interface TinkerEngineOptions extends TinkerClientOptions {
+  baseModel: string;
+  /** Rank of the adapter that is trained, and the seed of its first weights. */
+  lora: { rank: number; seed?: number };
+  vocabularySize: number;
+  maxContext: number;
+  /** How the server reduces losses; asked of the server, or taken as a sum. */
+  reduction?: ServerKind["reduction"];
+  /** Requests of sampling under way at the same time. */
+  samplesInFlight?: number;
+  /** Asks for the next of these numbers of tokens and cuts: for servers that compile anew for every number. */
+  maxTokensSteps?: readonly number[];
+  /** Seconds that saved states stay on the server; for ever by default. */
+  stateSeconds?: number;
+  /** Dollars per million tokens, for what has been spent so far. */
+  prices?: { prefill: number; sample: number; train: number };
+  /** The base model's weights on this machine, with which the adapter is merged in `saveModel`. */
+  baseFolder?: string;
+}
+
+/** What an engine far away has computed so far, for cost and speed. */
+export interface TinkerUsage extends Record<string, number> {
+  prefillTokens: number;
+  cachedTokens: number;
+  sampledTokens: number;
+  forwardTokens: number;
+  trainTokens: number;
+}
+
+export interface TinkerEngine extends Engine {
+  readonly server: ServerKind;
+  /** Log-probabilities of a text under sampler and trainer must agree, or tokenizer, base model or template differ. */
+  verify(tokens: readonly number[]): Promise<void>;
+}
+
+/** Opens a session and makes a model on a Tinker server. */
+export async function openTinkerEngine(options: TinkerEngineOptions): Promise<TinkerEngine> {
+  const { vocabularySize, maxContext, onNote = () => {} } = options;
+  const client = tinkerClient(options);
+  const used: TinkerUsage = { prefillTokens: 0, cachedTokens: 0, sampledTokens: 0, forwardTokens: 0, trainTokens: 0 };
+  const server = await findServer(client, options);
+  const session = await openSession(client, onNote);
+  const places = semaphore(options.samplesInFlight ?? 512);
+  let models = 0;
+  let samplingSessions = 0;
+  let modelId = await createModel();
+  let seqId = 0;
+  let version = 0;
+  /** The last submission: the next one waits for it, so the server gets them in our order. */
+  let line: Promise<unknown> = Promise.resolve();
+  let gradientsFailed = false;
+  let published: { version: number; policy: Promise<Policy> } | null = null;
+  let closed = false;
+
+  async function createModel(): Promise<string> {
+    const { rank, seed = 0 } = options.lora;
+    const future = await client.submit("create_model", {
+      session_id: session.id,
+      model_seq_id: models++,
+      base_model: options.baseModel,
+      lora_config: { rank, seed, train_unembed: false, train_mlp: true, train_attn: true },
+      user_metadata: { client: "chain-of-agents" },
+      type: "create_model",
+    });
+    return String(jsonOf(await future.result())["model_id"]);
+  }
+
+  async function unload(id: string): Promise<void> {
+    const future = await client.submit("unload_model", { model_id: id, type: "unload_model" });
+    await future.result();
+  }
+
+  /** Submits a request of the model under its next number, after all earlier ones; gives the result apart from that. */
+  function inOrder<T>(
+    path: string,
+    body: (ids: { model_id: string; seq_id: number }) => Record<string, unknown> | Uint8Array,
+    read: (result: TinkerResult) => T,
+    { before, accepted, refused }: { before?(): void; accepted?(): void; refused?(): void } = {},
+  ): Promise<T> {
+    const submitted = line.then(async () => {
+      session.check();
+      before?.();
+      const request = body({ model_id: modelId, seq_id: seqId + 1 });
+      const future = await client.submit(path, request, { protobuf: server.protobuf });
+      seqId++; // a number that the server refused is used again: a gap would stop it
+      accepted?.();
+      return future;
+    });
+    line = submitted.catch(() => refused?.());
+    return submitted.then(async (future) => read(await future.result()));
+  }
+
+  function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
+    const tokens = examples.reduce((sum, { input }) => sum + input.length, 0);
+    const steps = {
+      before: () => checkExamples(examples, vocabularySize, maxContext),
+      refused() {
+        if (!forwardOnly) gradientsFailed = true;
+      },
+    };
+    const read = (result: TinkerResult): ForwardResult => {
+      if (forwardOnly) used.forwardTokens += tokens;
+      else used.trainTokens += tokens;
+      const { logprobs, metrics } = result.bytes
+        ? decodePassResult(result.bytes)
+        : { logprobs: fromPassResult(result.json as never as WirePassResult), metrics: {} };
+      return { logprobs, metrics };
+    };
+    if (server.protobuf) {
+      const bytes = (ids: { model_id: string; seq_id: number }) =>
+        encodePass({ modelId: ids.model_id, seqId: ids.seq_id, examples, loss, forwardOnly });
+      return inOrder("forward_backward", bytes, read, steps);
+    }
+    const field = forwardOnly ? "forward_input" : "forward_backward_input";
+    const path = forwardOnly ? "forward" : "forward_backward";
+    return inOrder(path, (ids) => ({ ...ids, [field]: toPass(examples, loss), type: path }), read, steps);
+  }
+
+  /** A save that is repeated after a lost answer finds its own name taken: then it is there. */
+  async function saveAs(path: string, name: string, kind: "weights" | "sampler_weights"): Promise<string> {
+    const ttl = options.stateSeconds === undefined ? {} : { ttl_seconds: options.stateSeconds };
+    try {
+      const result = await inOrder(path, (ids) => ({ ...ids, path: name, ...ttl, type: path }), jsonOf);
+      const said = result["path"];
+      return typeof said === "string" && said.includes(`/${kind}/`) ? said : `tinker://${modelId}/${kind}/${name}`;
+    } catch (error) {
+      if (!(error instanceof HttpError) || error.status !== 409) throw error;
+      const uri = `tinker://${modelId}/${kind}/${name}`;
+      await client.ask("POST", "weights_info", { tinker_path: uri }); // 425 while it is written is waited for
+      return uri;
+    }
+  }
+
+  async function makePolicy(stamp: number): Promise<Policy> {
+    const sequence = samplingSessions++;
+    const path = "save_weights_for_sampler";
+    const ids = (own: object) => ({ ...own, sampling_session_seq_id: sequence, type: path });
+    const result = await inOrder(path, ids, jsonOf);
+    const samplingSession = String(result["sampling_session_id"]);
+    const many = (request: SampleRequest, n: number) => sampleMany(samplingSession, stamp, request, n);
+    const { capabilities } = engine;
+    return {
+      name: engine.name,
+      version: stamp,
+      capabilities,
+      sample: async (request) => (await many(request, 1))[0]!,
+      sampleMany: many,
+    };
+  }
+
+  async function sampleMany(id: string, stamp: number, request: SampleRequest, n: number): Promise<Sample[]> {
+    if (request.allowedTokens) throw new CoaError("usage", "this engine takes no token masks");
+    const { tokens, maxTokens, signal, seed, sessionKey, stopTokens = [] } = request;
+    signal?.throwIfAborted();
+    session.check();
+    const release = await places.acquire(signal);
+    try {
+      const asked = roundedUp(maxTokens, options.maxTokensSteps, maxContext - tokens.length);
+      const future = await client.submit(
+        "asample",
+        {
+          sampling_session_id: id,
+          seq_id: sessionKey === undefined ? requestNumber++ : hashText(sessionKey) >>> 1,
+          num_samples: n,
+          prompt: { chunks: [{ type: "encoded_text", tokens: [...tokens] }] },
+          sampling_params: {
+            max_tokens: asked,
+            temperature: request.temperature ?? 1,
+            top_k: request.topK || -1,
+            top_p: request.topP ?? 1,
+            ...(seed === undefined ? {} : { seed }),
+            ...(stopTokens.length > 0 ? { stop: [...stopTokens] } : {}),
+          },
+          prompt_logprobs: false,
+          topk_prompt_logprobs: 0,
+          type: "sample",
+        },
+        { signal, sampling: true, protobuf: server.protobuf },
+      );
+      const result = await future.result();
+      const samples = result.bytes ? decodeSamples(result.bytes) : (result.json as never as WireSamples);
+      const cached = samples.prompt_cache_hit_tokens;
+      used.prefillTokens += tokens.length - (cached ?? 0);
+      used.cachedTokens += cached ?? 0;
+      return samples.sequences.map((sequence) => {
+        used.sampledTokens += sequence.tokens.length;
+        if (sequence.tokens.length > 1 && sequence.logprobs.every((logprob) => logprob === 0))
+          throw new CoaError("engine", "the server returned zeros instead of log-probabilities", { retryable: true });
+        const kept = cutSample(sequence, maxTokens, request);
+        for (const [at, token] of kept.tokens.entries()) request.onToken?.(token, kept.logprobs[at]!);
+        const computed = cached === undefined ? {} : { computedTokens: tokens.length - cached };
+        return { ...kept, policyVersion: stamp, ...computed };
+      });
+    } finally {
+      release();
+    }
+  }
+  let requestNumber = 0;
+
+  const engine: TinkerEngine = {
+    name: `tinker (${server.name})`,
+    server,
+    capabilities: {
+      losses: server.losses,
+      logprobs: "sampled",
+      fullParameter: false,
+      gradientClipping: server.gradientClipping,
+      gradientNorm: server.gradientNorm,
+      tokenMasks: false,
+      overlap: true,
+      maxContext,
+      vocabularySize,
+      requestLimits: { examples: 1024, bytes: 5e6 },
+    },
+    usage() {
+      const { prefill, sample, train } = options.prices ?? { prefill: 0, sample: 0, train: 0 };
+      const cost = used.prefillTokens * prefill + used.sampledTokens * sample + used.trainTokens * train;
+      return { ...used, ...(options.prices ? { costUsd: cost / 1e6 } : {}) };
+    },
+    forward: (examples, loss) => pass(examples, loss, true),
+    async forwardBackward(examples, loss) {
+      try {
+        return await pass(examples, loss, false);
+      } catch (error) {
+        gradientsFailed = true;
+        throw error;
+      }
+    },
+    async optimStep(step) {
+      checkStep(step);
+      if (step.matrixLearningRate !== undefined && !warned) {
+        warned = true;
+        onNote("this engine trains with AdamW alone: the learning rate of matrices has no effect");
+      }
+      const body = (ids: object) => ({ ...ids, adam_params: toAdam(step), type: "optim_step" });
+      const result = await inOrder("optim_step", body, jsonOf, {
+        before() {
+          if (!gradientsFailed) return;
+          gradientsFailed = false;
+          throw new CoaError("engine", "no step was taken: a forwardBackward before it failed; open the engine anew");
+        },
+        accepted() {
+          version++;
+        },
+      });
+      const norm = (result["metrics"] as Record<string, number> | undefined)?.["skyrl.ai/grad_norm"];
+      return norm === undefined ? {} : { gradientNorm: norm };
+    },
+    async publish() {
+      await line; // what was called before belongs to the version
+      if (published?.version !== version) published = { version, policy: makePolicy(version) };
+      const current = published;
+      current.policy.catch(() => {
+        if (published === current) published = null;
+      });
+      return current.policy;
+    },
+    async saveState(folder, name = folder.split(/[\\/]/).at(-1)!) {
+      await line;
+      const saved = version;
+      return `${await saveAs("save_weights", name, "weights")}#version=${saved}`;
+    },
+    async loadState(state: StateRef) {
+      const [path = "", mark = ""] = state.split("#version=");
+      await line;
+      const old = modelId;
+      modelId = await createModel();
+      seqId = 0;
+      published = null;
+      await inOrder("load_weights", (ids) => ({ ...ids, path, optimizer: true, type: "load_weights" }), jsonOf);
+      version = Number(mark) || 0;
+      await unload(old);
+    },
+    async deleteState(state) {
+      const [, run, kind, name] = /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^#]+)/.exec(state) ?? [];
+      if (!run) return;
+      await client.ask("DELETE", `training_runs/${run}/checkpoints/${kind}/${name}`).catch((error: unknown) => {
+        if (!(error instanceof HttpError) || error.status !== 404) throw error;
+      });
+    },
+    async saveModel(folder) {
+      await saveCheckpointFiles(await archive(), folder, { merge: true, baseFolder: options.baseFolder });
+    },
+    async saveAdapter(folder) {
+      await saveCheckpointFiles(await archive(), folder, { merge: false });
+    },
+    async verify(tokens) {
+      const policy = await engine.publish();
+      const sample = await policy.sample({ tokens, maxTokens: 1, temperature: 0 });
+      const all = Int32Array.from([...tokens, ...sample.tokens]);
+      const example = { input: all.slice(0, -1), targets: all.slice(1) };
+      const { logprobs } = await engine.forward([example], { name: "cross_entropy" });
+      const gap = Math.abs(logprobs[0]!.at(-1)! - sample.logprobs[0]!);
+      if (!(gap < 0.05))
+        throw new CoaError("engine", `sampler and trainer of the server disagree by ${gap.toPrecision(3)} on one text`);
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      const late = AbortSignal.timeout(10_000);
+      const end = new Promise<void>((resolve) => late.addEventListener("abort", () => resolve(), { once: true }));
+      await Promise.race([unload(modelId).catch(() => {}), end]);
+      session.close();
+      await client.close();
+    },
+  };
+  let warned = false;
+
+  async function archive(): Promise<Uint8Array> {
+    const name = `model-${version}-${seqId}`;
+    await saveAs("save_weights_for_sampler", name, "sampler_weights");
+    return client.download(`training_runs/${modelId}/checkpoints/${name}/archive`);
+  }
+
+  return engine;
+}
+
+function jsonOf(result: TinkerResult): Record<string, unknown> {
+  if (!result.json) throw new CoaError("format", "the server answered with bytes where JSON was expected");
+  return result.json;
+}
+
+/** The next of the steps, within the room there is. */
+function roundedUp(wanted: number, steps: readonly number[] | undefined, room: number): number {
+  const next = steps?.find((step) => step >= wanted) ?? wanted;
+  return Math.max(wanted, Math.min(next, room));
+}
+
+/** What was asked for of a sample: at most `maxTokens`, and nothing after the first stop token. */
+function cutSample(
+  { tokens, logprobs, stop_reason }: WireSamples["sequences"][number],
+  maxTokens: number,
+  { stopTokens = [] }: SampleRequest,
+): Pick<Sample, "tokens" | "logprobs" | "finish"> {
+  const stop = tokens.findIndex((token) => stopTokens.includes(token));
+  const length = Math.min(tokens.length, maxTokens, stop === -1 ? tokens.length : stop + 1);
+  const stopped = stop !== -1 && stop < length;
+  const finish = stopped ? "stop" : length < tokens.length ? "length" : stop_reason;
+  return { tokens: tokens.slice(0, length), logprobs: logprobs.slice(0, length), finish };
+}
+
+function checkExamples(examples: readonly Example[], vocabularySize: number, maxContext: number): void {
+  for (const [number, { input, targets }] of examples.entries()) {
+    if (input.length > maxContext)
+      throw new CoaError("usage", `example ${number}: ${input.length} tokens are more than the model's ${maxContext}`);
+    for (const ids of [input, targets]) {
+      const bad = ids.find((id) => id < 0 || id >= vocabularySize);
+      if (bad !== undefined)
+        throw new CoaError("usage", `example ${number}: token ${bad} is not in the vocabulary of ${vocabularySize}`);
+    }
+  }
+}

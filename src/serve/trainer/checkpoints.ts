@@ -1,0 +1,108 @@
+/**
+ * Saved weights of the training server: folders `<model>/<kind>/<name>` under one root, known to clients as
+ * `tinker://<model>/<kind>/<name>`. They outlive the server; sessions and models do not.
+ */
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { writeTar } from "../../base/files/tar.ts";
+import { writeFolder } from "../../base/files/write-folder.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+
+export type CheckpointKind = "weights" | "sampler_weights";
+
+/** What a checkpoint says of itself. */
+export interface CheckpointNote {
+  base_model: string;
+  lora_rank: number;
+  time: string;
+}
+
+const noteFile = "checkpoint.json";
+
+export interface Checkpoints {
+  /** Writes one, all or nothing; a name that is taken is refused with 409. */
+  save(
+    model: string,
+    kind: CheckpointKind,
+    name: string,
+    note: CheckpointNote,
+    write: (folder: string) => Promise<void>,
+  ): Promise<string>;
+  /** The folder and the note behind an address. */
+  find(uri: string): Promise<{ folder: string; note: CheckpointNote }>;
+  list(model: string): Promise<{ checkpoint_id: string; checkpoint_type: string; tinker_path: string; time: string }[]>;
+  remove(model: string, kind: CheckpointKind, name: string): Promise<void>;
+  /** A checkpoint for the sampler as tar.gz. */
+  archive(model: string, name: string): Promise<Uint8Array>;
+}
+
+/** Checkpoints under a folder. */
+export function checkpointStore(root: string): Checkpoints {
+  const safe = (part: string) => {
+    if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new RefusedRequest(422, `"${part}" is not a name`);
+    return part;
+  };
+  const place = (model: string, kind: string, name: string) => join(root, safe(model), safe(kind), safe(name));
+  const noteOf = async (folder: string) => {
+    const text = await readFile(join(folder, noteFile), "utf8").catch(() => null);
+    if (text === null) throw new RefusedRequest(404, "Checkpoint not found");
+    return JSON.parse(text) as CheckpointNote;
+  };
+  const parse = (uri: string) => {
+    const [, model, kind = "sampler_weights", name] =
+      /^tinker:\/\/([^/]+)\/(?:(weights|sampler_weights)\/)?([^/#]+)/.exec(uri) ?? [];
+    if (!model || !name)
+      throw new RefusedRequest(422, `"${uri}" is not an address like tinker://<model>/weights/<name>`);
+    return { model, kind, name };
+  };
+  return {
+    async save(model, kind, name, note, write) {
+      const folder = place(model, kind, name);
+      if (await stat(folder).catch(() => null))
+        throw new RefusedRequest(409, `Checkpoint '${name}' already exists for model '${model}'`);
+      await mkdir(join(root, model, kind), { recursive: true });
+      await writeFolder(folder, async (temporary) => {
+        await write(temporary);
+        await writeFile(join(temporary, noteFile), `${JSON.stringify(note)}\n`);
+      });
+      return `tinker://${model}/${kind}/${name}`;
+    },
+    async find(uri) {
+      const { model, kind, name } = parse(uri);
+      const folder = place(model, kind, name);
+      return { folder, note: await noteOf(folder) };
+    },
+    async list(model) {
+      const kinds: CheckpointKind[] = ["weights", "sampler_weights"];
+      const found = await Promise.all(
+        kinds.map(async (kind) => {
+          const names = await readdir(join(root, safe(model), kind)).catch(() => []);
+          return Promise.all(
+            names
+              .filter((name) => !name.startsWith("."))
+              .map(async (name) => ({
+                checkpoint_id: name,
+                checkpoint_type: kind === "weights" ? "training" : "sampler",
+                tinker_path: `tinker://${model}/${kind}/${name}`,
+                time: (await noteOf(place(model, kind, name))).time,
+              })),
+          );
+        }),
+      );
+      return found.flat();
+    },
+    async remove(model, kind, name) {
+      const folder = place(model, kind, name);
+      await noteOf(folder);
+      await rm(folder, { recursive: true });
+    },
+    async archive(model, name) {
+      const folder = place(model, "sampler_weights", name);
+      await noteOf(folder);
+      const files: Record<string, Uint8Array> = {};
+      for (const file of await readdir(folder)) if (file !== noteFile) files[file] = await readFile(join(folder, file));
+      return gzipSync(writeTar(files));
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Operations that are answered later: each has a number, is asked for by it, and its result stays for ten minutes after it was
+ * read. What nobody asks for leaves as well, so that a server that runs for weeks does not fill its memory.
+ */
+import { messageOf } from "../../core/errors.ts";
+
+/** How an operation ended: a value to be written as JSON or as protobuf, or what went wrong and whose fault it is. */
+export type Outcome = { json: unknown; bytes?: () => Uint8Array } | { error: string; category: "user" | "server" };
+
+export interface Futures {
+  /** Takes an operation under way; returns its number. */
+  add(work: Promise<Outcome>): string;
+  /** The outcome, or null when it is not there after `holdMs`; undefined for a number never given. */
+  wait(id: string, holdMs: number, signal?: AbortSignal): Promise<Outcome | null | undefined>;
+}
+
+const keepReadMs = 10 * 60_000;
+const keepUnreadMs = 60 * 60_000;
+
+/** An empty set of futures. */
+export function futures(now: () => number = Date.now): Futures {
+  const all = new Map<string, { done: Promise<Outcome>; expires: number }>();
+  let next = 1;
+  const forget = () => {
+    for (const [id, { expires }] of all) if (expires < now()) all.delete(id);
+  };
+  return {
+    add(work) {
+      forget();
+      const id = String(next++);
+      const entry = { done: work.catch(failure), expires: Number.POSITIVE_INFINITY };
+      void entry.done.then(() => {
+        entry.expires = Math.min(entry.expires, now() + keepUnreadMs);
+      });
+      all.set(id, entry);
+      return id;
+    },
+    async wait(id, holdMs, signal) {
+      const entry = all.get(id);
+      if (!entry) return undefined;
+      const late = Promise.withResolvers<null>();
+      const timer = setTimeout(() => late.resolve(null), holdMs);
+      const leave = () => late.resolve(null);
+      signal?.addEventListener("abort", leave, { once: true });
+      const outcome = await Promise.race([entry.done, late.promise]);
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", leave);
+      if (outcome) entry.expires = now() + keepReadMs;
+      return outcome;
+    },
+  };
+}
+
+function failure(error: unknown): Outcome {
+  const boundary = (error as { boundary?: string } | undefined)?.boundary;
+  const category = boundary === "usage" || boundary === "format" ? "user" : "server";
+  return { error: messageOf(error), category };
+}

@@ -1,0 +1,374 @@
+/**
+ * An engine of this machine behind the Tinker REST API, so that scripts written for it train on a laptop and our own client
+ * and server test each other. Passes are taken in JSON and in protobuf, results are given in whichever the client accepts. Losses
+ * are sums; nothing is clipped that the request does not say. Beyond the protocol, `coa` in the client configuration names
+ * what this server adds: `dual_clip` and `temperature` in loss_fn_config.
+ */
+import { join } from "node:path";
+import { z } from "zod";
+import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
+import { type Handler, type HttpRequest, readJson, replyJson } from "../../base/http/handler.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+import { routes } from "../../base/http/routes.ts";
+import {
+  adamSchema,
+  fromAdam,
+  fromPass,
+  passSchema,
+  sampleRequestSchema,
+  toPassResult,
+} from "../../base/wire/tinker.ts";
+import {
+  decodePass,
+  encodePassResult,
+  encodeSamples,
+  type PassRequest,
+  protobufType,
+} from "../../base/wire/tinker-protobuf.ts";
+import type { LossSpec, Policy } from "../../core/engine.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import type { Example } from "../../core/example.ts";
+import { lossNumbers, tokenFactors, tokenLoss } from "../../core/policy-loss.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import { checkpointStore } from "./checkpoints.ts";
+import { futures, type Outcome } from "./futures.ts";
+import { answerSample } from "./sample.ts";
+import { type OpenAdapter, trainerModels } from "./trainer-models.ts";
+
+export interface TrainerServerOptions {
+  /** Name of the base model that clients ask for, such as `coa/lab-2m`. */
+  baseModel: string;
+  maxContext: number;
+  /** Where a client finds the tokenizer. */
+  tokenizerId?: string;
+  /** Reads stop strings; without it only ids stop. */
+  tokenizer?: Tokenizer;
+  openAdapter: OpenAdapter;
+  /** Where checkpoints are kept. */
+  checkpoints: string;
+  maxModels?: number;
+  maxPolicies?: number;
+  sessionTimeoutMs?: number;
+  /** How long a question for a result is held before the client is told to ask again. */
+  holdMs?: number;
+  /** Keys that clients must bring; none: whoever reaches the server may use it. */
+  apiKeys?: readonly string[];
+  access?: AccessOptions;
+}
+
+const maxBytes = 2 ** 30;
+const id = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
+
+/** The routes of the training server, and what closes its models. */
+export function trainerHandler(options: TrainerServerOptions): { handler: Handler; close(): Promise<void> } {
+  const pending = futures();
+  const store = checkpointStore(options.checkpoints);
+  const register = (work: Promise<Outcome>) => pending.add(work);
+  const models = trainerModels({
+    openAdapter: options.openAdapter,
+    maxModels: options.maxModels ?? 4,
+    maxPolicies: options.maxPolicies ?? 8,
+    sessionTimeoutMs: options.sessionTimeoutMs ?? 300_000,
+    register,
+  });
+  let basePolicy: Promise<string> | null = null;
+  const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
+
+  /** A request of a model, carried out in the order of its numbers and answered by a future. */
+  const inOrder =
+    <Body extends z.infer<typeof id>>(schema: z.ZodType<Body>, work: (body: Body) => Promise<unknown>): Handler =>
+    async (request, reply) => {
+      const bytes = await request.bytes(maxBytes);
+      const body = parse(schema, JSON.parse(bytes.toString("utf8")));
+      const model = models.get(body.model_id);
+      const start = async (): Promise<Outcome> => ({ json: await work(body) });
+      const requestId = model.requests.take(body.seq_id ?? undefined, bytes, start, request.path);
+      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+    };
+
+  const pass = (field: "forward_input" | "forward_backward_input"): Handler => {
+    return async (request, reply) => {
+      const bytes = await request.bytes(maxBytes);
+      const asked = request.header("content-type")?.startsWith(protobufType)
+        ? refusing(() => decodePass(bytes))
+        : refusing(() => passFromJson(JSON.parse(bytes.toString("utf8")), field));
+      const model = models.get(asked.modelId);
+      const start = async (): Promise<Outcome> => {
+        const { engine } = model;
+        const { logprobs } = asked.forwardOnly
+          ? await engine.forward(asked.examples, asked.loss)
+          : await engine.forwardBackward(asked.examples, asked.loss);
+        const losses = elementwise(asked.examples, asked.loss, logprobs);
+        const json = toPassResult(logprobs, losses);
+        return { json, bytes: () => encodePassResult(logprobs, losses, json.metrics) };
+      };
+      const requestId = model.requests.take(asked.seqId || undefined, bytes, start, request.path);
+      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+    };
+  };
+
+  const handler = routes({
+    "GET /api/v1/healthz": json(async () => ({ status: "ok" })),
+    "GET /api/v1/get_server_capabilities": json(async () => ({
+      supported_models: [{ model_name: options.baseModel, max_context_length: options.maxContext }],
+    })),
+    "POST /api/v1/client/config": json(async () => ({
+      pjwt_auth_enabled: false,
+      use_pyqwest_transport: false,
+      coa: { version: 1, lossOptions: ["dual_clip", "temperature"], gradientNorm: true },
+    })),
+    "POST /api/v1/client/dynamic_config": json(async () => ({ refresh_interval_sec: 300 })),
+    "POST /api/v1/telemetry": json(async () => ({ status: "accepted" })),
+    "POST /api/v1/create_session": json(async () => ({
+      type: "create_session",
+      info_message: null,
+      warning_message: null,
+      error_message: null,
+      session_id: models.createSession(),
+    })),
+    "POST /api/v1/session_heartbeat": json(async (body) => {
+      models.heartbeat(parse(z.object({ session_id: z.string() }), body).session_id);
+      return { type: "session_heartbeat" };
+    }),
+    "POST /api/v1/create_model": json(async (body) => {
+      const asked = parse(createModel, body);
+      if (asked.base_model !== options.baseModel)
+        throw new RefusedRequest(400, `this server has the base model ${options.baseModel}, not ${asked.base_model}`);
+      const { rank, seed } = asked.lora_config;
+      const made = models.create(asked.session_id, asked.model_seq_id, { rank, seed: seed ?? 0 });
+      const lora = { rank, alpha: 32, seed: seed ?? null, train_attn: true, train_mlp: true, train_unembed: false };
+      const answer = made.then(({ id: model_id }) => ({
+        json: { model_id, base_model: asked.base_model, lora_config: lora, type: "create_model" },
+      }));
+      return { request_id: register(answer), status: "pending" };
+    }),
+    "POST /api/v1/unload_model": json(async (body) => {
+      const { model_id } = parse(z.object({ model_id: z.string() }), body);
+      models.get(model_id);
+      const work = models.unload(model_id);
+      const answer = work.then(() => ({ json: { model_id, status: "unloaded", type: "unload_model" } }));
+      return { request_id: register(answer), model_id };
+    }),
+    "POST /api/v1/get_info": json(async (body) => {
+      const { id: model_id, rank } = models.get(parse(z.object({ model_id: z.string() }), body).model_id);
+      const model_data = { arch: "coa", model_name: options.baseModel, tokenizer_id: options.tokenizerId ?? null };
+      return { model_id, model_data, model_name: options.baseModel, is_lora: true, lora_rank: rank, type: "get_info" };
+    }),
+    "POST /api/v1/forward_backward": pass("forward_backward_input"),
+    "POST /api/v1/forward": pass("forward_input"),
+    "POST /api/v1/optim_step": inOrder(id.extend({ adam_params: adamSchema }), async ({ model_id, adam_params }) => {
+      const { gradientNorm } = await models.get(model_id).engine.optimStep(fromAdam(adam_params));
+      return { metrics: { "skyrl.ai/grad_norm": gradientNorm, "skyrl.ai/learning_rate": adam_params.learning_rate } };
+    }),
+    "POST /api/v1/save_weights": inOrder(id.extend({ path: z.string() }), async ({ model_id, path }) => {
+      const { engine, rank } = models.get(model_id);
+      const saved = await store.save(model_id, "weights", path, noteOf(rank), async (folder) => {
+        await engine.saveState(join(folder, "state"));
+        await engine.saveAdapter?.(join(folder, "adapter"));
+      });
+      return { path: saved, type: "save_weights" };
+    }),
+    "POST /api/v1/load_weights": async (request, reply) => {
+      const schema = id.extend({ path: z.string(), optimizer: z.boolean().default(true) });
+      const bytes = await request.bytes(maxBytes);
+      const asked = parse(schema, JSON.parse(bytes.toString("utf8")));
+      const model = models.get(asked.model_id);
+      if (model.requests.started > 0 && (asked.seq_id ?? 0) > 1)
+        throw new RefusedRequest(400, `LoadWeights is not permitted with seq_id ${asked.seq_id}`);
+      const { folder } = await store.find(asked.path);
+      const start = async (): Promise<Outcome> => {
+        if (asked.optimizer) await model.engine.loadState(join(folder, "state"));
+        else await models.replace(model, await options.openAdapter({ folder: join(folder, "adapter") }));
+        return { json: { type: "load_weights", path: asked.path } };
+      };
+      const requestId = model.requests.take(asked.seq_id ?? undefined, bytes, start, request.path);
+      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+    },
+    "POST /api/v1/save_weights_for_sampler": inOrder(
+      id.extend({ path: z.string().nullish(), sampling_session_seq_id: z.number().nullish() }),
+      async ({ model_id, path }) => {
+        const { engine, rank } = models.get(model_id);
+        const type = "save_weights_for_sampler";
+        if (!path) {
+          const policy = await engine.publish({ pinned: true });
+          return { path: null, type, sampling_session_id: models.addPolicy(policy, model_id) };
+        }
+        const write = async (folder: string) => {
+          if (!engine.saveAdapter) throw new CoaError("engine", "this engine has no adapter to save");
+          await engine.saveAdapter(folder);
+        };
+        const saved = await store.save(model_id, "sampler_weights", path, noteOf(rank), write);
+        return { path: saved, type, sampling_session_id: null };
+      },
+    ),
+    "POST /api/v1/create_sampling_session": json(async (body) => {
+      const asked = parse(samplingSession, body);
+      models.heartbeat(asked.session_id);
+      const type = "create_sampling_session";
+      if (!asked.model_path) return { type, sampling_session_id: await baseSession() };
+      return { type, sampling_session_id: await sessionOf(asked.model_path) };
+    }),
+    "GET /api/v1/samplers/{id}": json(async (_, { params }) => {
+      const source = models.sourceOf(params["id"]!);
+      return { sampler_id: params["id"], base_model: options.baseModel, model_path: source };
+    }),
+    "POST /api/v1/asample": json(async (body) => {
+      const asked = parse(sampleRequestSchema, body);
+      if (!asked.sampling_params.max_tokens) throw new RefusedRequest(400, "sampling_params.max_tokens is missing");
+      const session =
+        asked.sampling_session_id ?? (asked.model_path ? await sessionOf(asked.model_path) : await baseSession());
+      models.sourceOf(session);
+      const work = models.usePolicy(session, async (policy) => {
+        const samples = await answerSample(policy, asked, session, options.tokenizer);
+        return { json: samples, bytes: () => encodeSamples(samples) };
+      });
+      return { request_id: register(work), status: "pending" };
+    }),
+    "POST /api/v1/retrieve_future": async (request, reply) => {
+      const { request_id } = parse(z.object({ request_id: z.coerce.string() }), await readJson(request, 1e6));
+      const outcome = await pending.wait(request_id, options.holdMs ?? 30_000, request.signal);
+      if (outcome === undefined) throw new RefusedRequest(404, "Future not found");
+      if (outcome === null) return replyJson(reply, 408, { type: "try_again", request_id, queue_state: "active" });
+      if ("error" in outcome) return replyJson(reply, 200, outcome);
+      if (outcome.bytes && request.header("accept")?.includes(protobufType))
+        return reply.send(200, outcome.bytes(), { "content-type": protobufType });
+      replyJson(reply, 200, outcome.json);
+    },
+    "POST /api/v1/weights_info": json(async (body) => {
+      const { note } = await store.find(parse(z.object({ tinker_path: z.string() }), body).tinker_path);
+      return { base_model: note.base_model, is_lora: true, lora_rank: note.lora_rank };
+    }),
+    "GET /api/v1/training_runs": json(async () => ({
+      training_runs: models.all().map((model) => runOf(model.id, model.rank, model.createdAt)),
+      cursor: { total_count: models.all().length },
+    })),
+    "GET /api/v1/training_runs/{id}": json(async (_, { params }) => {
+      const model = models.get(params["id"]!);
+      return runOf(model.id, model.rank, model.createdAt);
+    }),
+    "GET /api/v1/training_runs/{id}/checkpoints": json(async (_, { params }) => ({
+      checkpoints: await store.list(params["id"]!),
+    })),
+    "GET /api/v1/training_runs/{id}/checkpoints/{name}/archive": async ({ params }, reply) => {
+      const location = `/api/v1/training_runs/${params["id"]}/checkpoints/${params["name"]}/download`;
+      reply.send(302, "", { location });
+    },
+    "GET /api/v1/training_runs/{id}/checkpoints/{name}/download": async ({ params }, reply) => {
+      const archive = await store.archive(params["id"]!, params["name"]!);
+      reply.send(200, archive, { "content-type": "application/gzip" });
+    },
+    "DELETE /api/v1/training_runs/{id}/checkpoints/{kind}/{name}": json(async (_, { params }) => {
+      const kind = params["kind"] === "weights" ? "weights" : "sampler_weights";
+      await store.remove(params["id"]!, kind, params["name"]!);
+      return {};
+    }),
+  });
+
+  async function sessionOf(path: string): Promise<string> {
+    const { folder } = await store.find(path);
+    const engine = await options.openAdapter({ folder });
+    return models.addPolicy(
+      closing(await engine.publish(), () => engine.close()),
+      path,
+    );
+  }
+
+  function baseSession(): Promise<string> {
+    basePolicy ??= (async () => {
+      const engine = await options.openAdapter({ rank: 1, alpha: 32, seed: 0 });
+      return models.addPolicy(
+        closing(await engine.publish(), () => engine.close()),
+        options.baseModel,
+      );
+    })();
+    return basePolicy;
+  }
+
+  const noteOf = (rank: number) => ({ base_model: options.baseModel, lora_rank: rank, time: new Date().toISOString() });
+  const runOf = (training_run_id: string, lora_rank: number, last_request_time: string) => ({
+    training_run_id,
+    base_model: options.baseModel,
+    model_owner: "default",
+    is_lora: true,
+    corrupted: false,
+    lora_rank,
+    last_request_time,
+    last_checkpoint: null,
+    last_sampler_checkpoint: null,
+    user_metadata: null,
+  });
+
+  return {
+    async handler(request, reply) {
+      try {
+        checkOrigin(request.header, options.access);
+        if (findKey && request.path !== "/api/v1/healthz" && !findKey(keyOf(request.header) ?? ""))
+          throw new RefusedRequest(401, "this server wants its key in X-API-Key");
+        await handler(request, reply);
+      } catch (error) {
+        const status = error instanceof RefusedRequest ? error.status : error instanceof SyntaxError ? 400 : 500;
+        replyJson(reply, status, { detail: messageOf(error) });
+      }
+    },
+    async close() {
+      await models.close();
+    },
+  };
+}
+
+const createModel = z.object({
+  session_id: z.string(),
+  model_seq_id: z.number(),
+  base_model: z.string(),
+  lora_config: z.object({ rank: z.number(), seed: z.number().nullish() }),
+});
+const samplingSession = z.object({
+  session_id: z.string(),
+  base_model: z.string().nullish(),
+  model_path: z.string().nullish(),
+});
+
+function json(work: (body: unknown, request: HttpRequest) => Promise<unknown>): Handler {
+  return async (request, reply) => {
+    const body = request.method === "POST" ? await readJson(request, maxBytes) : undefined;
+    replyJson(reply, 200, await work(body, request));
+  };
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
+  return parsed.data;
+}
+
+/** What the wire format refuses is the client's error. */
+function refusing<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof CoaError) throw new RefusedRequest(422, error.message);
+    throw error;
+  }
+}
+
+function passFromJson(body: Record<string, unknown>, field: string): PassRequest {
+  const { model_id: modelId, seq_id } = parse(id, body);
+  const { examples, loss } = fromPass(parse(passSchema, body[field]));
+  return { modelId, seqId: seq_id ?? 0, examples, loss, forwardOnly: field === "forward_input" };
+}
+
+/** The loss of every token, as other servers return it beside the log-probabilities. */
+function elementwise(examples: readonly Example[], loss: LossSpec, logprobs: readonly Float32Array[]): Float32Array[] {
+  const numbers = lossNumbers(loss);
+  return examples.map((example, number) => {
+    const factors = tokenFactors(example, loss);
+    return logprobs[number]!.map((logprob, at) => {
+      const factor = factors[at]!;
+      return factor === 0 ? 0 : tokenLoss(loss, numbers, { logprob, old: example.oldLogprobs?.[at] ?? 0, factor }).loss;
+    });
+  });
+}
+
+function closing(policy: Policy, close: () => Promise<void>): Policy {
+  return { ...policy, close };
+}

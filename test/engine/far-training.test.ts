@@ -1,0 +1,216 @@
+/** The same loops, the same seed: on the embedded engine directly, and through our own client and server over loopback. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import type { Example } from "../../src/core/example.ts";
+import { seededRandom } from "../../src/core/random.ts";
+import { defineTask, type Task } from "../../src/core/task.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { emptyUsage } from "../../src/core/usage.ts";
+import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
+import { modelConfig } from "../../src/engines/embedded/model/config.ts";
+import { outcomeReward } from "../../src/graders/reward.ts";
+import { byteTokenizer } from "../../src/testing/index.ts";
+import type { RolloutLine } from "../../src/train/credit-group.ts";
+import { fixedExamples } from "../../src/train/example-source.ts";
+import type { Metrics } from "../../src/train/run-folder.ts";
+import { type RlOptions, trainRl } from "../../src/train/train-rl.ts";
+import { type SftOptions, trainSft } from "../../src/train/train-sft.ts";
+import { loopbackTrainer } from "./loopback-trainer.ts";
+import { unreliableProxy } from "./unreliable-proxy.ts";
+
+const tokenizer = byteTokenizer();
+const config = modelConfig({
+  vocabularySize: tokenizer.vocabularySize,
+  hiddenSize: 16,
+  layers: 2,
+  heads: 2,
+  intermediateSize: 24,
+  maxContext: 64,
+});
+const base = { config, seed: 3, embeddingDeviation: 0.4, threads: 1 };
+const lora = { rank: 4, alpha: 32, seed: 5 };
+const folder = await mkdtemp(join(tmpdir(), "coa-far-"));
+const server = await loopbackTrainer(base, config);
+after(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const engines: Record<string, () => Promise<Engine>> = {
+  near: () => openEmbeddedEngine({ ...base, lora }),
+  far: () => server.open({ lora }),
+};
+
+async function withEngine<T>(name: string, work: (engine: Engine) => Promise<T>): Promise<T> {
+  const engine = await engines[name]!();
+  try {
+    return await work(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+function walks(): Example[] {
+  const random = seededRandom(2, "walks");
+  return Array.from({ length: 24 }, () => {
+    const tokens = Array.from({ length: 6 + random.below(10) }, () => random.below(40));
+    const weights = Float32Array.from(tokens.slice(1), (_, at) => (at < 2 ? 0 : 1));
+    return { input: Int32Array.from(tokens.slice(0, -1)), targets: Int32Array.from(tokens.slice(1)), weights };
+  });
+}
+
+function sft(engine: Engine, path: string, extra: Partial<SftOptions> = {}) {
+  return trainSft({
+    engine,
+    source: fixedExamples(walks(), 64, 3),
+    folder: path,
+    seed: 3,
+    steps: 8,
+    checkpointEvery: 3,
+    optimizer: { learningRate: 0.01, gradientClip: 1 },
+    microBatchTokens: 64,
+    evaluation: { every: 4, examples: walks().slice(0, 5) },
+    ...extra,
+  });
+}
+
+function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {}) {
+  const tasks = [..."ab"].map((letter) => defineTask({ id: letter, question: letter, answers: [letter] }));
+  return trainRl({
+    engine,
+    tokenizer,
+    folder: path,
+    seed: 4,
+    steps: 4,
+    groups: 4,
+    samples: 6,
+    checkpointEvery: 2,
+    temperature: 0.9,
+    tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % 2]!),
+    rollout: async (task: Task, { seed, policy }): Promise<Trajectory> => {
+      const promptTokens = [task.question.charCodeAt(0), 1, 2];
+      const { tokens, logprobs } = await policy.sample({ tokens: promptTokens, maxTokens: 5, seed, temperature: 0.9 });
+      const answer = tokens[0]! % 2 === 0 ? "a" : "b";
+      return {
+        version: 2,
+        id: `${task.id}-${seed}`,
+        taskId: task.id,
+        profile: "none",
+        model: "test",
+        prompt: [],
+        promptTokens,
+        segments: [{ tag: "answer", text: answer, by: "model", tokens, logprobs }],
+        answer,
+        ending: { reason: "answered" },
+        usage: emptyUsage(),
+        violations: [],
+      };
+    },
+    reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
+    optimizer: { learningRate: 0.01 },
+    ...extra,
+  });
+}
+
+async function figures(path: string, names: readonly string[]): Promise<number[]> {
+  const lines = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+  return lines.flatMap((line) => names.flatMap((name) => line[name] ?? []));
+}
+
+function close(actual: readonly number[], expected: readonly number[]): void {
+  assert.equal(actual.length, expected.length);
+  actual.forEach((value, at) => {
+    const gap = Math.abs(value - expected[at]!);
+    assert.ok(gap <= 1e-5 * Math.max(1, Math.abs(expected[at]!)), `figure ${at}: ${value} and ${expected[at]}`);
+  });
+}
+
+describe("training far away", () => {
+  it("shows the losses of training here, step by step (SFT)", async () => {
+    for (const name of ["near", "far"]) await withEngine(name, (engine) => sft(engine, join(folder, `sft-${name}`)));
+    const names = ["loss", "gradientNorm", "heldOutLoss"];
+    const near = await figures(join(folder, "sft-near"), names);
+    assert.ok(near.length >= 18 && near[0]! > near.at(-1)!);
+    close(await figures(join(folder, "sft-far"), names), near);
+  });
+
+  it("ends where an uninterrupted run ends when it is stopped and resumed by another process's client (SFT)", async () => {
+    const path = join(folder, "sft-resumed");
+    const stop = new AbortController();
+    const stopping = {
+      signal: stop.signal,
+      onProgress: ({ done }: { done: number }) => (done === 5 ? stop.abort() : undefined),
+    };
+    await withEngine("far", (engine) => assert.rejects(sft(engine, path, stopping), /resume/));
+    const result = await withEngine("far", (engine) => sft(engine, path, { resume: true }));
+    assert.equal(result.steps, 8);
+    const names = ["loss", "heldOutLoss"];
+    close(await figures(path, names), await figures(join(folder, "sft-near"), names));
+  });
+
+  it("takes the same rollouts, advantages and losses (RL, at a temperature)", async () => {
+    for (const name of ["near", "far"]) await withEngine(name, (engine) => rl(engine, join(folder, `rl-${name}`)));
+    const names = ["meanReward", "loss", "updates", "keptGroups", "trainedTokens"];
+    close(await figures(join(folder, "rl-far"), names), await figures(join(folder, "rl-near"), names));
+    const gaps = await figures(join(folder, "rl-far"), ["ratioGap"]);
+    assert.ok(gaps.length > 0 && Math.max(...gaps) < 1e-4, `${gaps}`);
+    const advantages = async (name: string) =>
+      (await readAllJsonl<RolloutLine>(join(folder, `rl-${name}`, "rollout-figures.jsonl"))).map(
+        ({ rollout, advantage = 0 }) => ({ rollout, advantage: Number(advantage.toFixed(5)) }),
+      );
+    assert.deepEqual(await advantages("far"), await advantages("near"));
+  });
+
+  it("resumes a killed RL run from its checkpoint on the server, training on nothing twice", async () => {
+    const path = join(folder, "rl-resumed");
+    const stop = new AbortController();
+    let rewards = 0;
+    const reward = outcomeReward((task, answer) => {
+      if (++rewards === 70) stop.abort();
+      return { correct: task.answers[0] === answer, score: 0, reason: "" };
+    });
+    await withEngine("far", (engine) => assert.rejects(rl(engine, path, { signal: stop.signal, reward })));
+    await withEngine("far", (engine) => rl(engine, path, { resume: true }));
+    const names = ["meanReward", "loss", "updates"];
+    close(await figures(path, names), await figures(join(folder, "rl-near"), names));
+  });
+
+  it("gives the adapter as a folder that the embedded engine opens with the same log-probabilities", async () => {
+    const examples = walks().slice(0, 4);
+    const far = await withEngine("far", async (engine) => {
+      await sft(engine, join(folder, "sft-adapter"), { steps: 3, evaluation: undefined });
+      await engine.saveAdapter!(join(folder, "adapter"));
+      return engine.forward(examples, { name: "cross_entropy" });
+    });
+    const opened = await openEmbeddedEngine({ ...base, lora: { folder: join(folder, "adapter") } });
+    try {
+      const { logprobs } = await opened.forward(examples, { name: "cross_entropy" });
+      close(
+        logprobs.flatMap((row) => [...row]),
+        far.logprobs.flatMap((row) => [...row]),
+      );
+    } finally {
+      await opened.close();
+    }
+  });
+
+  it("shows the same losses through a network that loses, delays, repeats and reorders", async () => {
+    const proxy = await unreliableProxy(server.origin, 6);
+    const engine = await server.open({ lora, baseURL: proxy.origin, sleep: async () => {}, tries: 100 });
+    try {
+      const path = join(folder, "sft-troubled");
+      await sft(engine, path);
+      const names = ["loss", "gradientNorm", "heldOutLoss"];
+      close(await figures(path, names), await figures(join(folder, "sft-near"), names));
+      assert.ok(Object.keys(proxy.troubles).length >= 4, JSON.stringify(proxy.troubles));
+    } finally {
+      await engine.close();
+      await proxy.close();
+    }
+  });
+});
