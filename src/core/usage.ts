@@ -54,7 +54,9 @@ export function callCost(usage: CallUsage, price: Price | undefined): number {
   if (!price) return 0;
   const cached = usage.cachedTokens ?? 0;
   const input = (usage.promptTokens - cached) * price.input + cached * (price.cachedInput ?? price.input);
-  return (input + usage.completionTokens * price.output) / 1e6;
+  const reasoning = Math.min(usage.reasoningTokens ?? 0, usage.completionTokens);
+  const output = (usage.completionTokens - reasoning) * price.output + reasoning * (price.reasoning ?? price.output);
+  return (input + output) / 1e6;
 }
 
 /** Adds one call to a sum. `seenTokens` of its prompt an earlier call had already processed: the rest is computed. */

@@ -2,18 +2,22 @@
  * Makes a team run out of agents and calls, whichever recorder saw them: every message stored once by hash, usage
  * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
  */
-import type { ToolDefinition } from "../base/wire/wire-api.ts";
+import type { HostedCall, Loss, ToolDefinition } from "../base/wire/wire-api.ts";
 import type { Message } from "../core/message.ts";
 import { messageHash } from "../core/message-hash.ts";
 import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+import { answerByTool } from "./answer-by-tool.ts";
+import { whyUntrainable } from "./trainable.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
 export interface CallParts extends Omit<TeamStep, "id" | "input"> {
   messages: Message[];
   tools: ToolDefinition[];
   truncated?: boolean;
-  costUsd?: number;
+  lost?: Loss[];
+  /** Tools that the server ran before it wrote the text. */
+  hosted?: HostedCall[];
 }
 
 /** What a recorder knows of a run before it is put together. */
@@ -26,6 +30,12 @@ export interface RunParts {
   question?: string;
   answer?: string | null;
   topology?: TeamRun["topology"];
+  /** The conversation before the question. */
+  history?: Message[];
+  /** Shared by the turns of one conversation. */
+  session?: string;
+  /** Why its first agent is probably another run's. */
+  unlinked?: string;
   notes?: string[];
   truncated?: boolean;
   /** False where a format has no ids of its own for tool calls. */
@@ -38,24 +48,30 @@ export interface RunParts {
 export function assembleRun(parts: RunParts): TeamRun {
   const calls = [...parts.calls].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   const messages: Record<string, Message> = {};
-  const steps = calls.map((call, index): TeamStep => {
-    const { messages: seen, tools: _tools, truncated: _truncated, costUsd: _costUsd, ...step } = call;
+  const steps = calls.flatMap(withHostedCalls).map((call, index): TeamStep => {
+    const { messages: seen, tools: _tools, truncated: _truncated, lost: _lost, hosted: _hosted, ...step } = call;
     const input = seen.map((message) => {
       const key = messageHash(message);
       messages[key] ??= message;
       return key;
     });
-    return { id: `step-${index + 1}`, ...step, input };
+    const refusal = step.finish === "refusal" && step.text !== "" ? { refusal: step.text } : {};
+    return { id: `step-${index + 1}`, ...step, ...refusal, input };
   });
   const agents = describeAgents(parts.agents, calls);
   linkDelegations(agents, steps);
   const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
   const answer = parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root);
+  const completeness = completenessOf(parts, agents, calls);
+  const untrainable = whyUntrainable({ agents, steps, answer, completeness }, calls);
+  if (parts.unlinked !== undefined) untrainable.push({ reason: "unlinked", detail: parts.unlinked });
   return {
     version: 2,
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
     question: parts.question ?? firstQuestion(calls, root?.id),
+    ...(parts.history && { history: parts.history }),
+    ...(parts.session !== undefined && { session: parts.session }),
     topology: parts.topology ?? topologyOf(agents),
     agents,
     steps,
@@ -67,20 +83,23 @@ export function assembleRun(parts: RunParts): TeamRun {
         : { reason: answer === null ? "no-answer" : "answered" },
     usage: runUsage(calls),
     source: parts.source,
-    completeness: completenessOf(parts, agents, calls),
+    completeness: { ...completeness, ...(untrainable.length > 0 && { untrainable }) },
     ...(parts.meta && { meta: parts.meta }),
   };
 }
 
-/** What kept this run from being trained on, or null when nothing does. */
-export function refusedForTraining(run: TeamRun): string | null {
-  const { truncated, content, notes } = run.completeness;
-  if (truncated) return `the recording is cut: ${notes.join("; ") || "some text is missing"}`;
-  if (!content) return `the recording holds no content: ${notes.join("; ") || "prompts or replies are missing"}`;
-  const ambiguous = run.agents.filter((agent) => agent.ambiguousLink).length;
-  if (ambiguous > 0) return `${ambiguous} links between agents are ambiguous: record with a run id`;
-  if (run.answer === null) return "the run has no answer";
-  return null;
+/** A call in which the server ran tools is two steps: the calls with their results, then the text that followed. */
+function withHostedCalls(call: CallParts): CallParts[] {
+  const { hosted = [] } = call;
+  if (hosted.length === 0) return [call];
+  const calls = hosted.map(({ result: _result, ...tool }) => tool);
+  const results = hosted.map(({ id, result = "" }): Message => ({ role: "tool", content: result, toolCallId: id }));
+  const asked: CallParts = { ...call, text: "", toolCalls: hosted.map((tool) => ({ ...tool })), finish: "tool_calls" };
+  delete asked.reasoning;
+  return [
+    { ...asked, promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 },
+    { ...call, messages: [...call.messages, { role: "assistant", content: "", toolCalls: calls }, ...results] },
+  ];
 }
 
 function describeAgents(given: readonly TeamAgent[], calls: readonly CallParts[]): TeamAgent[] {
@@ -119,7 +138,7 @@ function firstQuestion(calls: readonly CallParts[], rootId: string | undefined):
   return (first?.messages.findLast((message) => message.role === "user")?.content ?? "").trim();
 }
 
-/** The last words of the first agent, or of whoever it handed over to. */
+/** The last words of the first agent, or of whoever it handed over to; or what it gave to a tool that takes the answer. */
 function lastAnswer(
   agents: readonly TeamAgent[],
   steps: readonly TeamStep[],
@@ -128,7 +147,9 @@ function lastAnswer(
   const holders = new Set<string>(root ? [root.id] : []);
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const last = steps.findLast((step) => holders.has(step.agentId));
-  return last && last.toolCalls.length === 0 && last.error === undefined && last.text !== "" ? last.text : null;
+  if (!last || last.error !== undefined) return null;
+  if (last.toolCalls.length > 0) return answerByTool(last) ?? null;
+  return last.text !== "" ? last.text : null;
 }
 
 function completenessOf(

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type CallLine, callEncoder, readCalls } from "../base/files/call-store.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import type { ReadOptions } from "../base/files/read-jsonl.ts";
+import type { Unrecorded } from "./unrecorded.ts";
 import { type WireExchange, wireExchangeSchema } from "./wire-exchange.ts";
 
 export interface CallLog {
@@ -18,7 +19,7 @@ export interface CallLog {
 }
 
 /** A file name that no other writer uses. */
-export function logName(kind: "calls" | "traces"): string {
+export function logName(kind: "calls" | "traces" | "unrecorded"): string {
   return `${kind}-${new Date().toISOString().replace(/[:.]/g, "-")}-${process.pid}-${randomBytes(3).toString("hex")}.jsonl`;
 }
 
@@ -49,4 +50,12 @@ export async function* readCallLogs(folder: string, options: ReadOptions = {}): 
 /** The exchanges of one log. */
 export async function* readCallLog(file: string, options: ReadOptions = {}): AsyncGenerator<WireExchange> {
   for await (const exchange of readCalls(file, options)) yield wireExchangeSchema.parse(exchange);
+}
+
+/** Writes down what passed without being recorded; nothing is written where nothing did. */
+export async function writeUnrecorded(folder: string, counts: readonly Unrecorded[]): Promise<void> {
+  if (counts.length === 0) return;
+  const writer = await openJsonl<Unrecorded>(join(folder, logName("unrecorded")), { lock: false });
+  await Promise.all(counts.map((one) => writer.append(one)));
+  await writer.close();
 }

@@ -4,8 +4,10 @@
  * instructions and other tools is a hand-over to another agent.
  */
 import { hash } from "node:crypto";
+import { isPlaceId } from "../base/wire/call-ids.ts";
 import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
+import { isTransfer } from "./agent-name.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 
 /** The calls of one activation of an agent, in order. */
@@ -13,11 +15,11 @@ export interface Thread {
   id: string;
   calls: RecordedCall[];
   handoffFrom?: Thread;
+  /** The same for threads that share one history: makes call ids that are only places in it unique. */
+  lineage: string;
   /** Tool results by call id, with the time of the request in which each first appeared. */
   results: Map<string, { text: string; at: number }>;
 }
-
-const transferCall = /^(?:transfer|hand_?off|handoff|switch)(?:_|-|to|$)/i;
 
 /** Sorts calls (all of one run, or of unknown runs) into threads, in the order in which the threads began. */
 export function callThreads(calls: readonly RecordedCall[]): Thread[] {
@@ -26,16 +28,18 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
   const replies = new Map<string, { call: RecordedCall; thread: Thread; continued: boolean }[]>();
   const failures = new Map<string, Thread>();
   const byResponse = new Map<string, RecordedCall>();
+  const byConversation = new Map<string, RecordedCall>();
 
   const begin = (call: RecordedCall, handoffFrom?: Thread): Thread => {
-    const thread: Thread = { id: call.agent?.id ?? `agent-of-${call.id}`, calls: [], results: new Map() };
+    const lineage = handoffFrom?.lineage ?? `c${threads.length + 1}`;
+    const thread: Thread = { id: call.agent?.id ?? `agent-of-${call.id}`, calls: [], lineage, results: new Map() };
     if (handoffFrom) thread.handoffFrom = handoffFrom;
     threads.push(thread);
     return thread;
   };
 
   for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
-    const call = withServerHistory(given, byResponse);
+    const call = withServerHistory(given, byResponse, byConversation);
     const opening = hash("sha256", canonicalJson(call.messages));
     const found = call.agent ? undefined : predecessor(call, replies);
     let thread: Thread;
@@ -46,30 +50,59 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
       found.continued = true;
       thread = isHandoff(found.call, call) ? begin(call, found.thread) : found.thread;
     } else thread = failures.get(opening) ?? begin(call);
-    thread.calls.push(call);
-    noteResults(thread, call);
-    if (thread.handoffFrom) noteResults(thread.handoffFrom, call);
+    const unique = withUniqueIds(call, thread.lineage);
+    thread.calls.push(unique);
+    noteResults(thread, unique);
+    const told = call.agent?.handoffFrom;
+    const before = thread.handoffFrom ?? (told === undefined ? undefined : byAgent.get(told));
+    if (before) noteResults(before, unique);
     if (call.error !== undefined) failures.set(opening, thread);
     if (call.responseId) byResponse.set(call.responseId, call);
+    if (call.conversation) byConversation.set(call.conversation, call);
     const entry = { call, thread, continued: false };
     for (const key of replyKeys(call.text, call.toolCalls)) addTo(replies, key, entry);
   }
   return threads;
 }
 
+/** Ids that are only places in a history, made unique by the history's name. */
+function withUniqueIds(call: RecordedCall, lineage: string): RecordedCall {
+  const fix = (tool: ToolCall) => (isPlaceId(tool.id) ? { ...tool, id: `${lineage}-${tool.id}` } : tool);
+  const places = (tools: readonly ToolCall[] = []) => tools.some((tool) => isPlaceId(tool.id));
+  if (!places(call.toolCalls) && !call.messages.some((message) => places(message.toolCalls))) return call;
+  return {
+    ...call,
+    toolCalls: call.toolCalls.map(fix),
+    messages: call.messages.map((message) => {
+      if (isPlaceId(message.toolCallId ?? "")) return { ...message, toolCallId: `${lineage}-${message.toolCallId}` };
+      return message.toolCalls ? { ...message, toolCalls: message.toolCalls.map(fix) } : message;
+    }),
+  };
+}
+
 /** The history that the server kept is put in front, so that the call reads like any other. */
-function withServerHistory(call: RecordedCall, byResponse: ReadonlyMap<string, RecordedCall>): RecordedCall {
-  const before = call.previousResponseId === undefined ? undefined : byResponse.get(call.previousResponseId);
+function withServerHistory(
+  call: RecordedCall,
+  byResponse: ReadonlyMap<string, RecordedCall>,
+  byConversation: ReadonlyMap<string, RecordedCall>,
+): RecordedCall {
+  const { previousResponseId, conversation } = call;
+  if (previousResponseId === undefined && conversation === undefined) return call;
+  const before =
+    previousResponseId !== undefined ? byResponse.get(previousResponseId) : byConversation.get(conversation ?? "");
   if (!before) {
-    if (call.previousResponseId === undefined) return call;
-    return { ...call, truncated: true, notes: [...(call.notes ?? []), "its history stayed on the server"] };
+    // A conversation may have begun before the recording did.
+    const notes = [...(call.notes ?? []), "its history stayed on the server"];
+    return { ...call, lost: [...(call.lost ?? []), "server-history"], notes };
   }
   const said: Message = { role: "assistant", content: before.text };
   if (before.toolCalls.length > 0) said.toolCalls = before.toolCalls;
   const system = call.messages.filter((message) => message.role === "system");
   const history = system.length > 0 ? before.messages.filter((message) => message.role !== "system") : before.messages;
+  const lost = before.lost?.includes("server-history") ? { lost: ["server-history" as const] } : {};
   return {
     ...call,
+    ...lost,
     messages: [...system, ...history, said, ...call.messages.filter((message) => message.role !== "system")],
   };
 }
@@ -97,7 +130,9 @@ function predecessor(call: RecordedCall, replies: ReadonlyMap<string, Entry[]>):
 function replyKeys(text: string, toolCalls: readonly ToolCall[]): string[] {
   if (toolCalls.length === 0) return text.trim() === "" ? [] : [`text:${text.trim()}`];
   const what = toolCalls.map((call) => `${call.name}(${argumentsKey(call.arguments)})`);
-  return [`calls:${toolCalls.map((call, index) => `${call.id}=${what[index]}`).join(";")}`, `same:${what.join(";")}`];
+  const ids = toolCalls.map((call, index) => `${call.id}=${what[index]}`);
+  // Some frameworks repeat only one of several calls, or each in a message of its own.
+  return [`calls:${ids.join(";")}`, `same:${what.join(";")}`, ...ids.map((id) => `one:${id}`)];
 }
 
 /** Arguments compared as values: frameworks parse and write them again. */
@@ -111,7 +146,7 @@ function sameOpening(before: RecordedCall, call: RecordedCall, byCalls: boolean)
   const first = (one: RecordedCall) => one.messages.find((message) => message.role === "user")?.content;
   if (byCalls && before.toolCalls.every((tool) => tool.id !== "")) {
     const ids = new Set(call.messages.flatMap((message) => message.toolCalls ?? []).map((tool) => tool.id));
-    if (before.toolCalls.every((tool) => ids.has(tool.id))) return true;
+    if (before.toolCalls.some((tool) => ids.has(tool.id) && !isPlaceId(tool.id))) return true;
   }
   return first(before) === first(call);
 }
@@ -123,10 +158,11 @@ function isHandoff(before: RecordedCall, call: RecordedCall): boolean {
       .map((tool) => tool.name)
       .sort()
       .join(",");
-  return names(before) !== names(call) || before.toolCalls.some((tool) => transferCall.test(tool.name));
+  return names(before) !== names(call) || before.toolCalls.some((tool) => isTransfer(tool.name));
 }
 
-function systemOf(call: RecordedCall): string {
+/** What an agent was told it is. */
+export function systemOf(call: RecordedCall): string {
   return call.messages
     .filter((message) => message.role === "system")
     .map((message) => message.content)

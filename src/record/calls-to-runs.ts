@@ -1,31 +1,81 @@
 /** Turns recorded model calls into team runs: threads, links between them, one run for each run id or each first agent. */
 import { hash } from "node:crypto";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
+import { isTransfer, nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
-import { callThreads, type Thread } from "./call-threads.ts";
+import { callThreads, systemOf, type Thread } from "./call-threads.ts";
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
+import { withoutRetries } from "./retries.ts";
+import { historyBefore, splitTurns } from "./turns.ts";
 
 /** Team runs in the order in which they began. */
-export function callsToRuns(calls: readonly RecordedCall[], source: string): TeamRun[] {
+export function callsToRuns(given: readonly RecordedCall[], source: string): TeamRun[] {
   const named = new Map<string, RecordedCall[]>();
   const unnamed: RecordedCall[] = [];
-  for (const call of calls) {
+  for (const call of withoutRetries(given)) {
     if (call.runId === undefined) unnamed.push(call);
     else addTo(named, call.runId, call);
   }
-  const runs = [...named].map(([runId, own]) => {
+  const runs = [...named].flatMap(([runId, own]) => {
     const threads = callThreads(own);
-    return buildRun(runId, source, threads, linkThreads(threads));
+    return buildTurns(runId, source, threads, linkThreads(threads));
   });
   const threads = callThreads(unnamed);
   const links = linkThreads(threads);
-  for (const family of families(threads, links)) {
+  const groups = families(threads, links);
+  for (const family of groups) {
     const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
     const id = `run-${hash("sha256", JSON.stringify([callId, startedAt, responseId])).slice(0, 12)}`;
-    runs.push(buildRun(id, source, family, links));
+    const inside = startedInside(family[0]!, groups, links);
+    runs.push(...buildTurns(id, source, family, links, inside ? "it ran inside a tool call of another run" : ""));
   }
   return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+}
+
+/**
+ * Whether a first agent was probably started by another run, though no content links the two: it lived inside one of that
+ * run's tool calls, nobody else was started by that call, and it was told other things than that run's first agent.
+ */
+function startedInside(
+  root: Thread,
+  groups: readonly (readonly Thread[])[],
+  links: ReadonlyMap<Thread, ThreadLink>,
+): boolean {
+  const claimed = new Set([...links.values()].map(({ call }) => call));
+  const [from, to] = [root.calls[0]!.startedAt, root.calls.at(-1)!.endedAt];
+  const told = systemOf(root.calls[0]!);
+  return groups.some(
+    (group) =>
+      group[0] !== root &&
+      systemOf(group[0]!.calls[0]!) !== told &&
+      group.some((thread) =>
+        thread.calls.some((call) =>
+          call.toolCalls.some((tool) => {
+            const result = thread.results.get(tool.id);
+            return !claimed.has(tool) && result !== undefined && call.endedAt <= from && to <= result.at;
+          }),
+        ),
+      ),
+  );
+}
+
+/** One run for each turn of the user; the turns of a session share its id. */
+function buildTurns(
+  id: string,
+  source: string,
+  threads: readonly Thread[],
+  links: ReadonlyMap<Thread, ThreadLink>,
+  unlinked = "",
+): TeamRun[] {
+  const turns = splitTurns(threads, links);
+  const session = turns.length > 1 ? { session: id } : {};
+  return turns.map((turn, index) =>
+    buildRun(turns.length > 1 ? `${id}.${index + 1}` : id, source, turn.threads, turn.links, {
+      ...session,
+      ...(unlinked && { unlinked }),
+    }),
+  );
 }
 
 /** Threads that belong together by their links, the first of each being the one nobody called. */
@@ -48,6 +98,7 @@ function buildRun(
   source: string,
   threads: readonly Thread[],
   links: ReadonlyMap<Thread, ThreadLink>,
+  more: { session?: string; unlinked?: string },
 ): TeamRun {
   const ids = new Map(threads.map((thread, index) => [thread, `agent-${index + 1}`]));
   const byHint = new Map(threads.map((thread) => [thread.id, ids.get(thread)!]));
@@ -66,12 +117,16 @@ function buildRun(
   });
   const calls = threads.flatMap((thread) => thread.calls.map((call) => toParts(call, thread, ids.get(thread)!)));
   const notes = threads.flatMap((thread) => thread.calls.flatMap((call) => call.notes ?? []));
+  const first = threads[0]?.calls[0];
+  const history = first && historyBefore(first.messages);
   return assembleRun({
     id,
-    source: threads[0]?.calls[0]?.recorder ?? source,
+    source: first?.recorder ?? source,
     agents,
     calls,
     notes: [...new Set(notes)],
+    ...more,
+    ...(history && { history }),
   });
 }
 
@@ -85,7 +140,7 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
     notes: _notes,
     ...rest
   } = call;
-  const { previousResponseId: _previous, toolCalls, ...parts } = rest;
+  const { previousResponseId: _previous, conversation: _conversation, toolCalls, ...parts } = rest;
   return {
     ...parts,
     agentId,
@@ -117,24 +172,9 @@ function outputOf(
 
 /** By the call that started it, by what it was told it is, or by its place. */
 function agentName(thread: Thread, link: ThreadLink | undefined, index: number): string {
-  if (link) return cleanName(link.call.name);
-  const transfer = thread.handoffFrom?.calls
-    .at(-1)
-    ?.toolCalls.find((call) => /transfer|handoff|hand_off/i.test(call.name));
-  if (transfer) return cleanName(transfer.name);
+  if (link) return nameFromCall(link.call);
+  const transfer = thread.handoffFrom?.calls.at(-1)?.toolCalls.find((call) => isTransfer(call.name));
+  if (transfer) return nameFromCall(transfer);
   const system = thread.calls[0]?.messages.find((message) => message.role === "system")?.content ?? "";
   return toldName(system) ?? (index === 0 ? "manager" : `agent-${index + 1}`);
-}
-
-/** The name an agent is given in its instructions, where they say "You are the …". */
-export function toldName(instructions: string): string | undefined {
-  const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(
-    instructions,
-  );
-  return told?.[1]?.trim().replaceAll(" ", "_").toLowerCase();
-}
-
-/** Frameworks dress up the names of agents when they offer them as tools. */
-export function cleanName(name: string): string {
-  return name.replace(/^(?:agent[-_]|transfer_to_|handoff_to_|hand_off_to_|delegate_to_|call_)/i, "") || name;
 }

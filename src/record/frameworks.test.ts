@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
-import { refusedForTraining } from "./assemble-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import { readOtlp } from "./formats/otlp-spans.ts";
 import { otlpToSpans } from "./formats/otlp-to-spans.ts";
@@ -12,6 +11,7 @@ import { importFiles } from "./import-file.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 import { summariseRun } from "./run-summary.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
+import { refusedForTraining } from "./trainable.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
 const folder = join(import.meta.dirname, "../../test/fixtures/traces");
@@ -159,7 +159,7 @@ describe("runs of five frameworks", () => {
   it("refuses Ax's spans for training, since they hold no content, but reads the tree", async () => {
     const [run] = await importFiles([at("ax.otlp.json")]);
     assert.equal(run?.completeness.content, false);
-    assert.match(refusedForTraining(run!) ?? "", /no content/);
+    assert.match(refusedForTraining(run!) ?? "", /no-content/);
     checkTree(
       { ...run!, agents: run!.agents.map((agent, index) => (index === 0 ? { ...agent, name: "manager" } : agent)) },
       { content: false },

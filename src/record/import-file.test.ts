@@ -7,9 +7,9 @@ import type { TeamRun } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { distillRun } from "../distill/distill-run.ts";
 import { multiProfile } from "../language/profiles.ts";
-import { refusedForTraining } from "./assemble-run.ts";
 import { importFiles } from "./import-file.ts";
 import { summariseRun } from "./run-summary.ts";
+import { refusedForTraining } from "./trainable.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-import-"));
 after(() => rm(folder, { recursive: true, force: true }));

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { Message } from "../core/message.ts";
-import { refusedForTraining } from "./assemble-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import type { RecordedCall } from "./recorded-call.ts";
+import { refusedForTraining } from "./trainable.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
 let clock = 0;
@@ -129,7 +129,7 @@ describe("links between agents from wire traffic alone", () => {
       run?.agents.map(({ ambiguousLink }) => ambiguousLink ?? false),
       [false, true, true],
     );
-    assert.match(refusedForTraining(run!) ?? "", /2 links .* ambiguous/);
+    assert.match(refusedForTraining(run!) ?? "", /ambiguous: .*2 of 3 agents/);
   });
 
   it("follows a pipeline, where each agent reads what the one before wrote", () => {
@@ -143,7 +143,7 @@ describe("links between agents from wire traffic alone", () => {
     assert.equal(run?.answer, "Better.");
   });
 
-  it("keeps a retry in the thread of the call that failed", () => {
+  it("counts a call that failed and was sent again once", () => {
     const runs = callsToRuns(
       [
         call("solo", [user("Hi there")], { error: "HTTP 500", outcome: "upstream-error" }),
@@ -153,7 +153,7 @@ describe("links between agents from wire traffic alone", () => {
     );
     assert.deepEqual(
       runs.map((run) => [run.agents.length, run.steps.length, run.answer]),
-      [[1, 2, "Hello."]],
+      [[1, 1, "Hello."]],
     );
   });
 

@@ -1,23 +1,26 @@
 /** What a server answered, from whole JSON or from a stream of events; what ended too early is said to be unfinished. */
 import { eventsOf } from "../base/http/server-events.ts";
-import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
-import { asObject, parseJson } from "../core/json-value.ts";
+import { frameEvent, noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
+import { asArray, asObject, parseJson } from "../core/json-value.ts";
 
-/** Whether a body is a stream of events, by its type or by its looks. */
-function isStream(body: string, contentType: string): boolean {
-  return contentType.includes("event-stream") || /^\s*(?:data|event|id|:)/.test(body.slice(0, 64));
-}
-
-/** The events of a streamed body, parsed; the word that ends some streams stays a word. */
-export function answerEvents(body: string): unknown[] {
-  return eventsOf(body).map((data) => (data.trim() === "[DONE]" ? "[DONE]" : parseJson(data)));
+/** The parts of a streamed body, parsed; the word that ends some streams stays a word. Undefined for a whole answer. */
+function streamedParts(api: WireApi, body: string, contentType: string): unknown[] | undefined {
+  if (contentType.includes("event-stream") || /^\s*(?:data|event|id|:)/.test(body.slice(0, 64))) {
+    return eventsOf(body).map((data) => (data.trim() === "[DONE]" ? "[DONE]" : parseJson(data)));
+  }
+  if (api.framing === "ndjson" && (contentType.includes("ndjson") || /\}\s*\n\s*\{/.test(body))) {
+    return body.split("\n").map(parseJson);
+  }
+  // Gemini without `alt=sse` streams one array.
+  return /^\s*\[/.test(body) ? asArray(parseJson(body)) : undefined;
 }
 
 /** Reads the body of an answer. */
 export function readAnswer(api: WireApi, body: string, contentType = ""): WireReply {
-  if (isStream(body, contentType)) {
+  const parts = streamedParts(api, body, contentType);
+  if (parts) {
     const reader = api.replyReader();
-    for (const event of answerEvents(body)) reader.add(event);
+    for (const part of parts) reader.add(part);
     return reader.reply;
   }
   const json = asObject(parseJson(body));
@@ -28,6 +31,6 @@ export function readAnswer(api: WireApi, body: string, contentType = ""): WireRe
 export function writeStream(api: WireApi, reply: WireReply): string {
   return api
     .writeEvents(reply)
-    .map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`)
+    .map((event) => frameEvent(api, event))
     .join("");
 }

@@ -2,7 +2,7 @@
  * One model call as the wire saw it: what was asked, what came back, how it ended. The proxy and the preload produce
  * these; trace formats produce the same shape from spans. Everything later (threads, links, team runs) starts here.
  */
-import type { ToolDefinition } from "../base/wire/wire-api.ts";
+import type { HostedCall, Loss, ToolDefinition, WireFinish } from "../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 
 /** How a call ended: whole, refused by the server, left by the client, or broken off by the server. */
@@ -35,9 +35,20 @@ export interface RecordedCall {
   promptTokens: number;
   completionTokens: number;
   cachedTokens?: number;
+  reasoningTokens?: number;
+  /** Why the model stopped; `length` means that the text is cut. */
+  finish?: WireFinish;
+  /** Tools that the server ran itself before it wrote the text. */
+  hosted?: HostedCall[];
+  /** Sampling and output settings as sent. */
+  settings?: Record<string, unknown>;
+  /** What the bodies held and messages can't. */
+  lost?: Loss[];
   responseId?: string;
   /** The server kept the history; it stands in the call with this response id. */
   previousResponseId?: string;
+  /** The server keeps the history under this id. */
+  conversation?: string;
   outcome: CallOutcome;
   error?: string;
   truncated?: boolean;

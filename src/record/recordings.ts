@@ -5,6 +5,7 @@ import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLogs } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import type { RecordedCall } from "./recorded-call.ts";
+import { resolveItems } from "./resolve-items.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
@@ -12,7 +13,7 @@ import { exchangeToCall } from "./wire-exchange.ts";
 /** All runs of a folder, oldest first. */
 export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {
   const wire = new Set<RecordedCall>();
-  for await (const exchange of readCallLogs(folder, options)) {
+  for (const exchange of resolveItems(await Array.fromAsync(readCallLogs(folder, options)))) {
     const call = exchangeToCall(exchange);
     if (call) wire.add(call);
   }

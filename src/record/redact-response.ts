@@ -15,7 +15,7 @@ export function redactResponse(
   hook?: Redact,
 ): string {
   const clean = asText(redactSecrets(body, literals, hook), body);
-  if (!api || !contentType.includes("event-stream")) return clean;
+  if (!api || !/event-stream|ndjson/.test(contentType)) return clean;
   const reply = readAnswer(api, clean, contentType);
   const safe = redactSecrets(reply, literals, hook) as typeof reply;
   return JSON.stringify(safe) === JSON.stringify(reply) ? clean : writeStream(api, safe);

@@ -3,14 +3,20 @@
  * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`) and `COA_RUN` (one run id for the process).
  * The app must never notice: whatever goes wrong here is said once on stderr, and the call goes on.
  */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join, resolve } from "node:path";
 import { syncJsonl } from "../base/files/append-sync.ts";
 import { type CallLine, callEncoder } from "../base/files/call-store.ts";
 import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
+import type { RecorderOptions } from "./preload/exchange-recorder.ts";
+import { followUndici, markedFetch } from "./preload/follow-undici.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
 import { runContext, withRun } from "./preload/run-context.ts";
 import { wrapFetch } from "./preload/wrap-fetch.ts";
+import { wrapHttp } from "./preload/wrap-http.ts";
+import { type Unrecorded, unrecordedCounter, unrecordedText } from "./unrecorded.ts";
 import type { WireExchange } from "./wire-exchange.ts";
 
 export { withRun };
@@ -39,8 +45,8 @@ async function register(): Promise<void> {
   } catch (error) {
     onProblem(error);
   }
-  globalThis.fetch = wrapFetch({
-    fetch: globalThis.fetch,
+  const missed = unrecordedCounter();
+  const options: RecorderOptions = {
     write: syncLog(folder),
     context() {
       const own = runContext.getStore();
@@ -50,7 +56,47 @@ async function register(): Promise<void> {
       return { ...(runId !== undefined && { runId }), ...(agent && { agent }) };
     },
     onProblem,
+    onUnrecorded: (what) => missed.add(what),
+  };
+  globalThis.fetch = wrapFetch({ ...options, fetch: markedFetch(globalThis.fetch) });
+  wrapHttp(options);
+  followUndici(options);
+  countHttp2((what) => missed.add(what));
+  countWebSockets((what) => missed.add(what));
+  process.on("exit", () => sayUnrecorded(folder, missed.list("preload")));
+}
+
+/** gRPC and other users of HTTP/2 are not recorded: each connection is counted by its host. */
+function countHttp2(count: (what: string) => void): void {
+  const http2 = process.getBuiltinModule("node:http2");
+  const connect = http2.connect as (...args: unknown[]) => ReturnType<typeof http2.connect>;
+  http2.connect = ((...args: unknown[]) => {
+    count(`http2 ${URL.parse(String(args[0]))?.host ?? String(args[0])}`);
+    return connect(...args);
+  }) as typeof http2.connect;
+  syncBuiltinESMExports();
+}
+
+/** WebSockets are not recorded either. */
+function countWebSockets(count: (what: string) => void): void {
+  if (typeof globalThis.WebSocket !== "function") return;
+  globalThis.WebSocket = new Proxy(globalThis.WebSocket, {
+    construct(target, args: [string | URL], newTarget) {
+      count(`websocket ${URL.parse(String(args[0]))?.host ?? String(args[0])}`);
+      return Reflect.construct(target, args, newTarget) as WebSocket;
+    },
   });
+}
+
+/** The last word of a recorded process: what it did that no record shows. */
+function sayUnrecorded(folder: string, counts: readonly Unrecorded[]): void {
+  if (counts.length === 0) return;
+  process.stderr.write(`chain-of-agents: ${unrecordedText(counts)}\n`);
+  try {
+    mkdirSync(folder, { recursive: true });
+    const lines = counts.map((one) => `${JSON.stringify(one)}\n`);
+    writeFileSync(join(folder, logName("unrecorded")), lines.join(""));
+  } catch {} // it was said above
 }
 
 /** Writes each record before going on; the file is opened with the first one. */

@@ -1,6 +1,8 @@
 /** A run told in short: numbers for machines, a tree with tokens for people. */
+import type { Price } from "../core/model.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
-import { refusedForTraining } from "./assemble-run.ts";
+import { callCost } from "../core/usage.ts";
+import { refusedForTraining } from "./trainable.ts";
 
 /** What `--json` prints for each run. */
 export interface RunSummary {
@@ -17,8 +19,12 @@ export interface RunSummary {
   tokens: { prompt: number; completion: number; billed: number; computed: number };
   answer: string | null;
   completeness: TeamRun["completeness"];
+  /** US dollars, where prices are known. */
+  costUsd: number;
   /** Why it must not be trained on; null when it may. */
   refused: string | null;
+  /** The same by name. */
+  reasons: string[];
 }
 
 /** Counts one run. */
@@ -51,8 +57,21 @@ export function summariseRun(run: TeamRun): RunSummary {
     },
     answer: run.answer,
     completeness: run.completeness,
+    costUsd: run.usage.costUsd,
     refused: refusedForTraining(run),
+    reasons: [...new Set((run.completeness.untrainable ?? []).map(({ reason }) => reason))],
   };
+}
+
+/** The run with the cost of each call and of all; `*` is the price of every model that has none of its own. */
+export function priceRun(run: TeamRun, prices: Record<string, Price>): TeamRun {
+  if (Object.keys(prices).length === 0) return run;
+  const steps = run.steps.map((step) => ({
+    ...step,
+    costUsd: callCost(step, prices[step.model ?? ""] ?? prices["*"]),
+  }));
+  const costUsd = steps.reduce((sum, step) => sum + step.costUsd, 0);
+  return { ...run, steps, usage: { ...run.usage, costUsd } };
 }
 
 function agentNumbers(run: TeamRun, agent: TeamAgent): RunSummary["agents"][number] {

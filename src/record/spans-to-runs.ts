@@ -3,11 +3,13 @@
  * recorded too, its calls take the place of the spans' content (matched by response id, then by tool-call id), because
  * the wire is exact and spans are often shortened.
  */
+import { defined } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamToolCall } from "../core/team-run.ts";
+import { nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
 import { argumentsKey } from "./call-threads.ts";
-import { callsToRuns, cleanName, toldName } from "./calls-to-runs.ts";
+import { callsToRuns } from "./calls-to-runs.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { ancestors, type TraceSpan } from "./trace-span.ts";
 
@@ -109,8 +111,11 @@ function fromThreads(traceId: string, source: string, placed: readonly Placed[],
   const run = callsToRuns(calls, source)[0];
   if (!run) return undefined;
   if (cuts.length > 0) {
-    run.completeness.truncated = true;
-    run.completeness.notes.push(...new Set(cuts));
+    const { completeness } = run;
+    const reasons = (completeness.untrainable ?? []).filter(({ reason }) => reason !== "cut");
+    completeness.truncated = true;
+    completeness.notes.push(...new Set(cuts));
+    completeness.untrainable = [{ reason: "cut", detail: [...new Set(cuts)].join("; ") }, ...reasons];
   }
   return run;
 }
@@ -122,6 +127,7 @@ function partsOf(span: TraceSpan, agentId: string): CallParts {
     outcome: _outcome,
     notes: _notes,
     previousResponseId: _previous,
+    conversation: _conversation,
     ...call
   } = span.call ?? {};
   return {
@@ -146,6 +152,8 @@ function takeWire(parts: CallParts, call: RecordedCall): void {
   parts.tools = call.tools;
   parts.text = call.text;
   if (call.reasoning) parts.reasoning = call.reasoning;
+  const { cachedTokens, reasoningTokens, finish, hosted, settings, lost } = call;
+  Object.assign(parts, defined({ cachedTokens, reasoningTokens, finish, hosted, settings, lost }));
   parts.toolCalls = call.toolCalls.map((tool) => ({ ...known.get(tool.id), ...tool }));
   parts.promptTokens = call.promptTokens || parts.promptTokens;
   parts.completionTokens = call.completionTokens || parts.completionTokens;
@@ -244,7 +252,9 @@ function agentsOf(
     return {
       id: ids.get(span)!,
       spanId: span.id,
-      name: span.agent?.name ?? (tool?.tool ? cleanName(tool.tool.name) : (toldName(system) ?? span.name)),
+      name:
+        span.agent?.name ??
+        (tool?.tool ? nameFromCall({ id: "", arguments: "", ...tool.tool }) : (toldName(system) ?? span.name)),
       ...(span.agent?.instructions !== undefined && { instructions: span.agent.instructions }),
       ...(span.agent?.tools && { tools: span.agent.tools }),
       ...(tool?.tool?.callId !== undefined && { parentCallId: tool.tool.callId }),

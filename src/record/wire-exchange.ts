@@ -1,6 +1,7 @@
 /** One HTTP exchange with a model server, as it stands in a log, and the model call that it was. */
 import { z } from "zod";
 import { apiOf } from "../base/wire/apis.ts";
+import { fillReplyIds } from "../base/wire/call-ids.ts";
 import type { Loss } from "../base/wire/wire-api.ts";
 import { asObject } from "../core/json-value.ts";
 import { readAnswer } from "./read-answer.ts";
@@ -51,28 +52,31 @@ export const wireExchangeSchema = z.preprocess((value) => {
 
 /** Whether an exchange on this path is kept: model calls, and embeddings, so that a replay can answer them too. */
 export function isRecorded(path: string): boolean {
-  return apiOf(path) !== undefined || /\/embeddings(?:\?|$)/.test(path);
+  return apiOf(path) !== undefined || /(?:\/embeddings|\/api\/embed|:(?:batch)?[eE]mbedContents?)(?:\?|$)/.test(path);
 }
 
 const lossNotes: Record<Loss, string> = {
-  media: "images or files are named, not kept",
+  media: "images, sound or files are named, not kept",
   "hosted-tool": "a tool that the server ran left no result",
   "server-history": "its history stayed on the server",
 };
 
 /** Reads the model call out of an exchange; undefined for embeddings and anything else that is not a model call. */
 export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined {
-  const api = apiOf(exchange.path);
+  const body = asObject(exchange.request) ?? {};
+  const api = apiOf(exchange.path, body);
   if (!api) return undefined;
-  const request = api.readRequest(asObject(exchange.request) ?? {}, exchange.path);
+  const { messages, tools, lost: missing = [], ...request } = api.readRequest(body, exchange.path);
   const reply = readAnswer(api, exchange.response, exchange.contentType);
   const failed = exchange.status >= 400 || exchange.status === 0;
   const outcome: CallOutcome =
     exchange.outcome === "complete" && !failed && !reply.finished && !reply.error ? "unfinished" : exchange.outcome;
   const error = exchange.error ?? (failed || reply.error ? (reply.error ?? `HTTP ${exchange.status}`) : undefined);
-  const lost = new Set([...(request.lost ?? []), ...(reply.lost ?? [])]);
-  const notes = [...lost].map((loss) => lossNotes[loss]);
+  const lost = [...new Set([...missing, ...(reply.lost ?? [])])];
+  const notes = lost.map((loss) => lossNotes[loss]);
   if (!reply.usage && !failed && outcome === "complete") notes.push("the server reported no usage");
+  if (reply.others) notes.push("several replies were asked for; the first is taken as the one that was used");
+  const { model, stream: _stream, previousResponseId, conversation, ...settings } = request;
   return {
     id: exchange.id,
     ...(exchange.recorder && { recorder: exchange.recorder }),
@@ -80,20 +84,25 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
     startedAt: exchange.startedAt,
     endedAt: exchange.endedAt,
-    model: reply.model ?? request.model,
-    messages: request.messages,
-    tools: request.tools,
+    ...((reply.model || model) && { model: reply.model || model }),
+    messages,
+    tools,
     text: reply.text,
     ...(reply.reasoning && { reasoning: reply.reasoning }),
-    toolCalls: reply.toolCalls,
-    promptTokens: reply.usage?.promptTokens ?? 0,
-    completionTokens: reply.usage?.completionTokens ?? 0,
-    ...(reply.usage?.cachedTokens !== undefined && { cachedTokens: reply.usage.cachedTokens }),
+    toolCalls: fillReplyIds(messages, reply.toolCalls),
+    ...(reply.hosted && { hosted: reply.hosted }),
+    ...(reply.finish && { finish: reply.finish }),
+    ...(Object.keys(settings).length > 0 && { settings }),
+    promptTokens: 0,
+    completionTokens: 0,
+    ...reply.usage,
     ...(reply.responseId && { responseId: reply.responseId }),
-    ...(request.previousResponseId && { previousResponseId: request.previousResponseId }),
+    ...(previousResponseId && { previousResponseId }),
+    ...(conversation && { conversation }),
     outcome,
     ...(error !== undefined ? { error } : outcome !== "complete" && { error: outcome }),
     ...(exchange.truncated && { truncated: true }),
+    ...(lost.length > 0 && { lost }),
     ...(notes.length > 0 && { notes }),
   };
 }

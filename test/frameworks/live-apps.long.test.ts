@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { TeamRun } from "../../src/core/team-run.ts";
-import { refusedForTraining } from "../../src/record/assemble-run.ts";
 import { startCollector } from "../../src/record/collector/start-collector.ts";
 import { startProxy } from "../../src/record/proxy/start-proxy.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
+import { refusedForTraining } from "../../src/record/trainable.ts";
 import { startScriptedServer } from "./scripted-server.ts";
 
 const here = import.meta.dirname;

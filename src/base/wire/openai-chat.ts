@@ -3,6 +3,7 @@
 import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { CallUsage } from "../../core/model.ts";
+import { fillCallIds } from "./call-ids.ts";
 import {
   errorText,
   lose,
@@ -287,6 +288,7 @@ export const openaiChat: WireApi = {
         ...readTools(objectsOf(body["functions"]).map((one) => ({ function: one }))),
       ],
     };
+    fillCallIds(request.messages);
     if (objectsOf(raw).some((message) => hasMedia(message["content"]) || message["audio"])) lose(request, "media");
     return request;
   },
@@ -352,6 +354,7 @@ export function readSettings(body: Json) {
     stop: readStop(body["stop"]),
     responseFormat: body["response_format"] ?? undefined,
     samples: asNumber(body["n"]),
+    toolChoice: body["tool_choice"],
   });
 }
 

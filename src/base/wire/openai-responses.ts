@@ -167,7 +167,7 @@ function responseReader(): ReplyReader {
 /** OpenAI's Responses API. */
 export const openaiResponses: WireApi = {
   name: "openai-responses",
-  framing: "sse",
+  framing: "named-sse",
   lastEvent: /"type": ?"response\.(?:completed|failed|incomplete)"/,
   matches: (path) => path.endsWith("/responses"),
   readRequest(body) {
@@ -182,13 +182,14 @@ export const openaiResponses: WireApi = {
         topP: asNumber(body["top_p"]),
         responseFormat: asObject(format)?.["type"] === "text" ? undefined : format,
         previousResponseId: asString(body["previous_response_id"]),
+        conversation: asString(body["conversation"]) ?? asString(asObject(body["conversation"])?.["id"]),
+        toolChoice: body["tool_choice"],
       }),
       messages: readResponsesInput(body),
       tools: readTools(body["tools"]),
     };
     if (items.some((item) => hasMedia(item["content"]) || hasMedia(item["output"]))) lose(request, "media");
-    if (body["conversation"] || items.some((item) => item["type"] === "item_reference"))
-      lose(request, "server-history");
+    if (items.some((item) => item["type"] === "item_reference")) lose(request, "server-history");
     return request;
   },
   writeRequest(request) {

@@ -34,6 +34,10 @@ export interface WireRequest {
   samples?: number;
   /** The server kept the history; it stands in the call with this response id. */
   previousResponseId?: string;
+  /** The server keeps the history under this id. */
+  conversation?: string;
+  /** Which tool the model must call, as this API writes it. */
+  toolChoice?: unknown;
   lost?: Loss[];
 }
 
@@ -74,6 +78,8 @@ export interface WireApi {
   readonly name: string;
   /** Whether a path (without its query) is a model call of this API. */
   matches(path: string): boolean;
+  /** Whether a body fits too, for APIs whose paths others may also have. */
+  accepts?(body: Json): boolean;
   readRequest(body: Json, path: string): WireRequest;
   /** The request as this API writes it. */
   writeRequest(request: WireRequest): { path: string; body: Json };
@@ -83,14 +89,27 @@ export interface WireApi {
   replyReader(): ReplyReader;
   /** The events of a streamed reply, the text in pieces. */
   writeEvents(reply: WireReply, pieces?: readonly string[]): unknown[];
-  /** How a stream travels: server-sent events, or a JSON value to a line. */
-  readonly framing: "sse" | "ndjson";
+  /** How a stream travels: server-sent events (with or without names), or a JSON value to a line. */
+  readonly framing: "sse" | "named-sse" | "ndjson";
   /** Found in the text of the event with which a stream ends. */
   readonly lastEvent: RegExp;
   /** The request with a limit on the tokens of the reply. */
   limitReply(body: Json, maxTokens: number): Json;
   /** The request changed so that a streamed reply tells its usage, where the API leaves that to the client. */
   askUsage?(body: Json): Json;
+}
+
+/** One event of a stream as it travels. */
+export function frameEvent({ framing }: WireApi, event: unknown): string {
+  const text = typeof event === "string" ? event : JSON.stringify(event);
+  if (framing === "ndjson") return `${text}\n`;
+  const type = (event as { type?: unknown }).type;
+  return `${framing === "named-sse" && typeof type === "string" ? `event: ${type}\n` : ""}data: ${text}\n\n`;
+}
+
+/** The content type of a stream. */
+export function streamType({ framing }: WireApi): string {
+  return framing === "ndjson" ? "application/x-ndjson" : "text/event-stream";
 }
 
 /** A reply of which nothing has come yet. */

@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.ts";
-import { refusedForTraining } from "../../record/assemble-run.ts";
 import { readRecordings } from "../../record/recordings.ts";
+import { refusedForTraining } from "../../record/trainable.ts";
 import { defineCommand } from "../command.ts";
 import { findRuns, folderOption, recordingsFolder } from "./record-folder.ts";
 import { appendRuns } from "./record-import.ts";

@@ -11,6 +11,13 @@ export const folderOption = {
   describe: "Where recordings are kept (default .coa/recordings)",
 } as const;
 
+export const priceOption = {
+  type: "string",
+  multiple: true,
+  valueName: "[model=]in,out[,cached]",
+  describe: "Dollars for a million tokens, of one model or of all",
+} as const;
+
 /** The folder that was named, or the workspace's own. */
 export async function recordingsFolder(given: string | undefined): Promise<string> {
   return given ?? (await openWorkspace()).folder("recordings");

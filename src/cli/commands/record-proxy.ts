@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { UsageError } from "../../core/errors.ts";
-import type { BudgetLimits } from "../../record/proxy/budget.ts";
+import type { BudgetLimits } from "../../record/budget.ts";
 import { startProxy } from "../../record/proxy/start-proxy.ts";
+import { unrecordedText } from "../../record/unrecorded.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { pricesOf } from "../flag-values.ts";
-import { folderOption, recordingsFolder } from "./record-folder.ts";
+import { folderOption, priceOption, recordingsFolder } from "./record-folder.ts";
 
 const examples = [
   "coa record proxy --to https://api.openai.com",
@@ -15,7 +16,7 @@ const examples = [
 export default defineCommand({
   name: "record proxy",
   summary:
-    "An OpenAI-compatible address in front of your model server that records every call, replays recordings, or keeps to a budget. Point your app's base URL at it; add /r/<run> to keep runs apart.",
+    "An address in front of your model server (OpenAI, Anthropic, Gemini, Ollama) that records every call, replays recordings, or keeps to a budget. Point your app's base URL at it; add /r/<run> to keep runs apart.",
   examples,
   options: {
     to: { type: "string", valueName: "url", describe: "The real server, with or without /v1" },
@@ -29,12 +30,7 @@ export default defineCommand({
     calls: { type: "string", valueName: "n", describe: "Most calls in all" },
     tokens: { type: "string", valueName: "n", describe: "Most tokens in all" },
     usd: { type: "string", valueName: "dollars", describe: "Most money in all (needs --price)" },
-    price: {
-      type: "string",
-      multiple: true,
-      valueName: "[model=]in,out[,cached]",
-      describe: "Dollars for a million tokens, of one model or of all",
-    },
+    price: priceOption,
   },
   async run({ values, out, signal }) {
     if (!values.replay && !values.to)
@@ -60,17 +56,20 @@ export default defineCommand({
       onProblem: (message) => out.note(message),
       onExchange: () => out.progress({ stage: "calls recorded", done: ++calls }),
     });
-    if (values.json) out.json({ url: proxy.url, folder });
+    if (values.json) out.json({ url: proxy.url, origin: proxy.origin, folder });
     else {
       out.print(`${values.replay ? "replaying" : "recording"} at ${proxy.url}`);
       out.print(
         `  for one run: ${proxy.urlOf("<run>").replaceAll(/%3C|%3E/g, (code) => (code === "%3C" ? "<" : ">"))}`,
       );
+      out.print(`  Anthropic, Gemini, Ollama: ${proxy.origin}`);
       out.print(`  recordings:  ${folder}\n  then:        coa record list`);
     }
     if (!signal.aborted) await once(signal, "abort");
+    const missed = proxy.unrecorded();
     await proxy.close();
     out.endProgress();
+    if (missed.length > 0) out.note(unrecordedText(missed));
     return 0;
   },
 });

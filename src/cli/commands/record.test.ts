@@ -43,7 +43,7 @@ describe("coa record", () => {
     );
     assert.deepEqual(
       [run?.delegations.length, run?.handoffs.length, run?.ambiguousLinks, run?.modelCalls, run?.toolCalls],
-      [3, 0, 0, 12, 8],
+      [3, 0, 0, 12, 5],
     );
     assert.equal(run?.tokens.billed, 1674 + 1349 + 341 + 1334);
     const written = JSON.parse(await readFile(join(folder, "runs.jsonl"), "utf8"));
@@ -115,7 +115,7 @@ describe("coa record", () => {
       list.map(({ answer, refused }) => [answer, refused]),
       [
         ["yes", null],
-        [null, "the run has no answer"],
+        [null, "no-answer: the run has no answer"],
       ],
     );
     await assert.rejects(coa("proxy"), { code: 2 });

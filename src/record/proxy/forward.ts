@@ -26,6 +26,8 @@ export interface ForwardOptions {
   agent: Agent;
   response: ServerResponse;
   maxKeptBytes: number;
+  /** Found in the last event of a streamed answer. */
+  lastEvent?: RegExp;
   /** Called once, before the client sees the end. */
   onEnd(forwarded: Forwarded): Promise<void>;
 }
@@ -73,10 +75,12 @@ export function forward(options: ForwardOptions): Promise<void> {
     const outgoing = send(url, { method, headers, agent: agent as never }, (incoming) => {
       upstream = incoming;
       response.writeHead(incoming.statusCode ?? 502, responseHeaders(incoming.headers));
-      const streaming = String(incoming.headers["content-type"] ?? "").includes("event-stream");
+      const streaming = /event-stream|ndjson/.test(String(incoming.headers["content-type"] ?? ""));
       if (streaming) response.flushHeaders();
       const failed = (incoming.statusCode ?? 500) >= 400;
-      passOn(incoming, response, streaming, keep, () => end(failed ? "upstream-error" : "complete"))
+      passOn(incoming, response, streaming ? (options.lastEvent ?? /$^/) : undefined, keep, () =>
+        end(failed ? "upstream-error" : "complete"),
+      )
         .then(() => response.end(resolve))
         .catch(async (error: unknown) => {
           await end("upstream-cut", `the server broke off: ${messageOf(error)}`);
@@ -106,14 +110,11 @@ export function forward(options: ForwardOptions): Promise<void> {
   });
 }
 
-const lastEvent =
-  /(?:^|\n)data: ?(?:\[DONE\]|\{"type":"response\.(?:completed|failed|incomplete)")|"type": ?"response\.(?:completed|failed|incomplete)"/;
-
 /** Copies an answer; `beforeEnd` runs before its last piece is passed on. */
 async function passOn(
   incoming: IncomingMessage,
   response: ServerResponse,
-  streaming: boolean,
+  lastEvent: RegExp | undefined,
   keep: (chunk: Buffer) => void,
   beforeEnd: () => Promise<void>,
 ): Promise<void> {
@@ -122,7 +123,7 @@ async function passOn(
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     keep(chunk);
     let out: Buffer | undefined = chunk;
-    if (streaming) {
+    if (lastEvent) {
       const text = tail + chunk.toString("latin1");
       if (lastEvent.test(text)) await beforeEnd();
       tail = text.slice(-48);

@@ -1,6 +1,6 @@
 /**
- * The recording proxy: an OpenAI-compatible address in front of any other. It records what passes, answers from a
- * recording instead, or keeps to a budget; the program that talks to it changes one base URL and nothing else.
+ * The recording proxy: an address in front of a model server, whatever API it speaks. It records what passes, answers
+ * from a recording instead, or keeps to a budget; the program that talks to it changes one base URL and nothing else.
  */
 
 import { randomUUID } from "node:crypto";
@@ -12,15 +12,18 @@ import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
+import { noReply, type WireApi, type WireReply } from "../../base/wire/wire-api.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
-import { type CallLog, openCallLog, readCallLogs } from "../call-log.ts";
+import { type Budget, type BudgetOptions, createBudget } from "../budget.ts";
+import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { readAnswer } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
+import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
-import { type Budget, type BudgetOptions, createBudget } from "./budget.ts";
 import { type Forwarded, forward } from "./forward.ts";
 import { runOfRequest } from "./run-of-request.ts";
+import { upstreamUrl } from "./upstream-url.ts";
 
 export interface ProxyOptions {
   /** Where the real server is, with or without `/v1`; not needed for replay. */
@@ -45,11 +48,15 @@ export interface ProxyOptions {
 }
 
 export interface RecordingProxy {
-  /** With `/v1`. */
+  /** For clients of the OpenAI protocol: with `/v1`. */
   url: string;
+  /** For clients that bring their own paths: Anthropic, Gemini, Ollama. */
+  origin: string;
   /** The base URL for one run. */
   urlOf(runId: string): string;
   budget?: Budget;
+  /** What passed without being recorded, so far. */
+  unrecorded(): Unrecorded[];
   close(): Promise<void>;
 }
 
@@ -57,6 +64,7 @@ interface Setup extends ProxyOptions {
   log?: CallLog;
   replay?: Replay<WireExchange>;
   counted?: Budget;
+  missed: UnrecordedCounter;
   agents: { plain: Agent; secure: SecureAgent };
 }
 
@@ -79,6 +87,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   const setup: Setup = {
     ...options,
     agents,
+    missed: unrecordedCounter(),
     ...(log && { log }),
     ...(replay && { replay }),
     ...(counted && { counted }),
@@ -90,10 +99,13 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   });
   return {
     url: `${origin}/v1`,
+    origin,
     urlOf: (runId) => `${origin}/r/${encodeURIComponent(runId)}/v1`,
     ...(counted && { budget: counted }),
+    unrecorded: () => setup.missed.list("proxy"),
     async close() {
       await close();
+      await writeUnrecorded(options.folder, setup.missed.list("proxy"));
       agents.plain.destroy();
       agents.secure.destroy();
       await log?.close();
@@ -112,6 +124,8 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   const unpacked = await unpack(body, request.headers["content-encoding"], maxBytes);
   const json = asObject(parseJson(unpacked.toString("utf8")));
   if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
+  const api = apiOf(path, json);
+  if (!api && apiOf(path)) return passThrough(setup, request, response, path, body); // only the path looks like a call
   const secrets = headerSecrets(Object.entries(request.headers));
   const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
   if (isNestedDeeper(json, maxDepth)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} deep`);
@@ -134,7 +148,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
         ...(end.error !== undefined && { error: String(redactSecrets(end.error, secrets)) }),
         request: asked(),
         contentType: end.contentType,
-        response: redactResponse(apiOf(path), end.response, end.contentType, secrets, setup.redact),
+        response: redactResponse(api, end.response, end.contentType, secrets, setup.redact),
         ...(end.truncated && { truncated: true }),
       };
       await setup.log!.append(exchange);
@@ -144,7 +158,16 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       setup.onProblem?.(`a call could not be recorded: ${messageOf(error)}`);
     }
   };
-  const reservation = setup.counted?.admit(runId, path.split("?")[0]!, json, unpacked.length);
+  const gone = new AbortController();
+  response.once("close", () => gone.abort(new RefusedRequest(499, "the client went away")));
+  const wanted = {
+    ...(runId !== undefined && { runId }),
+    ...(api && { api }),
+    path,
+    body: json,
+    bytes: unpacked.length,
+  };
+  const reservation = await setup.counted?.admit({ ...wanted, signal: gone.signal });
   if (reservation && "refused" in reservation) {
     const message = `budget: ${reservation.refused}`;
     setup.onProblem?.(message);
@@ -167,9 +190,10 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     } catch {} // a broken hook is reported with the record
   });
   await forward({
-    url: upstreamUrl(setup, path),
+    url: upstreamUrl(setup.to!, path),
     method: "POST",
     headers,
+    ...(api && { lastEvent: api.lastEvent }),
     body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
     agent: agentFor(setup, path),
     response,
@@ -177,17 +201,17 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     async onEnd({ body: bytes, contentEncoding, ...end }) {
       const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
       const answer = text.toString("utf8");
-      reservation?.settle(usageOf(path, answer, end));
+      reservation?.settle(usedBy(api, answer, end));
       await record({ ...end, response: answer });
     },
   });
 }
 
-/** What a call used; a call that never reached the model used nothing, one that broke off keeps its estimate. */
-function usageOf(path: string, answer: string, end: Omit<Forwarded, "body">) {
-  if (end.outcome === "upstream-error") return { promptTokens: 0, completionTokens: 0 };
-  const api = apiOf(path);
-  return api && readAnswer(api, answer, end.contentType).usage;
+/** What a call brought; a call that never reached the model brought nothing, and costs nothing. */
+function usedBy(api: WireApi | undefined, answer: string, end: Omit<Forwarded, "body">): WireReply | undefined {
+  if (end.outcome === "upstream-error") return undefined;
+  if (api) return readAnswer(api, answer, end.contentType);
+  return { ...noReply(), usage: { completionTokens: 0 } };
 }
 
 /** Exchanges that ended well or with an answer from the server can be given again. */
@@ -201,7 +225,7 @@ async function usable(folder: string): Promise<WireExchange[]> {
 
 /** What kind of call a path is, whatever stands in front of it. */
 function kindOf(path: string): string {
-  return path.split("?")[0]!.replace(/^.*\/v1\//, "");
+  return path.split("?")[0]!.replace(/^.*\/(?:v1|v1beta|v1alpha|api)\//, "");
 }
 
 function answerFrom(
@@ -231,8 +255,9 @@ async function passThrough(
 ): Promise<void> {
   if (setup.replay)
     throw new RefusedRequest(404, `${request.method} ${path} is not a model call and can't be replayed`);
+  setup.missed.add(`${request.method} ${path.split("?")[0]}`);
   await forward({
-    url: upstreamUrl(setup, path),
+    url: upstreamUrl(setup.to!, path),
     method: request.method ?? "GET",
     headers: request.headers,
     body,
@@ -243,16 +268,8 @@ async function passThrough(
   });
 }
 
-/** An address with a path of its own (`/v1`, `/api/v1`, `/v1beta/openai`) is the whole base; a bare one gets `/v1`. */
-function upstreamUrl(setup: Setup, path: string): URL {
-  const base = setup.to!.replace(/\/+$/, "");
-  const hasPath = new URL(base).pathname !== "/";
-  const rest = path.replace(/^\/v1(?=[/?]|$)/, "");
-  return new URL(base + (hasPath ? "" : "/v1") + rest);
-}
-
 function agentFor(setup: Setup, path: string): Agent {
-  return upstreamUrl(setup, path).protocol === "https:" ? setup.agents.secure : setup.agents.plain;
+  return upstreamUrl(setup.to!, path).protocol === "https:" ? setup.agents.secure : setup.agents.plain;
 }
 
 function refuse(setup: Setup, response: ServerResponse, error: unknown): void {

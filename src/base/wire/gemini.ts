@@ -1,0 +1,322 @@
+/** Gemini's generateContent and streamGenerateContent: contents made of parts; calls have no ids of their own. */
+
+import {
+  asNumber,
+  asObject,
+  asString,
+  asText,
+  defined,
+  type Json,
+  objectsOf,
+  parseJson,
+} from "../../core/json-value.ts";
+import type { Message } from "../../core/message.ts";
+import { fillCallIds } from "./call-ids.ts";
+import { readStop } from "./openai-chat.ts";
+import {
+  errorText,
+  lose,
+  noReply,
+  type ReplyReader,
+  type ToolDefinition,
+  type WireApi,
+  type WireFinish,
+  type WireReply,
+  type WireRequest,
+} from "./wire-api.ts";
+
+const finishes: Record<string, WireFinish> = {
+  STOP: "stop",
+  MAX_TOKENS: "length",
+  SAFETY: "refusal",
+  RECITATION: "refusal",
+  BLOCKLIST: "refusal",
+  PROHIBITED_CONTENT: "refusal",
+  SPII: "refusal",
+};
+
+/** A field in either spelling: Google's own libraries write both. */
+function field(raw: Json | undefined, name: string): unknown {
+  return raw?.[name] ?? raw?.[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+}
+
+function partsOf(content: unknown): Json[] {
+  if (typeof content === "string") return [{ text: content }];
+  return objectsOf(asObject(content)?.["parts"] ?? content);
+}
+
+interface Read {
+  text: string;
+  reasoning: string;
+  toolCalls: NonNullable<Message["toolCalls"]>;
+  hosted: NonNullable<WireReply["hosted"]>;
+  results: Message[];
+  media: boolean;
+}
+
+function readParts(parts: readonly Json[]): Read {
+  const read: Read = { text: "", reasoning: "", toolCalls: [], hosted: [], results: [], media: false };
+  for (const part of parts) {
+    const call = asObject(field(part, "functionCall"));
+    const result = asObject(field(part, "functionResponse"));
+    const code = asObject(field(part, "executableCode"));
+    const ran = asObject(field(part, "codeExecutionResult"));
+    if (call) {
+      const text = JSON.stringify(call["args"] ?? {});
+      read.toolCalls.push({ id: asString(call["id"]) ?? "", name: asText(call["name"]), arguments: text });
+    } else if (result) {
+      const name = asString(result["name"]);
+      const content = resultText(result["response"]);
+      read.results.push({ role: "tool", content, toolCallId: asString(result["id"]) ?? "", ...(name && { name }) });
+    } else if (code) {
+      const id = `code-${read.hosted.length + 1}`;
+      read.hosted.push({ id, name: "code_execution", arguments: JSON.stringify({ code: asText(code["code"]) }) });
+    } else if (ran) {
+      const last = read.hosted.at(-1);
+      if (last) last.result = asText(ran["output"]);
+    } else if (typeof part["text"] === "string") {
+      if (part["thought"] === true) read.reasoning += part["text"];
+      else read.text += part["text"];
+    } else if (field(part, "inlineData") || field(part, "fileData")) {
+      read.text += "[media]";
+      read.media = true;
+    }
+  }
+  return read;
+}
+
+/** Libraries wrap a tool's text as `{output}` or `{result}`; what is alone in such a wrapper is the text itself. */
+function resultText(response: unknown): string {
+  const entries = Object.entries(asObject(response) ?? {});
+  const only = entries.length === 1 ? entries[0] : undefined;
+  if (only && /^(?:output|result|content|error)$/.test(only[0]) && typeof only[1] === "string") return only[1];
+  return asText(response);
+}
+
+function readContent(content: Json): Message[] {
+  const { text, reasoning, toolCalls, hosted, results } = readParts(partsOf(content));
+  if (content["role"] !== "model") return [...results, ...(text ? [{ role: "user" as const, content: text }] : [])];
+  const ran = hosted.flatMap(({ result, ...call }): Message[] => [
+    { role: "assistant", content: "", toolCalls: [call] },
+    ...(result === undefined ? [] : [{ role: "tool" as const, content: result, toolCallId: call.id }]),
+  ]);
+  return [
+    ...ran,
+    { role: "assistant", content: text, ...(reasoning && { reasoning }), ...(toolCalls.length > 0 && { toolCalls }) },
+  ];
+}
+
+function readDeclarations(value: unknown): ToolDefinition[] {
+  return objectsOf(value).flatMap((tool) => {
+    const declared = objectsOf(field(tool, "functionDeclarations")).map((one) => ({
+      name: asText(one["name"]),
+      ...(asString(one["description"]) && { description: asString(one["description"]) }),
+      ...((field(one, "parametersJsonSchema") ?? one["parameters"]) !== undefined && {
+        parameters: field(one, "parametersJsonSchema") ?? one["parameters"],
+      }),
+    }));
+    return declared.length > 0 ? declared : Object.keys(tool).map((name) => ({ name }));
+  });
+}
+
+function readReply(json: Json): WireReply {
+  if (json["error"]) return { ...noReply(), error: errorText(json["error"]) };
+  const [first, ...rest] = objectsOf(json["candidates"]).map(readCandidate);
+  const blocked = asString(asObject(field(json, "promptFeedback"))?.["blockReason"]);
+  const facts = defined({
+    responseId: asString(field(json, "responseId")),
+    model: asString(field(json, "modelVersion")),
+    usage: readUsage(field(json, "usageMetadata")),
+  });
+  if (!first) return { ...noReply(), ...facts, ...(blocked && { finish: "refusal", finished: true, text: blocked }) };
+  const others = rest.map(({ finished: _finished, ...other }) => other);
+  return { ...first, ...facts, ...(others.length > 0 && { others }) };
+}
+
+function readCandidate(candidate: Json): WireReply {
+  const { text, reasoning, toolCalls, hosted, media } = readParts(partsOf(candidate["content"]));
+  const finish = asString(field(candidate, "finishReason"));
+  const reply: WireReply = {
+    text,
+    ...(reasoning && { reasoning }),
+    toolCalls,
+    ...(hosted.length > 0 && { hosted }),
+    ...(finish && { finish: finish === "STOP" && toolCalls.length > 0 ? "tool_calls" : (finishes[finish] ?? "other") }),
+    finished: finish !== undefined,
+  };
+  if (media) lose(reply, "media");
+  if (hosted.some(({ result }) => result === undefined) || field(candidate, "groundingMetadata")) {
+    lose(reply, "hosted-tool");
+  }
+  return reply;
+}
+
+function readUsage(value: unknown): WireReply["usage"] {
+  const usage = asObject(value);
+  if (!usage) return undefined;
+  const thoughts = asNumber(field(usage, "thoughtsTokenCount"));
+  const candidates = asNumber(field(usage, "candidatesTokenCount"));
+  const found = defined({
+    promptTokens: asNumber(field(usage, "promptTokenCount")),
+    // Thoughts are billed as output but counted apart.
+    completionTokens:
+      candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0),
+    cachedTokens: asNumber(field(usage, "cachedContentTokenCount")),
+    reasoningTokens: thoughts,
+  });
+  return Object.keys(found).length > 0 ? found : undefined;
+}
+
+function contentReader(): ReplyReader {
+  const whole: Json = {};
+  const parts: Json[] = [];
+  return {
+    get reply() {
+      return readReply(
+        parts.length > 0 || whole["candidate"]
+          ? { ...whole, candidates: [{ ...asObject(whole["candidate"]), content: { role: "model", parts } }] }
+          : whole,
+      );
+    },
+    add(event) {
+      const json = asObject(event);
+      if (!json) return "";
+      const { candidates, ...rest } = json;
+      Object.assign(whole, rest);
+      const candidate = objectsOf(candidates)[0];
+      if (!candidate) return "";
+      const { content, ...facts } = candidate;
+      whole["candidate"] = { ...asObject(whole["candidate"]), ...facts };
+      const added = partsOf(content);
+      parts.push(...added);
+      return readParts(added).text;
+    },
+  };
+}
+
+function writeParts(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">): Json[] {
+  return [
+    ...(reply.reasoning ? [{ text: reply.reasoning, thought: true }] : []),
+    ...(reply.text ? [{ text: reply.text }] : []),
+    ...reply.toolCalls.map(({ name, arguments: text }) => ({ functionCall: { name, args: parseJson(text) ?? {} } })),
+  ];
+}
+
+function writeContents(messages: readonly Message[]): Json[] {
+  const written: { role: string; parts: Json[] }[] = [];
+  const names = new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name] as const)));
+  for (const { role, content, reasoning, toolCalls = [], toolCallId = "" } of messages) {
+    const parts =
+      role === "tool"
+        ? [{ functionResponse: { name: names.get(toolCallId) ?? "", response: { output: content } } }]
+        : role === "assistant"
+          ? writeParts({ text: content, ...(reasoning && { reasoning }), toolCalls })
+          : [{ text: content }];
+    const wire = role === "assistant" ? "model" : "user";
+    const last = written.at(-1);
+    if (last?.role === wire) last.parts.push(...parts);
+    else written.push({ role: wire, parts });
+  }
+  return written;
+}
+
+function writeChunk(reply: WireReply, parts: Json[], last: boolean): Json {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = reply.usage ?? {};
+  const finish = reply.finish === "length" ? "MAX_TOKENS" : reply.finish === "refusal" ? "SAFETY" : "STOP";
+  return {
+    candidates: [{ index: 0, content: { role: "model", parts }, ...(last && { finishReason: finish }) }],
+    ...(last &&
+      reply.usage && {
+        usageMetadata: defined({
+          promptTokenCount: promptTokens,
+          candidatesTokenCount: completionTokens - (reasoningTokens ?? 0),
+          totalTokenCount: promptTokens + completionTokens,
+          cachedContentTokenCount: cachedTokens,
+          thoughtsTokenCount: reasoningTokens,
+        }),
+      }),
+    ...(reply.model && { modelVersion: reply.model }),
+    ...(reply.responseId && { responseId: reply.responseId }),
+  };
+}
+
+/** Gemini's generateContent. */
+export const gemini: WireApi = {
+  name: "gemini",
+  framing: "sse",
+  lastEvent: /"finishReason"/,
+  matches: (path) => /:(?:stream)?[gG]enerateContent$/.test(path),
+  readRequest(body, path) {
+    const settings = asObject(field(body, "generationConfig")) ?? {};
+    const system = partsOf(field(body, "systemInstruction"));
+    const contents =
+      typeof body["contents"] === "string" ? [{ role: "user", parts: body["contents"] }] : objectsOf(body["contents"]);
+    const request: WireRequest = {
+      ...defined({
+        model: decodeURIComponent(/models\/([^:/]+):/.exec(path)?.[1] ?? asText(body["model"])) || undefined,
+        stream: path.includes(":stream") ? true : undefined,
+        maxTokens: asNumber(field(settings, "maxOutputTokens")),
+        temperature: asNumber(settings["temperature"]),
+        topP: asNumber(field(settings, "topP")),
+        seed: asNumber(settings["seed"]),
+        stop: readStop(field(settings, "stopSequences")),
+        samples: asNumber(field(settings, "candidateCount")),
+        toolChoice: field(asObject(field(body, "toolConfig")), "functionCallingConfig"),
+        responseFormat: field(settings, "responseJsonSchema") ?? field(settings, "responseSchema") ?? undefined,
+      }),
+      messages: [
+        ...(system.length > 0 ? [{ role: "system" as const, content: readParts(system).text }] : []),
+        ...contents.flatMap(readContent),
+      ],
+      tools: readDeclarations(body["tools"]),
+    };
+    fillCallIds(request.messages);
+    if (contents.some((content) => readParts(partsOf(content)).media)) lose(request, "media");
+    if (field(body, "cachedContent")) lose(request, "server-history");
+    return request;
+  },
+  writeRequest(request) {
+    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => content);
+    const settings = defined({
+      maxOutputTokens: request.maxTokens,
+      temperature: request.temperature,
+      topP: request.topP,
+      seed: request.seed,
+      stopSequences: request.stop,
+      candidateCount: request.samples,
+    });
+    const body = {
+      ...(system.length > 0 && { systemInstruction: { parts: [{ text: system.join("\n") }] } }),
+      contents: writeContents(request.messages.filter(({ role }) => role !== "system")),
+      ...(request.tools.length > 0 && {
+        tools: [
+          {
+            functionDeclarations: request.tools.map(({ name, description, parameters }) =>
+              defined({ name, description, parametersJsonSchema: parameters }),
+            ),
+          },
+        ],
+      }),
+      ...(Object.keys(settings).length > 0 && { generationConfig: settings }),
+    };
+    const method = request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
+    return { path: `/v1beta/models/${encodeURIComponent(request.model ?? "model")}:${method}`, body };
+  },
+  readReply,
+  writeReply: (reply) => writeChunk(reply, writeParts(reply), reply.finished),
+  replyReader: contentReader,
+  writeEvents(reply, pieces = [reply.text]) {
+    const before = writeParts({ ...reply, text: "", toolCalls: [] });
+    const calls = writeParts({ text: "", toolCalls: reply.toolCalls });
+    return [
+      ...(before.length > 0 ? [writeChunk(reply, before, false)] : []),
+      ...pieces.filter((piece) => piece !== "").map((text) => writeChunk(reply, [{ text }], false)),
+      ...(calls.length > 0 ? [writeChunk(reply, calls, false)] : []),
+      ...(reply.finished ? [writeChunk(reply, [], true)] : []),
+    ];
+  },
+  limitReply: (body, maxTokens) => ({
+    ...body,
+    generationConfig: { ...asObject(field(body, "generationConfig")), maxOutputTokens: maxTokens },
+  }),
+};

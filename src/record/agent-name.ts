@@ -1,0 +1,64 @@
+/** What to call an agent that nobody named: by the call that started it, by its instructions, or by its place. */
+import { asObject, asString, parseJson } from "../core/json-value.ts";
+import type { ToolCall } from "../core/message.ts";
+
+/** Arguments that name the agent meant, surest first. */
+const namingKeys = [
+  "subagent_type",
+  "subagentType",
+  "subagent",
+  "agent_name",
+  "agentName",
+  "agent_id",
+  "agentId",
+  "agent",
+  "assistant",
+  "coworker",
+  "assignee",
+  "recipient",
+  "specialist",
+  "worker",
+  "target",
+  "to",
+  "name",
+  "role",
+];
+
+/** Tools that start whichever agent their arguments name; a tool that is called like its agent is not among them. */
+const genericTool =
+  /^(?:task|tasks|delegate|delegation|hand_?off|transfer|switch|assign|dispatch|route|spawn|invoke|run|call|ask|start|launch|use|send|message)(?:[_-]?(?:to|task|work|agent|agents|sub_?agent|message|question|coworker|assistant|specialist|worker|control|over))*$/i;
+
+/** The agent that a delegating call names: in its arguments, or by the tool's own name. */
+export function nameFromCall(call: ToolCall): string {
+  const named = nameInArguments(call);
+  return named ?? cleanName(call.name);
+}
+
+function nameInArguments(call: ToolCall): string | undefined {
+  const input = asObject(parseJson(call.arguments)) ?? {};
+  const sure = namingKeys.slice(0, 8);
+  const keys = genericTool.test(call.name.replace(/([a-z])([A-Z])/g, "$1_$2")) ? namingKeys : sure;
+  for (const key of keys) {
+    const value = asString(input[key]) ?? asString(asObject(input[key])?.["name"]);
+    if (value && /^[\p{L}\p{N}][\p{L}\p{N} ._:/-]{0,59}$/u.test(value)) return value;
+  }
+  return undefined;
+}
+
+/** Whether a call moves control to another agent instead of asking it something. */
+export function isTransfer(name: string): boolean {
+  return /^(?:transfer|hand_?off|switch)(?:_|-|to|$)/i.test(name) || /transfer_?to|hand_?off/i.test(name);
+}
+
+/** The name an agent is given in its instructions, where they say "You are the …". */
+export function toldName(instructions: string): string | undefined {
+  const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(
+    instructions,
+  );
+  return told?.[1]?.trim().replaceAll(" ", "_").toLowerCase();
+}
+
+/** Frameworks dress up the names of agents when they offer them as tools. */
+export function cleanName(name: string): string {
+  return name.replace(/^(?:agent[-_]|transfer_to_|handoff_to_|hand_off_to_|delegate_to_|call_)/i, "") || name;
+}

@@ -1,0 +1,216 @@
+/**
+ * Hard limits on calls, tokens and money, for each run and for all of them. A call sets aside what it may cost: its prompt
+ * as estimated and the most that its reply may have. What it did not use is given back when it ends; a call that failed
+ * before the model answered costs nothing, so a call that is tried again counts once. A call that does not fit while
+ * others are under way waits for them; it is refused only when nothing is left that could be given back.
+ */
+import type { WireApi, WireReply } from "../base/wire/wire-api.ts";
+import type { Json } from "../core/json-value.ts";
+import type { CallUsage, Price } from "../core/model.ts";
+import { estimateTokens } from "../core/token-estimate.ts";
+import { callCost } from "../core/usage.ts";
+
+export interface BudgetLimits {
+  calls?: number;
+  tokens?: number;
+  usd?: number;
+}
+
+export interface BudgetOptions {
+  /** For each run (all calls without a run id are one run). */
+  perRun?: BudgetLimits;
+  /** For everything together. */
+  total?: BudgetLimits;
+  /** Dollars for a million tokens, by model name; `*` stands for any model. Money is only counted with prices. */
+  prices?: Record<string, Price>;
+  /** The most that one reply may have where the request sets no limit; by default learned from the replies so far. */
+  replyTokens?: number;
+}
+
+/** What was used; `spent` tells it without what calls under way have set aside. */
+export interface Spent {
+  calls: number;
+  tokens: number;
+  usd: number;
+}
+
+/** What a call asks for. */
+export interface BudgetRequest {
+  runId?: string;
+  api?: WireApi;
+  /** The path, for APIs that write the model there. */
+  path: string;
+  body: Json;
+  bytes: number;
+  /** Ends the waiting: the client is gone. */
+  signal?: AbortSignal;
+}
+
+/** What an admitted call holds until it is settled. */
+export interface Reservation {
+  /** The request, with a limit on its reply where the budget needs one. */
+  body: Json;
+  /** Charges what the call used; undefined for a call that the model never answered. */
+  settle(reply: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls"> | undefined): void;
+}
+
+export interface Budget {
+  admit(request: BudgetRequest): Promise<Reservation | { refused: string }>;
+  spent(runId?: string): Spent;
+}
+
+interface Scope {
+  name: string;
+  limits: BudgetLimits;
+  spent: Spent;
+  held: Spent;
+  inFlight: number;
+}
+
+/** Until calls have shown how long replies are. */
+const firstReplyTokens = 4096;
+
+/** Starts counting. */
+export function createBudget(options: BudgetOptions): Budget {
+  const total = scope("all runs", options.total);
+  const runs = new Map<string, Scope>();
+  const waiting = new Set<() => void>();
+  let longestReply = 0;
+  const runScope = (runId: string | undefined): Scope => {
+    const key = runId ?? "";
+    const known = runs.get(key) ?? scope(`run ${runId ?? "(without id)"}`, options.perRun);
+    runs.set(key, known);
+    return known;
+  };
+  const wake = () => {
+    for (const one of waiting) one();
+    waiting.clear();
+  };
+
+  function tryAdmit(request: BudgetRequest): Reservation | { refused: string } | "wait" {
+    const { api, body } = request;
+    const scopes = [runScope(request.runId), total];
+    const read = api?.readRequest(body, request.path);
+    const price = priceOf(options.prices, read?.model ?? body["model"]);
+    const prompt = Math.ceil(request.bytes / 3);
+    const usual = options.replyTokens ?? Math.max(firstReplyTokens, longestReply * 2);
+    const wanted = api ? (read?.maxTokens ?? usual) : 0;
+    let reply = wanted;
+    for (const one of scopes) {
+      const why = refusal(one, prompt, price);
+      if (why)
+        return one.inFlight > 0 && refusal({ ...one, held: nothing() }, prompt, price) === undefined
+          ? "wait"
+          : { refused: why };
+      reply = Math.min(reply, roomFor(one, prompt, price));
+    }
+    reply = Math.floor(reply);
+    if (api && reply < wanted && scopes.some((one) => one.inFlight > 0)) return "wait";
+    if (api && reply < 1) {
+      return { refused: `the budget leaves no room for a reply after a prompt of about ${prompt} tokens` };
+    }
+    const limited = scopes.some(({ limits }) => limits.tokens !== undefined || limits.usd !== undefined);
+    const held = charge({ promptTokens: prompt, completionTokens: reply }, price);
+    for (const one of scopes) {
+      add(one.held, held, 1);
+      one.inFlight++;
+    }
+    let settled = false;
+    return {
+      body: api && limited ? prepared(api, body, read?.maxTokens, reply, read?.stream === true) : body,
+      settle(answer) {
+        if (settled) return;
+        settled = true;
+        const used = answer && usageOf(answer, prompt);
+        if (used) longestReply = Math.max(longestReply, used.completionTokens);
+        for (const one of scopes) {
+          add(one.held, held, -1);
+          one.inFlight--;
+          if (used) add(one.spent, charge(used, price), 1);
+        }
+        wake();
+      },
+    };
+  }
+
+  return {
+    spent: (runId) => ({ ...(runId === undefined ? total : runScope(runId)).spent }),
+    async admit(request) {
+      for (;;) {
+        request.signal?.throwIfAborted();
+        const answer = tryAdmit(request);
+        if (answer !== "wait") return answer;
+        await new Promise<void>((resolve) => {
+          waiting.add(resolve);
+          request.signal?.addEventListener("abort", () => resolve(), { once: true });
+        });
+      }
+    },
+  };
+}
+
+/** A limit on the reply where the request has none or a higher one, and the wish for usage where streams need it. */
+function prepared(api: WireApi, body: Json, asked: number | undefined, reply: number, stream: boolean): Json {
+  const limited = asked !== undefined && asked <= reply ? body : api.limitReply(body, reply);
+  return stream && api.askUsage ? api.askUsage(limited) : limited;
+}
+
+/** What the server said, or an estimate from the length of what came. */
+function usageOf(answer: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls">, prompt: number): CallUsage {
+  const calls = answer.toolCalls.map((call) => call.name + call.arguments).join("");
+  const estimated = estimateTokens(answer.text + (answer.reasoning ?? "") + calls);
+  return {
+    ...answer.usage,
+    promptTokens: answer.usage?.promptTokens ?? prompt,
+    completionTokens: answer.usage?.completionTokens ?? estimated,
+  };
+}
+
+function refusal({ name, spent, held, limits }: Scope, prompt: number, price: Price | undefined): string | undefined {
+  if (limits.calls !== undefined && spent.calls + held.calls + 1 > limits.calls) {
+    return `${name}: ${spent.calls} of ${limits.calls} calls are used`;
+  }
+  if (limits.tokens !== undefined && spent.tokens + held.tokens + prompt >= limits.tokens) {
+    return `${name}: ${spent.tokens} of ${limits.tokens} tokens are used, this prompt is about ${prompt}`;
+  }
+  if (limits.usd !== undefined) {
+    if (!price) return `${name}: a money limit is set, but there is no price for this model`;
+    const cost = (prompt * price.input) / 1e6;
+    if (spent.usd + held.usd + cost > limits.usd) {
+      return `${name}: $${spent.usd.toFixed(6)} of $${limits.usd} are used, this prompt costs about $${cost.toFixed(6)}`;
+    }
+  }
+  return undefined;
+}
+
+/** How many tokens the reply may have. */
+function roomFor({ spent, held, limits }: Scope, prompt: number, price: Price | undefined): number {
+  const byTokens =
+    limits.tokens === undefined ? Number.POSITIVE_INFINITY : limits.tokens - spent.tokens - held.tokens - prompt;
+  const dearest = Math.max(price?.output ?? 0, price?.reasoning ?? 0);
+  if (limits.usd === undefined || dearest === 0) return byTokens;
+  const left = limits.usd - spent.usd - held.usd - (prompt * (price?.input ?? 0)) / 1e6;
+  return Math.min(byTokens, (left * 1e6) / dearest);
+}
+
+function charge(usage: CallUsage, price: Price | undefined): Spent {
+  return { calls: 1, tokens: usage.promptTokens + usage.completionTokens, usd: callCost(usage, price) };
+}
+
+function scope(name: string, limits: BudgetLimits = {}): Scope {
+  return { name, limits, spent: nothing(), held: nothing(), inFlight: 0 };
+}
+
+function nothing(): Spent {
+  return { calls: 0, tokens: 0, usd: 0 };
+}
+
+function add(sum: Spent, amount: Spent, sign: 1 | -1): void {
+  sum.calls += sign * amount.calls;
+  sum.tokens += sign * amount.tokens;
+  sum.usd += sign * amount.usd;
+}
+
+function priceOf(prices: BudgetOptions["prices"], model: unknown): Price | undefined {
+  return (typeof model === "string" ? prices?.[model] : undefined) ?? prices?.["*"];
+}
