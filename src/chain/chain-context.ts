@@ -29,9 +29,14 @@ export interface ChainContext {
   counted(promptTokens: number, keptTokens: number): void;
 }
 
-/** A context in which only the prompt stands. */
-export function chainContext(prompt: readonly Message[], model: Model, count: (text: string) => number): ChainContext {
-  const promptTokens = model.tokenizer ? model.encodePrompt?.(prompt) : undefined;
+/** A context in which only the prompt stands; `known` are its ids, where it was tokenised before. */
+export function chainContext(
+  prompt: readonly Message[],
+  model: Model,
+  count: (text: string) => number,
+  known?: readonly number[],
+): ChainContext {
+  const promptTokens = model.tokenizer ? (known?.slice() ?? model.encodePrompt?.(prompt)) : undefined;
   const promptSize = promptTokens?.length ?? prompt.reduce((sum, message) => sum + messageTokens(message, count), 0);
   const segments: Segment[] = [];
   const replaced = new Map<number, Segment>();

@@ -6,10 +6,11 @@ import type { Model, Price } from "../core/model.ts";
 import type { ChainLanguage, Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { tokenCounter } from "../language/observation.ts";
 import { stopStrings, toolTags } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
-import { describeTools, withTools } from "../language/with-tools.ts";
+import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
@@ -28,9 +29,21 @@ export interface Sampling {
   seed?: number;
 }
 
+/** What a client's tool gave back. */
+export interface ClientResult {
+  output: unknown;
+  /** The call failed, and the output says how. */
+  failed?: boolean;
+}
+
 export interface ChainOptions {
   model: Model;
   tools: ToolSet;
+  /** Tools of the caller's own: a call of one suspends the chain until it is continued with the result. */
+  clientTools?: readonly KnownTool[];
+  /** Continues this chain where it stopped, or where it was cut and edited; `results` answer its pending calls, by id. */
+  from?: Trajectory;
+  results?: Readonly<Record<string, ClientResult>>;
   /** The tags and their order. The tags that call tools become exactly the tools given (`withTools`). */
   profile: Profile;
   limits?: Partial<Limits>;
@@ -65,6 +78,10 @@ export interface ChainSetup {
   /** Profile and tools by value, as the trajectory keeps them. */
   readonly language: ChainLanguage;
   readonly tools: ReadonlyMap<string, Tool>;
+  /** Names of the tools among them that the caller runs. */
+  readonly clientTools: ReadonlySet<string>;
+  readonly from: Trajectory | undefined;
+  readonly results: Readonly<Record<string, ClientResult>>;
   readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly sampling: Sampling;
@@ -96,6 +113,9 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     reading,
     language,
     tools,
+    clientTools: new Set(options.clientTools?.map((tool) => tool.name)),
+    from: options.from,
+    results: options.results ?? {},
     // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
     limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
     enforcement: options.enforcement ?? "repair",
@@ -127,13 +147,13 @@ interface Derived {
   prompt(): string;
 }
 
-const known = new WeakMap<Profile, { tools: ToolSet; derived: Derived }>();
+const known = new WeakMap<Profile, { tools: ToolSet; clientTools: readonly KnownTool[]; derived: Derived }>();
 
 /** What follows from profile and tools alone; the last is kept, because chains come in thousands alike. */
-function derived({ profile, tools }: ChainOptions): Derived {
+function derived({ profile, tools, clientTools = [] }: ChainOptions): Derived {
   const last = known.get(profile);
-  if (last && sameTools(last.tools, tools)) return last.derived;
-  const byName = toolsByName(tools);
+  if (last && sameTools(last.tools, tools) && sameTools(last.clientTools, clientTools)) return last.derived;
+  const byName = toolsByName(tools, clientTools);
   const list = [...byName.values()];
   const exact = withTools(profile, list);
   const missing = toolTags(profile).filter((tag) => !exact.tags.some((other) => other.name === tag.name));
@@ -144,11 +164,15 @@ function derived({ profile, tools }: ChainOptions): Derived {
     reading: missing.length === 0 ? exact : { ...exact, tags: [...exact.tags, ...missing] },
     prompt: () => (text ??= systemPrompt(exact, list)),
   };
-  known.set(profile, { tools: Array.isArray(tools) ? [...tools] : { ...tools }, derived: made });
+  known.set(profile, {
+    tools: Array.isArray(tools) ? [...tools] : { ...tools },
+    clientTools: [...clientTools],
+    derived: made,
+  });
   return made;
 }
 
-function sameTools(a: ToolSet, b: ToolSet): boolean {
+function sameTools(a: object, b: object): boolean {
   const [first, second] = [Object.entries(a), Object.entries(b)];
   return (
     first.length === second.length &&

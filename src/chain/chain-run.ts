@@ -8,6 +8,7 @@ import { advance, type ChainState, startState } from "../language/profile.ts";
 import { type ChainContext, chainContext } from "./chain-context.ts";
 import type { ChainSetup } from "./chain-options.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
+import { restoreChain } from "./continue-chain.ts";
 
 export interface ChainRun extends ChainSetup {
   readonly id: string;
@@ -26,22 +27,26 @@ export interface ChainRun extends ChainSetup {
 /** A record without the fields that every record has. */
 type Bare<R> = R extends ChainRecord ? Omit<R, "version" | "trajectoryId" | "elapsedMs"> : never;
 
-/** A chain of which nothing is decoded. */
+/** A chain of which nothing is decoded, or what `from` holds of it. */
 export function chainRun(id: string, task: Task, setup: ChainSetup, replay: Replay): ChainRun {
   const startedAt = setup.clock();
-  return {
+  const { from } = setup;
+  const before = from ? from.usage.wallMs : replay.elapsedMs;
+  const run: ChainRun = {
     ...setup,
     id,
     task,
     replay,
-    context: chainContext(setup.prompt(task), setup.model, setup.count),
+    context: chainContext(from?.prompt ?? setup.prompt(task), setup.model, setup.count, from?.promptTokens),
     usage: emptyUsage(),
     violations: [],
     earlier: new Map(),
     compactions: [],
     state: startState(),
-    elapsedMs: () => replay.elapsedMs + setup.clock() - startedAt,
+    elapsedMs: () => before + setup.clock() - startedAt,
   };
+  if (from) restoreChain(run, from);
+  return run;
 }
 
 /** Writes a record; it counts once this resolves. */

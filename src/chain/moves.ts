@@ -10,6 +10,8 @@ import { advance, allowedNext, type ChainState, type Profile, type TagSpec, tagS
 export interface RequestedCall {
   spec: TagSpec;
   body: string;
+  /** Its place in the chain. */
+  segment: number;
 }
 
 export interface Moves {
@@ -36,10 +38,10 @@ export function readMoves(
   { profile, reading }: { profile: Profile; reading: Profile },
   state: ChainState,
   turn: WrittenTurn,
-  how: { strict: boolean; last: boolean },
+  how: { strict: boolean; last: boolean; firstIndex: number },
 ): Moves {
   const moves: Moves = { calls: [], refused: new Map(), answer: undefined, answerRefused: undefined, state };
-  for (const segment of turn.segments) {
+  for (const [index, segment] of turn.segments.entries()) {
     const spec = tagSpec(reading, segment.tag);
     const isAnswer = segment.tag === profile.answer;
     const complete = !turn.unclosed.has(segment) || (turn.ended && segment === turn.segments.at(-1));
@@ -47,7 +49,7 @@ export function readMoves(
       if (!complete) continue; // a call that was never finished is not made, and waits for no observation
       const problem = how.strict ? refusal(profile, moves.state, segment) : null;
       if (problem) moves.refused.set(moves.calls.length, problem);
-      moves.calls.push({ spec, body: segment.text });
+      moves.calls.push({ spec, body: segment.text, segment: how.firstIndex + index });
     } else if (isAnswer && (complete || how.last)) {
       const problem = how.strict ? refusal(profile, moves.state, segment) : null;
       if (problem) {

@@ -7,11 +7,12 @@ import { randomUUID } from "node:crypto";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
-import type { Ending, Trajectory } from "../core/trajectory.ts";
+import type { Ending, PendingCall, Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 import { type ChainOptions, type ChainSetup, chainSetup } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
 import { type ChainRun, chainRun, observe, record } from "./chain-run.ts";
+import { openCalls } from "./continue-chain.ts";
 import type { LimitName } from "./limits.ts";
 import { readMoves, whatNext } from "./moves.ts";
 import { runTools } from "./run-tools.ts";
@@ -20,15 +21,14 @@ import { takeTurn } from "./turn.ts";
 /** Lets the model work on a task with the tools, and returns everything it decoded. Only wrong options make it throw. */
 export async function runChain(task: Task, options: ChainOptions): Promise<Trajectory> {
   const setup = chainSetup(options);
-  const id = options.id ?? (options.journal ? `${task.id}#0` : `${task.id}-${randomUUID()}`);
+  const id = options.id ?? options.from?.id ?? (options.journal ? `${task.id}#0` : `${task.id}-${randomUUID()}`);
   const replay = options.replay ?? (options.journal && (await readReplays(options.journal)).get(id));
   return runPrepared(id, task, setup, replay ?? emptyReplay());
 }
 
 /** The same with everything prepared, for batches. */
 export async function runPrepared(id: string, task: Task, setup: ChainSetup, replay: Replay): Promise<Trajectory> {
-  // A chain that ended in an error (a server was down) is worth another try; any other end is final.
-  if (replay.trajectory && replay.trajectory.ending.reason !== "error") return replay.trajectory;
+  if (replay.trajectory && isFinal(replay.trajectory, setup)) return replay.trajectory;
   const run = chainRun(id, task, setup, replay);
   const { model, profile } = setup;
   const { question, id: taskId } = task;
@@ -46,7 +46,8 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
       ending: aborted ? { reason: "aborted", detail: messageOf(error) } : errorEnding(error),
     };
   }
-  model.endSession?.(id);
+  // What the model keeps of a suspended chain is needed when it is continued.
+  if (result.ending.reason !== "suspended") model.endSession?.(id);
   const trajectory = describe(run, result);
   if (result.ending.reason !== "aborted") {
     try {
@@ -59,21 +60,37 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
   return trajectory;
 }
 
+/** A chain that ended in an error (a server was down) is worth another try; a suspended one is continued where asked. */
+function isFinal({ ending }: Trajectory, { from }: ChainSetup): boolean {
+  return ending.reason !== "error" && !(ending.reason === "suspended" && from !== undefined);
+}
+
 interface Result {
   answer: string | null;
   ending: Ending;
+  /** Calls that a suspended chain waits for. */
+  pending?: PendingCall[];
 }
 
 /** The loop. Each round is one turn of the model and what it calls for. */
 async function decode(run: ChainRun): Promise<Result> {
   const { profile, limits, enforcement } = run;
   let refusals = 0; // in a row
+  const open = run.from && openCalls(run);
+  if (open) {
+    const pending = await runTools(run, open);
+    if (pending.length > 0) return suspended(pending);
+  }
   for (;;) {
     run.signal?.throwIfAborted();
     const turn = await takeTurn(run);
     if (turn.finish === undefined && turn.limit !== undefined) return byLimit(run, turn.limit);
     const strict = enforcement !== "report" && refusals < limits.maxRepairs && !turn.asked;
-    const moves = readMoves(run, run.state, turn, { strict, last: turn.asked });
+    const moves = readMoves(run, run.state, turn, {
+      strict,
+      last: turn.asked,
+      firstIndex: run.context.segments.length - turn.segments.length,
+    });
     run.state = moves.state;
     if (moves.answer) {
       const detail = turn.asked ? { detail: `asked at the limit: ${turn.limit}` } : {};
@@ -82,7 +99,8 @@ async function decode(run: ChainRun): Promise<Result> {
     if (turn.asked) return byLimit(run, turn.limit!);
     if (moves.calls.length > 0) {
       refusals = moves.refused.size > 0 ? refusals + 1 : 0;
-      await runTools(run, moves);
+      const pending = await runTools(run, moves);
+      if (pending.length > 0) return suspended(pending);
     } else if (turn.ended) {
       if (enforcement === "report" || refusals >= limits.maxRepairs) return withoutAnswer(run);
       refusals++;
@@ -90,6 +108,10 @@ async function decode(run: ChainRun): Promise<Result> {
       observe(run, moves.answerRefused ?? nothing, "runtime");
     } else if (turn.segments.length === 0 && turn.finish === "length") return withoutAnswer(run);
   }
+}
+
+function suspended(pending: PendingCall[]): Result {
+  return { answer: null, ending: { reason: "suspended" }, pending };
 }
 
 function suggested(run: ChainRun): string | undefined {
@@ -111,10 +133,10 @@ function withoutAnswer(run: ChainRun): Result {
 }
 
 /** The finished record of the chain. */
-function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
+function describe(run: ChainRun, { answer, ending, pending }: Result): Trajectory {
   const { context, usage, profile, policyVersion, meta } = run;
   usage.wallMs = run.elapsedMs();
-  const found = validateSegments(profile, context.segments);
+  const found = validateSegments(profile, context.segments, { partial: ending.reason === "suspended" });
   return {
     version: 2,
     id: run.id,
@@ -128,6 +150,7 @@ function describe(run: ChainRun, { answer, ending }: Result): Trajectory {
     ...(run.compactions.length > 0 ? { compactions: run.compactions } : {}),
     answer,
     ending,
+    ...(pending ? { pending } : {}),
     usage,
     violations: [...run.violations, ...found],
     source: { kind: "chain" },

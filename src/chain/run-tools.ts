@@ -5,7 +5,7 @@
  */
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
-import type { Segment } from "../core/trajectory.ts";
+import type { PendingCall, Segment } from "../core/trajectory.ts";
 import { type ReadCalls, readCallBody } from "../language/call-body.ts";
 import { callKey } from "../language/call-key.ts";
 import { errorText, joinOutputs, neutralFor, outputText } from "../language/observation.ts";
@@ -36,13 +36,20 @@ interface CallReport {
   call: NonNullable<Segment["call"]>;
 }
 
-/** Runs the calls and appends what came of them: the tool's result, or why it was refused. */
-export async function runTools(run: ChainRun, { calls, refused }: Moves): Promise<void> {
+/**
+ * Runs the calls and appends what came of them: the tool's result, or why it was refused. Where a call is the client's to
+ * make and its result is not there, nothing is run and these calls are returned.
+ */
+export async function runTools(run: ChainRun, { calls, refused }: Moves): Promise<PendingCall[]> {
   const began = run.clock();
-  const reports = await answerCalls(
+  const accepted = await readCalls(
     run,
     calls.filter((_, index) => !refused.has(index)),
   );
+  const pending = accepted.flatMap((call) => pendingCalls(run, call));
+  for (const { id, tool, input } of pending) run.onEvent?.({ type: "tool-call", callId: id, tool, input });
+  if (pending.length > 0) return pending;
+  const reports = await answerCalls(run, accepted);
   run.usage.toolMs += run.clock() - began;
   for (let index = 0, next = 0; index < calls.length; index++) {
     const problem = refused.get(index);
@@ -53,9 +60,39 @@ export async function runTools(run: ChainRun, { calls, refused }: Moves): Promis
     const { text, call } = reports[next++]!;
     observe(run, text, "tool", call);
   }
+  return [];
 }
 
-async function answerCalls(run: ChainRun, calls: readonly RequestedCall[]): Promise<CallReport[]> {
+/** A call with what its body means, where the tool is there and the body could be read. */
+interface ReadCall extends RequestedCall {
+  tool: Tool | undefined;
+  read: ReadCalls | undefined;
+}
+
+/** All inputs are read before any call begins, so that calls begin in the order they were written. */
+async function readCalls(run: ChainRun, calls: readonly RequestedCall[]): Promise<ReadCall[]> {
+  const result: ReadCall[] = [];
+  for (const call of calls) {
+    const tool = run.tools.get(call.spec.tool ?? call.spec.name);
+    result.push({ ...call, tool, read: tool && (await readCallBody(call.spec, tool, call.body)) });
+  }
+  return result;
+}
+
+/** The id under which a client answers the call: the same however often the chain is continued. */
+function clientCallId(segment: number, index: number): string {
+  return `call_${segment}_${index}`;
+}
+
+function pendingCalls(run: ChainRun, { tool, read, segment }: ReadCall): PendingCall[] {
+  if (!tool || !run.clientTools.has(tool.name) || !read?.ok) return [];
+  return read.inputs.flatMap((input, index) => {
+    const id = clientCallId(segment, index);
+    return run.results[id] ? [] : [{ id, tool: tool.name, input, segment }];
+  });
+}
+
+async function answerCalls(run: ChainRun, calls: readonly ReadCall[]): Promise<CallReport[]> {
   const { usage, limits, tools } = run;
   const step = usage.modelCalls - 1;
   let place = 0;
@@ -86,25 +123,34 @@ async function answerCalls(run: ChainRun, calls: readonly RequestedCall[]): Prom
     return { outcome, executed: true };
   }
 
-  async function answer({ spec, body }: RequestedCall, read: ReadCalls | undefined): Promise<CallReport> {
+  async function answer({ spec, body, tool, read, segment }: ReadCall): Promise<CallReport> {
     const name = spec.tool ?? spec.name;
-    const tool = tools.get(name);
     if (!tool || !read?.ok) {
       const known = [...tools.keys()].join(", ") || "none";
       const problem = read && !read.ok ? read.message : `there is no tool ${name} here. Tools: ${known}.`;
       return { text: `error: ${problem}`, call: { tool: name, input: body, ok: false, ms: 0 } };
     }
+    if (run.clientTools.has(name)) return clientReport(run, tool, read.inputs, segment);
     const results = await all(read.inputs.map((input) => callOnce(tool, input)));
     return report(tool, read.inputs, results);
   }
 
-  // All inputs are read before any call begins, so that calls begin in the order they were written.
-  const inputs: (ReadCalls | undefined)[] = [];
-  for (const { spec, body } of calls) {
-    const tool = tools.get(spec.tool ?? spec.name);
-    inputs.push(tool && (await readCallBody(spec, tool, body)));
-  }
-  return all(calls.map((call, index) => answer(call, inputs[index])));
+  return all(calls.map(answer));
+}
+
+/** What the client gave back, as the tools' results are shown. */
+function clientReport(run: ChainRun, tool: Tool, inputs: readonly unknown[], segment: number): CallReport {
+  const results = inputs.map((input, index): AnsweredCall => {
+    const callId = clientCallId(segment, index);
+    const { output, failed = false } = run.results[callId]!;
+    const text = failed ? errorText(tool.name, outputText(output)) : outputText(output);
+    const shown = neutralFor(run.profile)(text);
+    run.usage.toolCalls++;
+    run.onEvent?.({ type: "tool-result", callId, tool: tool.name, ok: !failed, output: shown, ms: 0 });
+    return { outcome: { tool: tool.name, input, ok: !failed, output: shown, ms: 0 }, executed: true };
+  });
+  const { text, call } = report(tool, inputs, results);
+  return { text, call: { id: clientCallId(segment, 0), ...call, answeredBy: "client" } };
 }
 
 /** `Promise.all`, without its cost in the common case of one. */

@@ -1,6 +1,7 @@
 /** The tools of a chain by name. A list of ours, or an object of AI SDK tools, which are accepted as they are. */
-import { UsageError } from "../core/errors.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
+import type { KnownTool } from "../language/with-tools.ts";
 
 /** A tool as the AI SDK writes it: the name is the key under which it stands. */
 export type NamelessTool = Pick<Tool, "inputSchema"> & {
@@ -14,15 +15,20 @@ export type NamelessTool = Pick<Tool, "inputSchema"> & {
 export type ToolSet = readonly Tool[] | Readonly<Record<string, NamelessTool>>;
 
 /** The tools by name; a tool that cannot be executed or a name used twice is refused before any work is done. */
-export function toolsByName(tools: ToolSet): ReadonlyMap<string, Tool> {
+export function toolsByName(tools: ToolSet, clientTools: readonly KnownTool[] = []): ReadonlyMap<string, Tool> {
   const byName = new Map<string, Tool>();
   const list = Array.isArray(tools) ? (tools as readonly Tool[]) : Object.entries(tools).map(named);
-  for (const tool of list) {
+  const ofClient = clientTools.map((tool): Tool => ({ ...tool, execute: () => notOurs(tool.name) }));
+  for (const tool of [...list, ...ofClient]) {
     if (typeof tool.execute !== "function") throw new UsageError(`tool ${tool.name} has no execute function`);
     if (byName.has(tool.name)) throw new UsageError(`two tools are named ${tool.name}`);
     byName.set(tool.name, tool);
   }
   return byName;
+}
+
+function notOurs(name: string): never {
+  throw new CoaError("tool", `${name} is the client's tool and is not run here`);
 }
 
 function named([name, tool]: [string, NamelessTool]): Tool {
