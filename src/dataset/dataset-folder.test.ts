@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { readManifest } from "../base/files/manifest.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
@@ -51,6 +52,7 @@ describe("a dataset folder", () => {
     const manifest = await buildDataset(chains, { folder, tokenizer, weights: { think: 0.5 } });
     const dataset = await openDataset(folder);
     assert.deepEqual(dataset.manifest, manifest);
+    assert.deepEqual((await readManifest(folder))?.progress.figures, { ...manifest.tokens });
     const sequences = await Array.fromAsync(dataset.sequences());
     const expected = chains.map((made) => {
       const weightOf = (segment: { tag: string }) => (segment.tag === "think" ? 0.5 : 1);

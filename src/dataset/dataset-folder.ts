@@ -1,5 +1,5 @@
 /**
- * A dataset is a folder that explains itself: `dataset.json` (what went in, what came out, why the rest did not),
+ * A dataset is a folder that explains itself: `manifest.json` (what made it), `dataset.json` (what went in, what came out, why the rest did not),
  * `examples.jsonl` (token ids and weights, one example per line), `dropped.jsonl` and the tokenizer. It is written all or
  * nothing and carries a fingerprint of its examples, so that a training run can say exactly what it learned from.
  */
@@ -7,6 +7,8 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { claimFolder } from "../base/files/claim-folder.ts";
+import type { Lineage } from "../base/files/manifest.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
@@ -49,6 +51,8 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   tokenizer: Tokenizer;
   /** Weight of segments by tag; 1 where a tag is not named. */
   weights?: Record<string, number>;
+  /** Where the trajectories came from, for the manifest. */
+  inputs?: readonly Lineage[];
   signal?: AbortSignal;
   onProgress?: OnProgress;
 }
@@ -112,6 +116,10 @@ export async function buildDataset(
     }
     manifest.fingerprint = hash.digest("hex");
     await tokenizer.save(join(temporary, "tokenizer"));
+    const { examples: count, options: configuration, tokens: figures } = manifest;
+    const inputs = [...(options.inputs ?? [])];
+    const claimed = await claimFolder(temporary, { kind: "dataset", configuration, inputs }, { lock: false });
+    await claimed.report({ state: "done", done: count, total: count, figures });
     await writeFile(join(temporary, "dataset.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   });
   return manifest;

@@ -3,16 +3,16 @@
  * what became of line n is on disk before line n+1 counts, so a killed run resumes where it stopped and ends with the
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
-import { createHash } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rm, truncate } from "node:fs/promises";
-import { join } from "node:path";
-import { acquireLock } from "../base/files/lock.ts";
+import { type FileHandle, open, truncate } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
+import { fileFingerprint } from "../base/files/fingerprint.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
-import { CoaError, UsageError } from "../core/errors.ts";
+import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { distillHtml } from "../report/distill-html.ts";
@@ -38,19 +38,17 @@ export interface DistillOptions {
   plugins?: DistillPlugins;
   /** Worker threads; 0 = none (default: one less than the machine has cores, at least one; none with `plugins`). */
   workers?: number;
-  /** Throw away what the folder holds of another distillation. */
-  restart?: boolean;
+  /** What is done with a distillation that the folder holds already: `auto` (continue it), `never`, `fresh`. */
+  resume?: Resume;
   signal?: AbortSignal;
   onProgress?: OnProgress;
 }
 
 /** Distils the inputs into `out/trajectories.jsonl`, with `report.json` and `report.html` beside it. */
 export async function distill(options: DistillOptions): Promise<DistillReport> {
-  const { out, config } = options;
-  await mkdir(out, { recursive: true });
-  const lock = await acquireLock(join(out, "distill.lock"));
+  const { config } = options;
+  const claimed = await claim(options);
   try {
-    await claimFolder(options);
     // A plugin that can't be loaded stops the program here, before any work is done.
     const plugins = { ...(await loadPlugins(options.modules ?? [])), ...options.plugins };
     const names = recordStages(config, plugins).map((stage) => stage.name);
@@ -64,20 +62,14 @@ export async function distill(options: DistillOptions): Promise<DistillReport> {
     ]);
     const state = await restore(options, tally);
     await judgeAll(options, tally, state);
-    return await finish(options, tally, state);
+    const report = await finish(options, tally, state);
+    const figures = { kept: report.kept, written: report.written };
+    await claimed.report({ state: "done", done: report.records, total: report.records, figures });
+    return report;
   } finally {
-    await lock.release();
+    await claimed.release();
   }
 }
-
-const resultFiles = [
-  "outcomes.jsonl",
-  "kept.jsonl",
-  "dropped.jsonl",
-  "trajectories.jsonl",
-  "report.json",
-  "report.html",
-];
 
 interface Member {
   index: number;
@@ -93,26 +85,22 @@ interface State {
   samples: DroppedSample[];
 }
 
-/** A folder belongs to one configuration; going on with another would mix two datasets. */
-async function claimFolder({
-  out,
-  config,
-  inputs,
-  tasksFiles = [],
-  modules = [],
-  restart,
-}: DistillOptions): Promise<void> {
-  const claim = JSON.stringify({ config, inputs, tasksFiles, modules }, null, 2);
-  const fingerprint = createHash("sha256").update(claim).digest("hex");
-  const path = join(out, "distill.json");
-  const before = await readFile(path, "utf8").catch(() => null);
-  if (before !== null && !restart && JSON.parse(before).fingerprint !== fingerprint) {
-    throw new UsageError(
-      `${out} holds a distillation with another configuration; choose another folder, or restart it`,
-    );
-  }
-  if (restart) for (const name of resultFiles) await rm(join(out, name), { force: true });
-  await writeJson(path, { fingerprint, ...JSON.parse(claim) });
+/** A folder belongs to one configuration: continuing with another would mix two datasets. */
+async function claim(options: DistillOptions): Promise<ClaimedFolder> {
+  const { out, config, inputs, tasksFiles = [], modules = [] } = options;
+  const lineage = async (role: string, path: string) => ({ role, path, fingerprint: await fileFingerprint(path) });
+  return claimFolder(
+    out,
+    {
+      kind: "distillation",
+      configuration: { ...config, modules: modules.map((module) => basename(module)) },
+      inputs: await Promise.all([
+        ...inputs.map((path) => lineage("runs", path)),
+        ...tasksFiles.map((path) => lineage("tasks", path)),
+      ]),
+    },
+    { resume: options.resume ?? "auto", hint: { option: "resume", value: "fresh", purpose: "to start anew" } },
+  );
 }
 
 /** Reads back what an earlier process has finished. */
@@ -164,7 +152,7 @@ async function judgeAll(options: DistillOptions, tally: Tally, state: State): Pr
       await files.kept.appendFile(kept.join(""));
       await files.dropped.appendFile(dropped.join(""));
       await files.outcomes.appendFile(journal.join(""));
-      options.onProgress?.({ stage: "distil", done: state.processed, figures: { kept: state.members.length } });
+      options.onProgress?.({ stage: "distill", done: state.processed, figures: { kept: state.members.length } });
     }
   } finally {
     await Promise.all([files.kept.close(), files.dropped.close(), files.outcomes.close()]);

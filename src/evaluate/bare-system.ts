@@ -20,6 +20,7 @@ export function bareSystem(options: BareSystemOptions): System {
   return {
     name: options.name ?? model.name,
     topology: "single",
+    identity: { kind: "model", model: model.name, instructions, temperature, maxTokens },
     async run(task, { seed, signal }) {
       const began = clock();
       const system = instructions === undefined ? [] : [{ role: "system" as const, content: instructions }];

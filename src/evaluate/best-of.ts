@@ -16,6 +16,7 @@ export function bestOf(system: System, n: number, choose: Choose = byMajority())
   return {
     name: `${system.name}, best of ${n}`,
     ...(system.topology !== undefined && { topology: system.topology }),
+    identity: { kind: "best-of", n, of: system.identity ?? system.name },
     async run(task, { sample, seed, signal }) {
       const candidates = await Promise.all(
         Array.from({ length: n }, (_, index) =>

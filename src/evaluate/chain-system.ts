@@ -1,12 +1,13 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
+import { toolsByName } from "../chain/tool-set.ts";
 import { defineSystem, type System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
   name?: string;
-  /** What it is in full, as plain data. */
+  /** What it is in full, as plain data; by default what the options below say. */
   identity?: System["identity"];
   /** The tools, or a function that gives those of a task (tasks of a lab world have their own). */
   tools: ChainOptions["tools"] | ((task: Task) => ChainOptions["tools"]);
@@ -17,7 +18,7 @@ export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOpti
   return defineSystem({
     name: name ?? chain.model.name,
     topology: "single",
-    identity,
+    identity: identity ?? identityOf({ tools, ...chain }),
     run: (task, { sample, seed, signal }) =>
       runChain(task, {
         ...chain,
@@ -27,4 +28,10 @@ export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOpti
         signal,
       }),
   });
+}
+
+function identityOf({ model, tools, profile, sampling, limits, enforcement, systemPrompt }: ChainSystemOptions) {
+  const names = typeof tools === "function" ? "of each task" : [...toolsByName(tools).keys()];
+  const settings = { sampling: { ...sampling, seed: undefined }, limits, enforcement, systemPrompt };
+  return { kind: "chain", model: model.name, profile, tools: names, ...settings };
 }

@@ -246,8 +246,8 @@ console.log("finished");`,
   it("refuses to mix two configurations in one folder, unless told to start anew", async () => {
     const out = join(root, "plain");
     const other = { ...options, out, workers: 0, config: { ...config, minInteractions: 9 } };
-    await assert.rejects(distill(other), /another configuration/);
-    const report = await distill({ ...other, restart: true });
+    await assert.rejects(distill(other), /minInteractions was 4, is 9/);
+    const report = await distill({ ...other, resume: "fresh" });
     assert.ok(report.stages.find((stage) => stage.name === "complexity")!.dropped > 0);
   });
 

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { UsageError } from "../../core/errors.ts";
+import { type Hint, UsageError } from "../../core/errors.ts";
 import { acquireLock } from "./lock.ts";
 import {
   type Lineage,
@@ -46,7 +46,7 @@ const lockName = ".lock";
 export async function claimFolder(
   path: string,
   claim: Claim,
-  options: { resume?: Resume; lock?: boolean } = {},
+  options: { resume?: Resume; lock?: boolean; hint?: Hint } = {},
 ): Promise<ClaimedFolder> {
   const { resume = "auto" } = options;
   await mkdir(path, { recursive: true });
@@ -61,7 +61,7 @@ export async function claimFolder(
       await clear(path, before);
       before = undefined;
     }
-    if (before) refuseOther(path, before, wanted);
+    if (before) refuseOther(path, before, wanted, options.hint);
     let manifest = before ?? wanted;
     if (!before) await writeJson(join(path, manifestName), manifest);
     return {
@@ -105,7 +105,7 @@ function identityOf({ role, path, fingerprint }: Lineage): Record<string, unknow
   return fingerprint === undefined ? { role, path } : { role, fingerprint };
 }
 
-function refuseOther(path: string, before: Manifest, wanted: Manifest): void {
+function refuseOther(path: string, before: Manifest, wanted: Manifest, hint: Hint | undefined): void {
   if (before.fingerprint === wanted.fingerprint) return;
   const difference =
     before.kind === wanted.kind
@@ -113,7 +113,8 @@ function refuseOther(path: string, before: Manifest, wanted: Manifest): void {
         inputDifference(before.inputs, wanted.inputs) ??
         "the configuration differs")
       : `it is a ${before.kind}, not a ${wanted.kind}`;
-  throw new UsageError(`${path} belongs to other work: ${difference}. Use the same settings or another folder.`);
+  const message = `${path} belongs to other work: ${difference}. Use the same settings or another folder`;
+  throw new UsageError(message, { hint });
 }
 
 /** The first input that differs, in words: what it is, and how many records it has where that is known. */

@@ -1,3 +1,4 @@
+import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -58,6 +59,9 @@ export default defineCommand({
       maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
       overlong: values.overlong,
       weights: readWeights(values.weight),
+      inputs: await Promise.all(
+        positionals.map(async (path) => ({ role: "trajectories", path, fingerprint: await fileFingerprint(path) })),
+      ),
       signal,
       onProgress: out.progress,
     });

@@ -67,7 +67,11 @@ export default defineCommand({
     tokenizer: { type: "string", valueName: "folder", describe: "Count tokens exactly (otherwise estimated)" },
     workers: { type: "string", valueName: "n", describe: "Worker threads (default: cores - 1)" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Seed of all sampling" },
-    restart: { type: "boolean", default: false, describe: "Throw away what the folder holds" },
+    resume: {
+      type: "string",
+      default: "auto",
+      describe: "What the folder holds already: auto (continue it), never, fresh",
+    },
   },
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
@@ -90,7 +94,7 @@ export default defineCommand({
         modules: plugins ? filters : [standard.href, ...filters],
         plugins,
         workers: plugins ? 0 : numberOf(values.workers, "workers", { min: 0, integer: true }),
-        restart: values.restart,
+        resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
         signal,
         onProgress: out.progress,
         config: {

@@ -72,7 +72,7 @@ describe("from a lab task to a dataset, on the command line", () => {
       filter,
       `export default { name: "even", judge: (t: { answer: string }) => (/[02468]$/.test(t.answer) ? { reason: "even" } : null) };\n`,
     );
-    const { stdout } = await distill("--restart", "--filter", filter, "--json");
+    const { stdout } = await distill("--resume", "fresh", "--filter", filter, "--json");
     const stage = JSON.parse(stdout).stages.find((one: { name: string }) => one.name === "even");
     assert.ok(stage.dropped > 0);
     await assert.rejects(distill("--filter", path("nowhere.ts")), /there is no file/);
