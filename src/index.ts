@@ -1,4 +1,5 @@
 /** Tasks, profiles, tools, chains, models, errors: what every user of the package touches. Every export is named here, one by one; what is not here is not public. */
+export { type AfmHarnessOptions, runAfmHarness } from "./chain/afm-harness.ts";
 export type { ChainOptions, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";

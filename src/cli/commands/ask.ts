@@ -4,14 +4,13 @@ import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { ChatRequest } from "../../core/model.ts";
 import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { bestOf } from "../../evaluate/best-of.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
-import { byMajority } from "../../evaluate/choose.ts";
-import { byJudge } from "../../evaluate/judge-choice.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { bestOfFlags, openBestOf } from "../choose-best.ts";
+import { defineCommand, numberOf, type Values } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
@@ -38,7 +37,7 @@ export default defineCommand({
     "max-cost": { type: "string", valueName: "usd", describe: "Dollars the chain may cost (needs --price)" },
     "max-seconds": { type: "string", valueName: "n", describe: "Wall time" },
     price: priceFlag,
-    "best-of": { type: "string", valueName: "n", describe: "Run n chains and let the model judge which is best" },
+    ...bestOfFlags,
     journal: { type: "string", valueName: "file", describe: "Write finished steps here; the same command resumes after a crash" },
     save: { type: "string", valueName: "file", describe: "Append the trajectory to this JSONL file" },
     events: { type: "boolean", default: false, describe: "Print every event as a line of JSON while it happens" },
@@ -76,7 +75,7 @@ export default defineCommand({
         onEvent: values.events ? out.json : live ? render : undefined,
       };
       const trajectory =
-        n === undefined ? await runChain(task, options) : await best(n, task, options, opened, out.note);
+        n === undefined ? await runChain(task, options) : await best(values, task, options, opened, out.note);
       if (values.save !== undefined) await append(values.save, trajectory);
       if (values.json && !values.events) out.json(trajectory);
       else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
@@ -90,20 +89,24 @@ export default defineCommand({
 });
 
 async function best(
-  n: number,
+  values: Values<typeof bestOfFlags>,
   task: Task,
   options: ChainOptions,
   { model }: OpenChain,
   note: (text: string) => void,
 ): Promise<Trajectory> {
   const { chat } = model;
-  const choose = chat ? byJudge({ name: model.name, chat: (request) => chat(request) }) : byMajority();
   const { id: _, replay: _replay, signal, ...chain } = options;
-  const system = bestOf(chainSystem(chain), n, choose);
-  const { run, chosen } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
-  for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
-  note(`chosen: ${chosen!.reason}`);
-  return run!.value as Trajectory;
+  const answering = chat && { name: model.name, chat: (request: ChatRequest) => chat(request) };
+  const { system, close } = openBestOf(values, chainSystem(chain), answering);
+  try {
+    const { run, chosen } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
+    for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
+    note(`chosen: ${chosen!.reason}`);
+    return run!.value as Trajectory;
+  } finally {
+    await close();
+  }
 }
 
 function limitsOf(values: {

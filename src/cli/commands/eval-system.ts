@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openCallStore } from "../../base/files/call-store.ts";
+import { runAfmHarness } from "../../chain/afm-harness.ts";
 import { UsageError } from "../../core/errors.ts";
 import { limitedModel } from "../../core/limited-model.ts";
 import { limiter } from "../../core/limiter.ts";
@@ -14,6 +15,7 @@ import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
+import { bestOfFlags, openBestOf } from "../choose-best.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
@@ -22,9 +24,12 @@ import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 export const systemFlags = {
   system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), or a module whose default export is a system" },
   ...chainFlags,
+  harness: { type: "string", valueName: "afm", describe: "Run a chain as the evaluation of Agent Foundation Models does, for their published weights" },
   topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
   temperature: { type: "string", default: "0", valueName: "x", describe: "Sampling temperature" },
   "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
+  "top-k": { type: "string", valueName: "n", describe: "Sample among the k likeliest tokens" },
+  ...bestOfFlags,
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens one run may write" },
   "max-steps": { type: "string", valueName: "n", describe: "Model calls of one run" },
   price: priceFlag,
@@ -57,7 +62,10 @@ export async function openSystem(
   try {
     const wrapped = await wrap(values, opened, closers);
     const identity = await identityOf(values, opened);
-    return { system: makeSystem(values, name ?? defaultName(values), opened, wrapped, identity), close };
+    const made = makeSystem(values, name ?? defaultName(values), opened, wrapped, identity);
+    const best = openBestOf(values, made, wrapped.chat);
+    closers.push(best.close);
+    return { system: name === undefined ? best.system : { ...best.system, name }, close };
   } catch (error) {
     await close();
     throw error;
@@ -93,7 +101,8 @@ async function identityOf(
     ...chain,
     ...(system === "team" && { topology }),
     ...(system !== "model" && { tools: { lab, tools, index, retrieval, search, mcp, faults: values["tool-faults"] } }),
-    sampling: { temperature, topP: values["top-p"] },
+    sampling: { temperature, topP: values["top-p"], topK: values["top-k"] },
+    ...(values.harness !== undefined && { harness: values.harness }),
     limits: { maxTokens: values["max-tokens"], maxSteps: values["max-steps"] },
   };
 }
@@ -149,9 +158,33 @@ function makeSystem(
 ): System {
   const temperature = numberOf(values.temperature, "temperature", { min: 0 })!;
   const topP = numberOf(values["top-p"], "top-p", { min: 0, max: 1 });
+  const topK = numberOf(values["top-k"], "top-k", { min: 1, integer: true });
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const maxSteps = numberOf(values["max-steps"], "max-steps", { min: 1, integer: true });
   const price = priceOf(values.price);
+  if (values.harness !== undefined) {
+    choiceOf(values.harness, "harness", ["afm"]);
+    if (values.system !== "chain")
+      throw new UsageError("--harness says how a chain is run: it goes with --system chain");
+    const given = Object.fromEntries(Object.entries({ topP, topK }).filter(([, value]) => value !== undefined));
+    const sampling = { temperature: temperature || 1, topP: 0.9, topK: 20, ...given };
+    return defineSystem({
+      name,
+      topology: "single",
+      identity,
+      run: (task, { sample, seed, signal }) =>
+        runAfmHarness(task, {
+          model,
+          tools: toolsOf(task),
+          profile: opened.profile,
+          maxSteps,
+          sampling: { ...sampling, seed },
+          price,
+          id: `${task.id}#${sample}`,
+          signal,
+        }),
+    });
+  }
   if (values.system === "chain") {
     const limits = {
       maxCompletionTokens: 32_768,
@@ -161,7 +194,7 @@ function makeSystem(
       ...(maxSteps !== undefined && { maxSteps }),
     };
     const { profile, defaults } = opened;
-    const sampling = { temperature, topP };
+    const sampling = { temperature, topP, topK };
     return chainSystem({
       name,
       model,

@@ -1,0 +1,44 @@
+/** Best-of-n from flags: how many runs of a task, and who chooses among them. */
+import { UsageError } from "../core/errors.ts";
+import type { ChatModel } from "../core/model.ts";
+import type { System } from "../core/system.ts";
+import { bestOf } from "../evaluate/best-of.ts";
+import { byCheck, byMajority, type Choose } from "../evaluate/choose.ts";
+import { byJudge } from "../evaluate/judge-choice.ts";
+import { openaiCompatible } from "../models/openai-compatible.ts";
+import { numberOf, type Options, type Values } from "./command.ts";
+import { choiceOf } from "./flag-values.ts";
+
+/** Flags of test-time scaling. */
+export const bestOfFlags = {
+  "best-of": { type: "string", valueName: "n", describe: "Run each task n times and give the answer that is chosen; all runs are counted" },
+  choose: { type: "string", valueName: "way", describe: "Who chooses: judge (a model), majority, or check (the chain's own double check)" },
+  "choose-model": { type: "string", valueName: "name", describe: "The model that chooses (default: the one that answers)" },
+  "choose-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+type BestOfValues = Values<typeof bestOfFlags>;
+
+/** The system as the flags want it: as it is, or run several times with a choice. */
+export function openBestOf(
+  values: BestOfValues,
+  system: System,
+  answering?: ChatModel,
+): { system: System; n?: number; close(): Promise<void> } {
+  const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true });
+  const named = values["choose-model"] !== undefined || values["choose-url"] !== undefined;
+  if (n === undefined) {
+    if (named || values.choose !== undefined)
+      throw new UsageError("--choose says who picks among several runs: give --best-of <n>");
+    return { system, close: async () => {} };
+  }
+  const opened = named ? openaiCompatible({ baseURL: values["choose-url"], model: values["choose-model"] }) : undefined;
+  const judge = opened ?? answering;
+  const way = choiceOf(values.choose ?? (judge ? "judge" : "majority"), "choose", ["judge", "majority", "check"]);
+  if (way === "judge" && !judge)
+    throw new UsageError("--choose judge needs a model that chats: name one with --choose-model");
+  const choose: Choose = way === "judge" ? byJudge(judge!) : way === "check" ? byCheck() : byMajority();
+  const close = async () => void (await opened?.close());
+  const identity = { ...system.identity, bestOf: { n, way, model: way === "judge" ? judge!.name : undefined } };
+  return { system: { ...bestOf(system, n, choose), name: `${system.name}-best-of-${n}`, identity }, n, close };
+}
