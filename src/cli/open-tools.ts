@@ -3,7 +3,10 @@
  * servers. Commands that run chains share these flags. A tool that can't be set up is reported with what to do about it,
  * and only stops the command when it was asked for by name.
  */
-import { UsageError } from "../core/errors.ts";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type ToolSet, toolsByName } from "../chain/tool-set.ts";
+import { messageOf, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Options, Values } from "./command.ts";
 import { numberOf } from "./command.ts";
@@ -23,6 +26,7 @@ export const toolFlags = {
   reader: { type: "string", default: "own", valueName: "name", describe: "Read pages ourselves (own) or with Jina Reader (jina)" },
   robots: { type: "boolean", default: false, describe: "Keep to robots.txt" },
   "summarise-pages": { type: "boolean", default: false, describe: "Let the model at OPENAI_BASE_URL summarise pages for the question" },
+  tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own: one, a list, or an object of AI SDK tools" },
   mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
   "vision-model": { type: "string", valueName: "name", describe: "Vision model for visual_inspector, at OPENAI_BASE_URL" },
   files: { type: "string", default: ".", valueName: "folder", describe: "Folder visual_inspector may read images from" },
@@ -77,6 +81,7 @@ export async function openTools(flags: ToolFlags, options: { signal?: AbortSigna
       const remedy = "remedy" in opened ? opened.remedy : undefined;
       result.states.push({ name, ready: "tool" in opened, detail: opened.detail, remedy });
     }
+    await openOwnTools(flags.tool, result);
     await openMcpServers(flags, result, closers, options.signal);
     const known = new Set(result.states.map(({ name }) => name));
     const unknown = named?.find((name) => !known.has(name));
@@ -99,6 +104,31 @@ export async function disturbance(plan: string | undefined): Promise<(tools: Too
   const { parseFaultPlan, withFaults } = await import("../tools/with-faults.ts");
   const faults = parseFaultPlan(plan);
   return (tools) => withFaults(tools, faults);
+}
+
+/** Tools of the user's own, from the default export of a module. */
+async function openOwnTools(files: readonly string[], result: OpenTools): Promise<void> {
+  for (const file of files) {
+    const { existsSync } = await import("node:fs");
+    if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
+    let exported: unknown;
+    try {
+      exported = ((await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }).default;
+    } catch (error) {
+      throw new UsageError(`--tool ${file} can't be loaded: ${messageOf(error)}`, { cause: error });
+    }
+    const isTool = (value: unknown) => typeof (value as Partial<Tool> | null)?.execute === "function";
+    if (exported === null || typeof exported !== "object")
+      throw new UsageError(
+        `--tool ${file} has no tools as its default export: use defineTool, or an AI SDK tool by name`,
+      );
+    const set = isTool(exported) ? [exported as Tool] : (exported as ToolSet);
+    for (const tool of toolsByName(set).values()) {
+      if (!tool.name) throw new UsageError(`--tool ${file}: a tool alone needs a name; export { name: tool } instead`);
+      result.tools.push(tool);
+      result.states.push({ name: tool.name, ready: true, detail: file });
+    }
+  }
 }
 
 async function openMcpServers(

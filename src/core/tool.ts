@@ -46,17 +46,27 @@ export interface Tool<Input = any> {
   stateful?: boolean;
 }
 
-/** Defines a tool from a zod schema; the input type of `execute` follows from it. */
-export function defineTool<Schema extends z.ZodType>(definition: {
+interface ToolDefinition {
   name: string;
   description: string;
-  input: Schema;
-  run(input: z.output<Schema>, context: ToolContext): Promise<unknown> | unknown;
   timeoutMs?: number;
   stateful?: boolean;
-}): Tool<z.output<Schema>> {
-  const { name, description, input, run, timeoutMs, stateful } = definition;
-  return { name, description, inputSchema: input as never, execute: run, timeoutMs, stateful };
+}
+
+type Execute<Schema extends z.ZodType> = (input: z.output<Schema>, context: ToolContext) => Promise<unknown> | unknown;
+
+/**
+ * Defines a tool from a zod schema; the input type of its function follows from it. The AI SDK's words (`inputSchema`,
+ * `execute`) mean the same as ours (`input`, `run`).
+ */
+export function defineTool<Schema extends z.ZodType>(
+  definition: ToolDefinition &
+    ({ input: Schema; run: Execute<Schema> } | { inputSchema: Schema; execute: Execute<Schema> }),
+): Tool<z.output<Schema>> {
+  const { name, description, timeoutMs, stateful } = definition;
+  const [schema, execute] =
+    "input" in definition ? [definition.input, definition.run] : [definition.inputSchema, definition.execute];
+  return { name, description, inputSchema: schema as never, execute, timeoutMs, stateful };
 }
 
 /** The input schema as JSON Schema, whatever it was written in. */

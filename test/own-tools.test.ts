@@ -1,0 +1,70 @@
+/** A tool of the user's own reaches the model: prompt, calls and observations know it, without a profile of its own. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { main } from "../src/cli/main.ts";
+import { createOutput } from "../src/cli/output.ts";
+import { type ModelServer, startModelServer } from "../src/testing/index.ts";
+
+let server: ModelServer;
+let folder = "";
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "coa-own-tools-"));
+  server = await startModelServer({
+    models: { data: [{ id: "m", owned_by: "vllm" }] },
+    keepStop: true,
+    answer: ({ body }) =>
+      JSON.stringify(body["messages"]).includes("in stock: 17")
+        ? "<think>done</think><suggested_answer>17</suggested_answer><think>it fits</think><double_check>The score this time is:4</double_check><answer>17</answer>"
+        : '<think>look it up</think><plan>ask the stock</plan><think>now</think><stock_level>{"item":"bolt"}</stock_level>',
+  });
+  await writeFile(
+    join(folder, "stock.mjs"),
+    `export default { stock_level: {
+      description: "How many of an item are in stock",
+      inputSchema: { type: "object", properties: { item: { type: "string" } }, required: ["item"] },
+      execute: ({ item }) => item + " in stock: 17",
+    } };\n`,
+  );
+});
+after(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const streams = { stdout: "", stderr: "" };
+  const out = createOutput({
+    stdout: { write: (text: string) => (streams.stdout += text) },
+    stderr: { write: (text: string) => (streams.stderr += text) },
+  });
+  return { code: await main(args, out, new AbortController().signal), ...streams };
+}
+
+describe("--tool", () => {
+  it("gives the model an AI SDK tool by the name it is exported under", async () => {
+    const question = ["ask", "How many bolts are there?", "--base-url", server.url, "--tools", "stock_level"];
+    const { stdout, stderr } = await coa(...question, "--tool", join(folder, "stock.mjs"), "--json");
+    const { answer, segments, violations } = JSON.parse(stdout) as {
+      answer: string;
+      segments: { tag: string; text: string }[];
+      violations: unknown[];
+    };
+    assert.equal(answer, "17", stderr);
+    assert.match(segments.find(({ tag }) => tag === "observation")?.text ?? "", /bolt in stock: 17/);
+    assert.deepEqual(violations, []);
+    const prompt = JSON.stringify(server.requests.at(-1)?.body["messages"]);
+    assert.match(prompt, /stock_level.*How many of an item are in stock/s);
+    assert.doesNotMatch(prompt, /web_search/);
+  });
+
+  it("says what is wrong with a module", async () => {
+    const base = ["ask", "q", "--base-url", server.url, "--tool"];
+    await assert.rejects(coa(...base, join(folder, "none.mjs")), /there is no such file/);
+    await writeFile(join(folder, "empty.mjs"), "export const nothing = 1;\n");
+    await assert.rejects(coa(...base, join(folder, "empty.mjs")), /no tools as its default export/);
+  });
+});
