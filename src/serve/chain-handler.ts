@@ -10,6 +10,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
+import { completionsEndpoint } from "./completions-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { metrics } from "./metrics.ts";
@@ -90,6 +91,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
       replyJson(reply, 200, card(), headers);
     }),
     ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
+    ...on("POST /v1/completions", completionsEndpoint(service)),
     ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
   });
 }

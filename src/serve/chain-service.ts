@@ -5,7 +5,7 @@
 
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { streamChain } from "../chain/stream-chain.ts";
-import { semaphore } from "../core/limiter.ts";
+import { type Release, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
@@ -40,6 +40,8 @@ export interface ChainService {
   readonly model: Model;
   readonly running: number;
   readonly waiting: number;
+  /** Takes a place, or refuses with 429. */
+  place(signal: AbortSignal): Promise<Release>;
   /** Takes a place, or refuses with 429; the events of the chain follow. Leaving the loop early stops the chain. */
   start(request: ChainRequest, signal: AbortSignal): Promise<AsyncGenerator<ServedEvent>>;
   /** Whether a name is one of this service's model. */
@@ -70,6 +72,16 @@ export function chainService(options: ChainServiceOptions): ChainService {
     };
   }
 
+  async function place(signal: AbortSignal): Promise<Release> {
+    if (places.waiting >= maxQueue) {
+      throw new ApiError(429, "the server is busy: try again shortly", {
+        code: "queue_full",
+        headers: { "retry-after": "2" },
+      });
+    }
+    return places.acquire(signal);
+  }
+
   return {
     name,
     profile,
@@ -81,14 +93,9 @@ export function chainService(options: ChainServiceOptions): ChainService {
       return places.waiting;
     },
     knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
+    place,
     async start(request, signal) {
-      if (places.waiting >= maxQueue) {
-        throw new ApiError(429, "the server is busy: try again shortly", {
-          code: "queue_full",
-          headers: { "retry-after": "2" },
-        });
-      }
-      const release = await places.acquire(signal);
+      const release = await place(signal);
       const project = servedEvents(profile);
       return (async function* () {
         try {
