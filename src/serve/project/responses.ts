@@ -53,7 +53,10 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
 
   function addItem(item: Json): { index: number; events: Json[] } {
     const index = output.push(item) - 1;
-    return { index, events: [event("response.output_item.added", { output_index: index, item: { ...item } })] };
+    return {
+      index,
+      events: [event("response.output_item.added", { output_index: index, item: structuredClone(item) })],
+    };
   }
   const itemDone = (index: number): Json =>
     event("response.output_item.done", { output_index: index, item: output[index] });
