@@ -5,7 +5,7 @@ import { readJsonl } from "../base/files/read-jsonl.ts";
 import { openWorkspace } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
-import { openIndex } from "../tools/local-index/open-index.ts";
+import { type LocalIndex, openIndex } from "../tools/local-index/open-index.ts";
 import { cachedSearch, type SearchRecord } from "../tools/search/cached-search.ts";
 import { indexProvider } from "../tools/search/index-provider.ts";
 import type { SearchProvider } from "../tools/search/search-provider.ts";
@@ -32,7 +32,7 @@ export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSear
   const { search, index: folder, replay } = flags;
   if (search === "index" || (search === undefined && folder)) {
     if (!folder) throw new UsageError("--search index needs --index <folder>; build one with: coa index build");
-    const index = await openIndex(folder);
+    const index = await openOnce(folder);
     return { provider: indexProvider(index), detail: `index ${folder}, ${index.size} passages`, close: index.close };
   }
   if (search !== undefined && !webProviderNames.includes(search as WebProviderName))
@@ -53,6 +53,24 @@ export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSear
     detail: `${provider.name}${replay ? ", from the cache alone" : ""}`,
     close: () => journal.close(),
   };
+}
+
+const opened = new Map<string, Promise<LocalIndex>>();
+
+/** An index that several tools share: opened by the first, closed by whoever closes first, opened again when asked for. */
+export function openOnce(folder: string): Promise<LocalIndex> {
+  const known = opened.get(folder);
+  if (known) return known;
+  const opening = openIndex(folder).then((index) => ({
+    ...index,
+    close() {
+      opened.delete(folder);
+      return index.close();
+    },
+  }));
+  opened.set(folder, opening);
+  opening.catch(() => opened.delete(folder));
+  return opening;
 }
 
 async function nothing(): Promise<never> {

@@ -10,13 +10,14 @@ import { messageOf, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Options, Values } from "./command.ts";
 import { numberOf } from "./command.ts";
-import { openSearchProvider } from "./open-search.ts";
+import { openOnce, openSearchProvider } from "./open-search.ts";
 
 /** Flags that say where tools get their work done. */
 export const toolFlags = {
   tools: { type: "string", valueName: "names", describe: "Which tools, comma-separated; all that can be set up by default" },
   search: { type: "string", valueName: "name", describe: "Search by serper, serpapi, brave, tavily, exa, searxng or index" },
-  index: { type: "string", valueName: "folder", describe: "A local index (coa index build) for web_search and wiki_search" },
+  docs: { type: "string", valueName: "path", describe: "Your own documents (a folder or a file) to search and read; indexed when they changed" },
+  index: { type: "string", valueName: "folder", describe: "A local index (coa index build) for web_search, wiki_search and crawl_page" },
   retrieval: { type: "string", valueName: "url", describe: "A retrieval server (POST /retrieve) for wiki_search" },
   results: { type: "string", default: "10", valueName: "n", describe: "Results per web search" },
   "search-cache": { type: "string", valueName: "file", describe: "Where search answers are kept; in the workspace by default" },
@@ -60,7 +61,8 @@ const makers: Record<string, (flags: ToolFlags) => Promise<Opened>> = {
 };
 
 /** Opens the wanted tools; close them when done. */
-export async function openTools(flags: ToolFlags, options: { signal?: AbortSignal } = {}): Promise<OpenTools> {
+export async function openTools(given: ToolFlags, options: { signal?: AbortSignal } = {}): Promise<OpenTools> {
+  const flags = await withDocuments(given, options.signal);
   const named = flags.tools
     ?.split(",")
     .map((name) => name.trim())
@@ -149,6 +151,30 @@ async function openMcpServers(
   }
 }
 
+/** Own documents become an index in the workspace, made again when a file changed. */
+async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
+  if (flags.docs === undefined) return flags;
+  if (flags.index !== undefined) throw new UsageError("give --docs or --index, not both");
+  const [{ indexCorpus, isIndexOf }, { collectionName }, { openWorkspace }, { hash }, { resolve }] = await Promise.all([
+    import("../tools/local-index/index-corpus.ts"),
+    import("../tools/local-index/read-corpus.ts"),
+    import("../base/files/workspace.ts"),
+    import("node:crypto"),
+    import("node:path"),
+  ]);
+  const name = `${collectionName(flags.docs)}-${hash("sha1", resolve(flags.docs)).slice(0, 8)}`;
+  const folder = (await openWorkspace()).path("index", name);
+  if (!(await isIndexOf(folder, flags.docs))) {
+    const note = (text: string) => process.stderr.write(`${text}\n`);
+    const report = await indexCorpus(flags.docs, folder, {
+      onProblem: (problem) => note(`skipped: ${problem}`),
+      signal,
+    });
+    note(`indexed ${flags.docs}: ${report.documentCount} passages, ${report.skipped.length} skipped`);
+  }
+  return { ...flags, index: folder, search: flags.search ?? "index" };
+}
+
 async function openWebSearch(flags: ToolFlags): Promise<Opened> {
   const { webSearch } = await import("../tools/search/web-search.ts");
   const opened = await openSearchProvider(flags);
@@ -174,9 +200,14 @@ async function openCrawlPage(flags: ToolFlags): Promise<Opened> {
     import("../tools/crawl/polite-fetch.ts"),
   ]);
   const fetcher = pageFetcher({ allowHosts: flags["allow-host"] });
-  const fetchPage = cachedFetch(politeFetch(fetcher.fetchPage, { robots: flags.robots }));
-  const detail = `public pages${flags["allow-host"].length > 0 ? ` and ${flags["allow-host"].join(", ")}` : ""}`;
-  return { tool: crawlPage({ fetchPage, refusal, summarise }), detail, close: fetcher.close };
+  const fetchWeb = cachedFetch(politeFetch(fetcher.fetchPage, { robots: flags.robots }));
+  const index = flags.index ? await openOnce(flags.index) : undefined;
+  const detail = `${index ? `documents of ${flags.docs ?? flags.index}, ` : ""}public pages${flags["allow-host"].length > 0 ? ` and ${flags["allow-host"].join(", ")}` : ""}`;
+  const fetchPage = index
+    ? (await import("../tools/local-index/document-fetch.ts")).documentFetch(index, fetchWeb)
+    : fetchWeb;
+  const close = () => Promise.all([fetcher.close(), index?.close()]);
+  return { tool: crawlPage({ fetchPage, refusal, summarise }), detail, close };
 }
 
 async function pageSummaries() {
@@ -193,8 +224,7 @@ async function openWikiSearch(flags: ToolFlags): Promise<Opened> {
     return { tool: wikiSearch({ retrieve: retrievalClient({ url: flags.retrieval }) }), detail: flags.retrieval };
   }
   if (!flags.index) return { detail: "no corpus", remedy: "give --index <folder> or --retrieval <url>" };
-  const { openIndex } = await import("../tools/local-index/open-index.ts");
-  const index = await openIndex(flags.index);
+  const index = await openOnce(flags.index);
   const detail = `index ${flags.index}, ${index.size} passages`;
   return { tool: wikiSearch({ retrieve: indexRetriever(index) }), detail, close: index.close };
 }

@@ -216,7 +216,7 @@ function stripFence(body: string): string {
 function readUrls(body: string): string[] {
   const found = new Set<string>();
   for (const part of stripFence(body).split(/[|\n]|,\s/)) {
-    const link = /https?:\/\/[^\s|"'<>`\]]+/.exec(part)?.[0];
+    const link = /(?:https?|coa):\/\/[^\s|"'<>`\]]+/.exec(part)?.[0];
     const bare = /^[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?$/.exec(part.trim())?.[0];
     const url = link ? balance(link) : bare && `https://${bare}`;
     if (url) found.add(url);

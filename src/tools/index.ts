@@ -16,6 +16,8 @@ export {
   type IndexOptions,
   type MemoryIndex,
 } from "./local-index/build-index.ts";
+export { documentFetch } from "./local-index/document-fetch.ts";
+export { type CorpusReport, type IndexCorpusOptions, indexCorpus } from "./local-index/index-corpus.ts";
 export { type IndexWriter, indexWriter, loadIndex } from "./local-index/index-file.ts";
 export { type LocalIndex, openIndex } from "./local-index/open-index.ts";
 export { readCorpus } from "./local-index/read-corpus.ts";

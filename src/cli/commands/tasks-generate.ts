@@ -4,16 +4,20 @@ import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
-import { defineCommand, numberOf, oneInputFile } from "../command.ts";
+import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
+import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 
-const examples = ["coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
+const examples = ["coa tasks generate docs/", "coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
+
+/** A question needs more around it than a search does. */
+const passageWords = 600;
 
 export default defineCommand({
   name: "tasks generate",
   summary:
     "Write tasks from your own documents: atomic questions, deeper ones, merged ones; each checked against the text.",
-  arguments: "<documents.jsonl>",
+  arguments: "<folder or file>",
   examples,
   options: {
     ...playerFlags,
@@ -24,11 +28,14 @@ export default defineCommand({
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "tasks generate", examples }, positionals, "a file of documents");
-    const documents = (await readAllJsonl(file, undefined, { signal })) as SourceDocument[];
-    const broken = documents.findIndex((one) => typeof one?.id !== "string" || typeof one.text !== "string");
-    if (broken >= 0)
-      throw new UsageError(`${file}:${broken + 1}: a document needs "id" and "text" (and may have "title")`);
+    const path = onePositional(this, positionals, "a folder or file of documents");
+    const onProblem = (problem: string) => out.note(`skipped: ${problem}`);
+    const documents: SourceDocument[] = [];
+    for await (const { id, title, text, url } of readCorpus(path, { passageWords, onProblem })) {
+      signal.throwIfAborted();
+      documents.push({ id: url?.startsWith(documentScheme) ? `${url}#${documents.length}` : id, title, text });
+    }
+    if (documents.length === 0) throw new UsageError(`${path} holds no documents`);
     const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
     const known = existsSync(values.out) ? (await readAllJsonl(values.out, taskSchema)).map(({ id }) => id) : [];
     const players = openPlayers(values);

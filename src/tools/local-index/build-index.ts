@@ -25,6 +25,8 @@ export interface Hit {
 export interface MemoryIndex {
   readonly size: number;
   search(query: string, k?: number): Hit[];
+  /** The passages of one address, in order. */
+  read(url: string): IndexDocument[];
 }
 
 /** Builds a BM25 index in memory from documents. */
@@ -47,6 +49,7 @@ export function buildIndex(documents: Iterable<IndexDocument>, options: IndexOpt
       );
       return found.map(({ document, score }) => ({ document: kept[document]!, score }));
     },
+    read: (url) => kept.filter((document) => document.url === url),
   };
 }
 

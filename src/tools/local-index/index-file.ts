@@ -35,6 +35,8 @@ interface Header {
   documentCount: number;
   termCount: number;
   postingCount: number;
+  /** Which files it was made of, and when they were last changed, as one fingerprint. */
+  corpus?: string;
   options: Omit<IndexOptions, "stopWords"> & { k1: number; b: number; stopWords?: string[] };
   /** Byte offset and number of elements of each array in `index.bin`. */
   sections: Record<SectionName, { at: number; length: number }>;
@@ -51,7 +53,10 @@ export interface IndexWriter {
 }
 
 /** Builds an index into a folder, document by document; texts go to disk at once, so a corpus may be larger than memory. */
-export async function indexWriter(folder: string, options: IndexOptions = {}): Promise<IndexWriter> {
+export async function indexWriter(
+  folder: string,
+  options: IndexOptions & { corpus?: string } = {},
+): Promise<IndexWriter> {
   const temporary = `${folder}.writing-${process.pid}-${Date.now().toString(36)}`;
   await mkdir(temporary, { recursive: true });
   const file = openSync(join(temporary, "documents.jsonl"), "w");
@@ -90,7 +95,9 @@ export async function indexWriter(folder: string, options: IndexOptions = {}): P
       const { postings, terms } = builder.finish();
       const table = packTerms(terms);
       const header = writeSections(join(temporary, "index.bin"), postings, table, Float64Array.from(starts), options);
-      await writeFile(join(temporary, "index.json"), JSON.stringify(header, null, 2), { flush: true });
+      await writeFile(join(temporary, "index.json"), JSON.stringify({ ...header, corpus: options.corpus }, null, 2), {
+        flush: true,
+      });
       await putFolder(temporary, folder);
       const { documentCount, termCount, postingCount, bytes } = header;
       return { documentCount, termCount, postingCount, bytes: bytes + position };
@@ -189,6 +196,7 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
   const stopWords = options.stopWords === undefined ? englishStopWords : new Set(options.stopWords);
   const file = openSync(join(source, "documents.jsonl"), "r");
 
+  let numbersOf: Map<string, number[]> | undefined; // made by the first reading: searching alone has no use for it
   function readDocument(number: number): IndexDocument {
     const start = starts[number]!;
     const bytes = Buffer.allocUnsafe(starts[number + 1]! - start);
@@ -206,6 +214,13 @@ export async function loadIndex(folder: string): Promise<LoadedIndex> {
         k,
       );
       return found.map(({ document, score }) => ({ document: readDocument(document), score }));
+    },
+    read(url) {
+      numbersOf ??= Map.groupBy(
+        Array.from({ length: documentCount }, (_, number) => number),
+        (number) => readDocument(number).url ?? "",
+      );
+      return (numbersOf.get(url) ?? []).map(readDocument);
     },
     close: () => closeSync(file),
   };

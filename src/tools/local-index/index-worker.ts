@@ -9,11 +9,14 @@ const loading = loadIndex((workerData as { folder: string }).folder);
 // A failure is told with the first request's answer.
 loading.catch(() => {});
 
-port.on("message", async ({ id, queries, k }: IndexRequest) => {
+port.on("message", async ({ id, ...request }: IndexRequest) => {
   let reply: IndexReply;
   try {
     const index = await loading;
-    reply = { id, hits: queries.map((query) => index.search(query, k)) };
+    reply =
+      "url" in request
+        ? { id, documents: index.read(request.url) }
+        : { id, hits: request.queries.map((query) => index.search(query, request.k)) };
   } catch (error) {
     reply = { id, error: messageOf(error) };
   }

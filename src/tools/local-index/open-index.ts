@@ -4,16 +4,12 @@
  */
 import { Worker } from "node:worker_threads";
 import { CoaError } from "../../core/errors.ts";
-import type { Hit } from "./build-index.ts";
+import type { Hit, IndexDocument } from "./build-index.ts";
 import { readHeader } from "./index-file.ts";
 
-export interface IndexRequest {
-  id: number;
-  queries: readonly string[];
-  k: number;
-}
+export type IndexRequest = { id: number } & ({ queries: readonly string[]; k: number } | { url: string });
 
-export type IndexReply = { id: number; hits: Hit[][] } | { id: number; error: string };
+export type IndexReply = { id: number } & ({ hits: Hit[][] } | { documents: IndexDocument[] } | { error: string });
 
 /** An index that answers later. */
 export interface LocalIndex {
@@ -21,11 +17,13 @@ export interface LocalIndex {
   search(query: string, k?: number): Promise<Hit[]>;
   /** Several queries in one go. */
   searchAll(queries: readonly string[], k?: number): Promise<Hit[][]>;
+  /** The passages of one address, in order. */
+  read(url: string): Promise<IndexDocument[]>;
   close(): Promise<void>;
 }
 
 interface Waiting {
-  resolve(hits: Hit[][]): void;
+  resolve(reply: IndexReply): void;
   reject(error: unknown): void;
 }
 
@@ -45,7 +43,7 @@ export async function openIndex(folder: string): Promise<LocalIndex> {
       waiting.delete(reply.id);
       if (waiting.size === 0) started.unref();
       if ("error" in reply) call?.reject(new CoaError("storage", reply.error));
-      else call?.resolve(reply.hits);
+      else call?.resolve(reply);
     });
     const ended = (error?: unknown) => {
       if (worker === started) worker = undefined;
@@ -63,20 +61,29 @@ export async function openIndex(folder: string): Promise<LocalIndex> {
     return started;
   }
 
-  function searchAll(queries: readonly string[], k = 10): Promise<Hit[][]> {
+  function ask(request: { queries: readonly string[]; k: number } | { url: string }): Promise<IndexReply> {
     return new Promise((resolve, reject) => {
       worker ??= start();
       worker.ref();
       const id = ++lastId;
       waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, queries, k } satisfies IndexRequest);
+      worker.postMessage({ id, ...request } satisfies IndexRequest);
     });
+  }
+
+  async function searchAll(queries: readonly string[], k = 10): Promise<Hit[][]> {
+    const reply = await ask({ queries, k });
+    return "hits" in reply ? reply.hits : [];
   }
 
   return {
     size: documentCount,
     searchAll,
     search: async (query, k) => (await searchAll([query], k))[0]!,
+    async read(url) {
+      const reply = await ask({ url });
+      return "documents" in reply ? reply.documents : [];
+    },
     async close() {
       await worker?.terminate();
     },

@@ -3,6 +3,17 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { deflateRawSync } from "node:zlib";
+import { readCallBody } from "../../language/call-body.ts";
+import { tagSpec } from "../../language/profile.ts";
+import { multiProfile } from "../../language/profiles.ts";
+import { crawlPage } from "../crawl/crawl-page.ts";
+import { indexProvider } from "../search/index-provider.ts";
+import { webSearch } from "../search/web-search.ts";
+import { buildIndex } from "./build-index.ts";
+import { documentFetch } from "./document-fetch.ts";
+import { indexCorpus, isIndexOf } from "./index-corpus.ts";
+import { openIndex } from "./open-index.ts";
 import { readCorpus, splitPassages } from "./read-corpus.ts";
 
 let folder = "";
@@ -22,7 +33,7 @@ describe("readCorpus", () => {
     await writeFile(path, lines.join("\r\n"));
     assert.deepEqual(await Array.fromAsync(readCorpus(path)), [
       { id: "7", title: "T", text: "body", url: "https://a.org" },
-      { id: "3", title: "Quoted", text: "line one", url: undefined },
+      { id: "3", title: "Quoted", text: "line one", url: "coa://docs/corpus/3" },
     ]);
   });
 
@@ -57,6 +68,77 @@ describe("readCorpus", () => {
     ]);
   });
 });
+
+describe("own documents", () => {
+  it("are read from every kind of file, and those that can't be read are named and not fatal", async () => {
+    const docs = join(folder, "My Docs");
+    await mkdir(join(docs, "deep"), { recursive: true });
+    await writeFile(join(docs, "a.md"), "# Kites\n\nThe red kite flies over Wales.");
+    await writeFile(join(docs, "deep", "b.html"), "<title>Moths</title><p>The hawk moth feeds at dusk.</p>");
+    await writeFile(join(docs, "c.txt"), "\ufeffPlain words about badgers.");
+    await writeFile(join(docs, "d.docx"), docx("Otters", "Otters hold hands while they sleep."));
+    await writeFile(join(docs, "e.jsonl"), '{"id":"e1","text":"A line about foxes."}\nbroken\n');
+    await writeFile(join(docs, "broken.pdf"), "%PDF-1.4 not really");
+    await writeFile(join(docs, "bomb.docx"), docx("Zeros", "0".repeat(70_000_000)));
+    await writeFile(join(docs, "empty.md"), "");
+    const index = join(folder, "index");
+    const report = await indexCorpus(docs, index);
+    assert.equal(report.documentCount, 5);
+    const skipped = report.skipped.join("\n");
+    for (const name of ["broken.pdf", "bomb.docx", "e.jsonl line 2", "empty.md"])
+      assert.ok(skipped.includes(name), name);
+    assert.ok(await isIndexOf(index, docs));
+    await writeFile(join(docs, "a.md"), "# Kites\n\nThe red kite flies over Wales and England.");
+    assert.ok(!(await isIndexOf(index, docs)));
+    await assert.rejects(
+      indexCorpus(join(docs, "broken.pdf"), join(folder, "none")),
+      /holds no documents.*broken\.pdf/,
+    );
+  });
+
+  it("are found and read by addresses that say nothing of the machine", async () => {
+    const local = await openIndex(join(folder, "index"));
+    const search = webSearch({ provider: indexProvider(local) });
+    const context = { signal: AbortSignal.timeout(60_000) };
+    const found = String(await search.execute({ query: "hawk moth" }, context));
+    assert.match(found, /coa:\/\/docs\/my-docs\/deep\/b\.html/);
+    assert.ok(!found.includes(folder) && !found.includes("file:"));
+    const crawl = crawlPage({ fetchPage: documentFetch(local) });
+    const body = await readCallBody(tagSpec(multiProfile, "crawl_page")!, crawl, "coa://docs/my-docs/deep/b.html");
+    assert.deepEqual(body, { ok: true, inputs: [{ urls: ["coa://docs/my-docs/deep/b.html"] }] });
+    assert.match(
+      String(await crawl.execute({ urls: ["coa://docs/my-docs/d.docx"] }, context)),
+      /# Otters[\s\S]*hold hands/,
+    );
+    await assert.rejects(async () => crawl.execute({ urls: ["coa://docs/my-docs/none"] }, context), /no document at/);
+    await assert.rejects(async () => crawl.execute({ urls: ["file:///etc/passwd"] }, context), /no document at/);
+    const memory = buildIndex([{ id: "1", text: "one", url: "coa://docs/m/1" }]);
+    assert.deepEqual(memory.read("coa://docs/m/1").length, 1);
+    await local.close();
+  });
+});
+
+/** The smallest Word file: one entry, stored by its central directory. */
+function docx(heading: string, text: string): Buffer {
+  const paragraph = (style: string, words: string) => `<w:p>${style}<w:r><w:t>${words}</w:t></w:r></w:p>`;
+  const xml = `<w:document><w:body>${paragraph('<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>', heading)}${paragraph("", text)}</w:body></w:document>`;
+  const data = deflateRawSync(xml);
+  const name = Buffer.from("word/document.xml");
+  const local = Buffer.alloc(30);
+  local.write("PK\x03\x04", "latin1");
+  local.writeUInt16LE(8, 8);
+  local.writeUInt16LE(name.length, 26);
+  const central = Buffer.alloc(46);
+  central.write("PK\x01\x02", "latin1");
+  central.writeUInt16LE(8, 10);
+  central.writeUInt32LE(data.length, 20);
+  central.writeUInt16LE(name.length, 28);
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", "latin1");
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(local.length + name.length + data.length, 16);
+  return Buffer.concat([local, name, data, central, name, end]);
+}
 
 describe("splitPassages", () => {
   it("keeps every word once, in order, and no passage much longer than asked for", () => {

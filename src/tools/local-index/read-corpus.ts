@@ -1,21 +1,24 @@
 /**
- * Documents to index, from what people have: a JSONL file of passages, or a folder of HTML, Markdown, text and PDF files,
- * whose texts are cut into passages at paragraph ends.
+ * Documents to index, from what people have: a JSONL file of passages, a file, or a folder of HTML, Markdown, text, PDF, Word
+ * and JSONL files, whose texts are cut into passages at paragraph ends. A document has an address that says nothing of
+ * the machine it lies on, `coa://docs/<name>/<path>`, by which it is found, read and cited.
  */
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { extname, join, relative } from "node:path";
+import { basename, dirname, extname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { extractPage } from "../crawl/extract-page.ts";
 import type { IndexDocument } from "./build-index.ts";
+import { readDocx } from "./read-docx.ts";
 
 export interface CorpusOptions {
   /** Files of a folder are cut into passages of about this many words. */
   passageWords?: number;
-  /** Address of the folder's root, so that passages can be cited and crawled; file addresses otherwise. */
+  /** Address of the folder's root, where its files can be had from the web; `coa://docs/<name>/` otherwise. */
   baseUrl?: string;
+  /** Name of the collection in its addresses; that of the file or folder unless told. */
+  name?: string;
   /** Told of each file or line that can't be read; without it such a thing stops the work. */
   onProblem?: (message: string) => void;
 }
@@ -28,26 +31,50 @@ const types: Record<string, string> = {
   ".markdown": "text/markdown",
   ".txt": "text/plain",
   ".rst": "text/plain",
+  ".text": "text/plain",
+  ".org": "text/plain",
+  ".adoc": "text/plain",
   ".pdf": "application/pdf",
+  ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 };
+const lineFiles = new Set([".jsonl", ".ndjson"]);
+
+/** What every address of an own document begins with. */
+export const documentScheme = "coa://docs/";
+
+/** The name of a collection as addresses have it: small letters, digits and hyphens. */
+export function collectionName(path: string): string {
+  const name = basename(path, lineFiles.has(extname(path).toLowerCase()) ? extname(path) : "");
+  return (
+    name
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}._]+/gu, "-")
+      .replace(/^[-.]/, "") || "documents"
+  );
+}
 
 /** Reads documents from a JSONL file or a folder. */
 export async function* readCorpus(path: string, options: CorpusOptions = {}): AsyncIterable<IndexDocument> {
   const about = await stat(path).catch((error) => {
     throw new CoaError("storage", `no corpus at ${path}: ${messageOf(error)}`, { cause: error });
   });
-  if (about.isDirectory()) yield* readFolder(path, options);
-  else yield* readLines(path, options);
+  const base = options.baseUrl ?? `${documentScheme}${encodeURIComponent(options.name ?? collectionName(path))}/`;
+  const root = base.endsWith("/") ? base : `${base}/`;
+  if (about.isDirectory()) {
+    const names = await readdir(path, { recursive: true });
+    for (const name of names.sort()) yield* readDocument(path, name, root, options);
+  } else if (types[extname(path).toLowerCase()]) yield* readDocument(dirname(path), basename(path), root, options);
+  else yield* readLines(path, root, options);
 }
 
-async function* readLines(path: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
+async function* readLines(path: string, root: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
   let number = 0;
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
     number++;
     if (line.trim() === "") continue;
     const document = parseLine(line, number);
     if (typeof document === "string") report(options, `${path} line ${number}: ${document}`);
-    else yield document;
+    else yield { ...document, url: document.url ?? `${root}${encodeURIComponent(document.id)}` };
   }
 }
 
@@ -71,27 +98,32 @@ function parseLine(line: string, number: number): IndexDocument | string {
   return { id, title: contents.slice(0, newline).replace(/^"|"$/g, ""), text: contents.slice(newline + 1), url };
 }
 
-async function* readFolder(folder: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
-  const { passageWords = 150, baseUrl } = options;
-  const names = await readdir(folder, { recursive: true });
-  for (const name of names.sort()) {
-    const contentType = types[extname(name).toLowerCase()];
-    const path = join(folder, name);
-    if (contentType === undefined || !(await stat(path).catch(() => undefined))?.isFile()) continue;
-    const inside = relative(folder, path).split(/[\\/]/).map(encodeURIComponent).join("/");
-    const url = baseUrl
-      ? new URL(inside, baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`).href
-      : pathToFileURL(path).href;
-    try {
-      const body = await readFile(path);
-      const page = await extractPage({ url, status: 200, contentType, body, truncated: false });
-      const title = page.title || /^#+ (.+)$/m.exec(page.text)?.[1] || name;
-      const passages = splitPassages(page.text, passageWords);
-      for (const [index, text] of passages.entries()) yield { id: `${name}#${index}`, title, text, url };
-    } catch (error) {
-      report(options, `${path}: ${messageOf(error)}`);
-    }
+async function* readDocument(
+  folder: string,
+  name: string,
+  root: string,
+  options: CorpusOptions,
+): AsyncIterable<IndexDocument> {
+  const extension = extname(name).toLowerCase();
+  const path = join(folder, name);
+  if (!(types[extension] || lineFiles.has(extension)) || !(await stat(path).catch(() => undefined))?.isFile()) return;
+  const inside = relative(folder, path).split(/[\\/]/).map(encodeURIComponent).join("/");
+  const url = root + inside;
+  try {
+    if (lineFiles.has(extension)) return yield* readLines(path, `${url}/`, options);
+    const page = await readText(url, extension, await readFile(path));
+    if (page.text.trim() === "") throw new CoaError("storage", "there is no text in it");
+    const title = page.title || /^#+ (.+)$/m.exec(page.text)?.[1] || name;
+    const passages = splitPassages(page.text, options.passageWords ?? 150);
+    for (const [index, text] of passages.entries()) yield { id: `${name}#${index}`, title, text, url };
+  } catch (error) {
+    report(options, `${path}: ${messageOf(error)}`);
   }
+}
+
+async function readText(url: string, extension: string, body: Uint8Array): Promise<{ title: string; text: string }> {
+  if (extension === ".docx") return { title: "", text: readDocx(body) };
+  return extractPage({ url, status: 200, contentType: types[extension]!, body, truncated: false });
 }
 
 /** Cuts a text into passages of about `words` words, at paragraph ends where paragraphs are not longer than that. */

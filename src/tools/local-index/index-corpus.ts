@@ -1,0 +1,76 @@
+/**
+ * From a folder of documents to an index: every file that can be read is read, the others are named and counted. An
+ * index remembers which files it was made of, so that asking for the same documents again costs nothing.
+ */
+import { createHash } from "node:crypto";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import type { IndexOptions } from "./build-index.ts";
+import { indexWriter, readHeader } from "./index-file.ts";
+import { type CorpusOptions, readCorpus } from "./read-corpus.ts";
+
+export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "onProblem"> {
+  /** Told of each file or line that can't be read, as it happens. */
+  onProblem?: (message: string) => void;
+  onProgress?: (passages: number) => void;
+  signal?: AbortSignal;
+}
+
+/** What an index was made of. */
+export interface CorpusReport {
+  documentCount: number;
+  termCount: number;
+  bytes: number;
+  /** Files and lines that could not be read, with the reason. */
+  skipped: string[];
+}
+
+/** Indexes a corpus into a folder. */
+export async function indexCorpus(
+  path: string,
+  folder: string,
+  options: IndexCorpusOptions = {},
+): Promise<CorpusReport> {
+  const corpus = await corpusFingerprint(path);
+  const writer = await indexWriter(folder, { ...options, corpus });
+  const skipped: string[] = [];
+  let passages = 0;
+  try {
+    const onProblem = (problem: string): void => {
+      skipped.push(problem);
+      options.onProblem?.(problem);
+    };
+    for await (const document of readCorpus(path, { ...options, onProblem })) {
+      options.signal?.throwIfAborted();
+      writer.add(document);
+      if (++passages % 1_000 === 0) options.onProgress?.(passages);
+    }
+    if (passages === 0) {
+      const why = skipped.length > 0 ? ` (${skipped.length} could not be read; the first: ${skipped[0]})` : "";
+      throw new UsageError(`${path} holds no documents to index${why}`);
+    }
+    const { documentCount, termCount, bytes } = await writer.finish();
+    return { documentCount, termCount, bytes, skipped };
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+}
+
+/** Whether the index in a folder was made of these documents as they are now. */
+export async function isIndexOf(folder: string, path: string): Promise<boolean> {
+  const header = await readHeader(folder).catch(() => undefined);
+  return header?.corpus !== undefined && header.corpus === (await corpusFingerprint(path));
+}
+
+async function corpusFingerprint(path: string): Promise<string> {
+  const about = await stat(path).catch(() => undefined);
+  const names = about?.isDirectory() ? (await readdir(path, { recursive: true })).sort() : [""];
+  const hash = createHash("sha256");
+  for (const name of names) {
+    const file = await stat(join(path, name)).catch(() => undefined);
+    if (file?.isFile()) hash.update(`${name}\0${file.size}\0${file.mtimeMs}\n`);
+  }
+  return hash.digest("hex").slice(0, 32);
+}
