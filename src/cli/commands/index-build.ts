@@ -49,7 +49,7 @@ export default defineCommand({
       const size = `${(bytes / 2 ** 20).toFixed(1)} MB in ${seconds.toFixed(1)} s`;
       out.print(`${documentCount} passages, ${termCount} words, ${size}: ${folder}`);
       if (skipped.length > 0) out.print(`${skipped.length} could not be read and are named above`);
-      out.print(`next: coa index search ${folder} "…", or coa ask --index ${folder} "…"`);
+      out.note(`next: coa index search ${folder} "…", or coa ask --index ${folder} "…"`);
     }
     return 0;
   },
