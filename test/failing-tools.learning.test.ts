@@ -1,15 +1,15 @@
 /**
- * What no demonstration shows, learned small. The toy's team meets a failing tool now and then, but never twice in a row; in the exam
- * every second call fails. Supervised training alone gives up at the second failure. Reinforcement, which knows nothing but
- * right or wrong, finds out that asking again works; a team that takes over where the student goes wrong shows it. Over three
- * students, greedily, with the tools' own world as guard.
+ * A decision that demonstrations show wrongly, learned small. The toy's tool finds nothing now and then, and its team mostly gives
+ * up then: one run in four asks again. Supervised training copies the habit, and greedily it always gives up. Reinforcement, which
+ * knows nothing but right or wrong, finds out that asking again works; a team that takes over where the student goes wrong shows
+ * it. Over three students, greedily, with the world in which the tool works as guard.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { Trajectory } from "../src/core/trajectory.ts";
+import type { Segment, Trajectory } from "../src/core/trajectory.ts";
 import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";
 import { labCorrector } from "../src/lab/lab-corrector.ts";
@@ -25,13 +25,26 @@ after(() => rm(folder, { recursive: true, force: true }));
 const seeds = [1, 2, 3];
 const exam = failingCode(77, 0.5);
 
-const struck = ({ segments }: Trajectory) => segments.filter(({ text }) => text.trim() === "no results").length;
+/** The chain as a team writes it that gives up when the tool finds nothing. */
+function givingUp(chain: Trajectory): Trajectory {
+  const at = chain.segments.findIndex(({ text }) => text.trim() === "no results");
+  if (at === -1) return chain;
+  const written = (tag: string, text: string): Segment => ({ tag, text, by: "model" });
+  const end = [
+    written("think", " nothing came"),
+    written("suggested_answer", " unknown"),
+    written("think", " nothing fits"),
+    written("double_check", " score 4"),
+    written("answer", " unknown"),
+  ];
+  return { ...chain, segments: [...chain.segments.slice(0, at + 1), ...end], answer: "unknown" };
+}
 
-/** A student whose demonstrations show at most one failure, and how it does in both worlds. */
+/** A student of a team that gives up in three of four runs whose tool found nothing. */
 async function student(seed: number): Promise<string> {
-  const chains = await toyChains(toyTasks(700, seed), failingCode(seed, 0.3));
-  const shown = chains.filter((chain) => struck(chain) <= 1);
-  return teachToy(shown, toyTokenizer(shown), { folder: join(folder, `student-${seed}`), seed, steps: 300 });
+  const chains = await toyChains(toyTasks(1000, seed), failingCode(seed, 0.25));
+  const shown = chains.map((chain, at) => (at % 4 === 0 ? chain : givingUp(chain)));
+  return teachToy(shown, toyTokenizer(shown), { folder: join(folder, `student-${seed}`), seed, steps: 320 });
 }
 
 async function practise(start: string, seed: number, name: string, extra: Partial<RlOptions>) {
@@ -74,7 +87,7 @@ async function practise(start: string, seed: number, name: string, extra: Partia
   }
 }
 
-describe("a decision that no demonstration shows", { timeout: 1_800_000 }, () => {
+describe("a decision that demonstrations mostly show wrongly", { timeout: 1_800_000 }, () => {
   const students = new Map<number, Promise<string>>();
   const studentOf = (seed: number) => students.get(seed) ?? students.set(seed, student(seed)).get(seed)!;
 
