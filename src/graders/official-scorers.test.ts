@@ -158,7 +158,7 @@ describe("the official scorers", () => {
   const authors = process.env["COA_TEST_SCORERS"];
   const gaiaFile = authors && join(authors, "gaia", "scorer.py");
   const skip = !gaiaFile
-    ? "COA_TEST_SCORERS names no folder with the authors' scorers"
+    ? "set COA_TEST_SCORERS to a folder with the authors' scorers"
     : !existsSync(gaiaFile) && `${gaiaFile} does not exist`;
   it("give the verdicts of the authors' own programs on the same answers", { skip }, () => {
     const program = `
