@@ -7,12 +7,13 @@ import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import type { Json } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
 import { admission, type ServeKey } from "./keys.ts";
+import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { metrics } from "./metrics.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
@@ -80,7 +81,9 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   });
   const store = options.store ?? (await openResponseStore());
   const responses = responsesEndpoints(service, { store, showTools: options.showTools });
-  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
+  const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
+    [route]: endpoint(setup, route, work, errorBody),
+  });
   return servedHandler(setup, service, {
     ...on("GET /v1/models", async ({ reply, headers }) =>
       replyJson(reply, 200, { object: "list", data: [card()] }, headers),
@@ -92,6 +95,8 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     }),
     ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
     ...on("POST /v1/completions", completionsEndpoint(service)),
+    ...on("POST /v1/messages", messagesEndpoint(service, options), anthropicError),
+    ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
     ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
   });
 }

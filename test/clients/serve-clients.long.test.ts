@@ -125,3 +125,44 @@ describe("LangChain", { skip }, () => {
     });
   });
 });
+
+describe("the Anthropic client", { skip }, () => {
+  it("reads messages, whole, streamed and by its stream helper, and counts tokens", async () => {
+    await withOrigin(async (_baseURL, origin) => {
+      const { default: Anthropic } = await load("@anthropic-ai/sdk");
+      const client = new Anthropic({ baseURL: origin, apiKey, maxRetries: 0 });
+      const asked = { model: "coa", max_tokens: 1000, messages };
+      const whole = await client.messages.create(asked);
+      assert.deepEqual(
+        whole.content.map((block: Loose) => block.thinking ?? block.text),
+        [roles, "Lyon"],
+      );
+      const stream = client.messages.stream(asked);
+      let text = "";
+      stream.on("text", (piece: string) => {
+        text += piece;
+      });
+      const final = await stream.finalMessage();
+      assert.equal(text, "Lyon");
+      assert.equal(final.content[0].thinking, roles);
+      assert.equal(final.stop_reason, "end_turn");
+      assert.ok((await client.messages.countTokens(asked)).input_tokens > 0);
+      const wrong = new Anthropic({ baseURL: origin, apiKey: "sk-wrong-key", maxRetries: 0 });
+      await assert.rejects(wrong.messages.create(asked), { status: 401 });
+    });
+  });
+
+  it("is understood through the AI SDK as well", async () => {
+    await withOrigin(async (baseURL) => {
+      const { generateText, streamText } = await load("ai");
+      const { createAnthropic } = await load("@ai-sdk/anthropic");
+      const model = createAnthropic({ baseURL, apiKey })("coa");
+      const whole = await generateText({ model, prompt: question });
+      assert.equal(whole.text, "Lyon");
+      assert.match(whole.reasoningText, /look it up/);
+      const streamed = streamText({ model, prompt: question });
+      assert.equal(await streamed.text, "Lyon");
+      assert.match(await streamed.reasoningText, /look it up/);
+    });
+  });
+});

@@ -1,0 +1,78 @@
+/** Anthropic's Messages API: `POST /v1/messages`, whole or streamed, and `POST /v1/messages/count_tokens`. */
+import { replyJson } from "../base/http/handler.ts";
+import { eventText } from "../base/http/server-events.ts";
+import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
+import { asString, type Json, objectsOf } from "../core/json-value.ts";
+import { estimateTokens } from "../core/token-estimate.ts";
+import { ApiError, anthropicError, apiErrorOf } from "./api-error.ts";
+import { chainRequest } from "./chain-request.ts";
+import type { ChainService } from "./chain-service.ts";
+import { checkModel } from "./check-request.ts";
+import type { Call } from "./endpoint.ts";
+import { eventStream } from "./event-stream.ts";
+import { messagesProjection } from "./project/messages.ts";
+import { settle } from "./settle.ts";
+
+const ping = eventText('{"type": "ping"}', "ping");
+
+/** Answers one message. */
+export function messagesEndpoint(
+  service: ChainService,
+  options: { showTools?: boolean },
+): (call: Call) => Promise<void> {
+  return async ({ request, reply, caller, id, headers, json }) => {
+    const body = await json();
+    const wire = anthropicMessages.readRequest(body, request.path);
+    checkModel(service, wire.model);
+    if (objectsOf(body["tools"]).some((tool) => tool["input_schema"] !== undefined)) {
+      throw new ApiError(400, "tools of the client are not served: this model brings its own tools");
+    }
+    if (wire.responseFormat !== undefined) throw new ApiError(400, "answers that follow a schema are not served");
+    const asked = chainRequest(wire, body);
+    const projection = messagesProjection({
+      id: `msg_${id.slice(4)}`,
+      model: service.name,
+      showTools: options.showTools || objectsOf(body["mcp_servers"]).length > 0,
+      isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
+      signature: asked.id,
+    });
+    const named = { ...headers, "request-id": id, "x-coa-trajectory": asked.id };
+    const events = await service.start(asked, request.signal);
+    if (!wire.stream) {
+      for await (const event of events) {
+        if (event.type === "end") settle([event], caller);
+        projection.add(event);
+      }
+      replyJson(reply, 200, projection.message(), named);
+      return;
+    }
+    const stream = eventStream(reply, named, ping);
+    const write = async (all: readonly Json[]): Promise<void> => {
+      for (const event of all) await stream.write(JSON.stringify(event), asString(event["type"]));
+    };
+    try {
+      await write(projection.begin());
+      for await (const event of events) {
+        if (event.type === "end") settle([event], caller);
+        await write(projection.add(event));
+      }
+    } catch (error) {
+      if (!stream.opened || request.signal.aborted) throw error;
+      await write([anthropicError(apiErrorOf(error))]);
+    } finally {
+      stream.end();
+    }
+  };
+}
+
+/** Counts the tokens of a request: exactly where the model's tokenizer is here, by estimate otherwise. */
+export function countTokensEndpoint(service: ChainService): (call: Call) => Promise<void> {
+  return async ({ request, reply, headers, json }) => {
+    const body = await json();
+    const wire = anthropicMessages.readRequest(body, request.path);
+    checkModel(service, wire.model);
+    const count = service.model.countTokens ?? estimateTokens;
+    const tokens = wire.messages.reduce((sum, message) => sum + count(message.content), 0);
+    replyJson(reply, 200, { input_tokens: tokens }, headers);
+  };
+}
