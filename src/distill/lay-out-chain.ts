@@ -131,7 +131,8 @@ function writeEnding(draft: ChainDraft, answer: string, step: string | undefined
   const { profile } = draft;
   const { suggested, check } = checkTags(profile);
   const answerTag = tagSpec(profile, profile.answer)!;
-  if (suggested && check && draft.state.last !== check.name) claimVerification(draft, suggested, check, answer);
+  const unchecked = suggested && check && draft.state.last !== check.name && !fits(draft, answerTag);
+  if (unchecked) claimVerification(draft, suggested, check, answer);
   const reflection = reflectionTagOf(profile);
   if (!fits(draft, answerTag) && fits(draft, reflection) && reflection.body.kind === "text") {
     // A code chain looks back on its last program before it answers.

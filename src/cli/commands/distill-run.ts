@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { writeJson } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
@@ -8,9 +9,11 @@ import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { existingFiles } from "./dataset-input.ts";
+import { askAssumeRight, distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
 
 const examples = [
+  "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile lab --bare --min-interactions 4 --out .coa/distilled/lab",
   "coa distill run chains.jsonl --tasks tasks.jsonl --eval gaia.jsonl --filter ./my-filters.ts --out .coa/distilled/again",
@@ -20,12 +23,12 @@ export default defineCommand({
   name: "distill run",
   summary:
     "Turn team runs (or chains) into chains worth learning from: convert, filter, sample, report. Resumes by itself.",
-  arguments: "<runs.jsonl…>",
+  arguments: "<runs.jsonl, traces or folders…>",
   examples,
   options: {
     out: { type: "string", valueName: "folder", describe: "Where the result goes" },
     tasks: { type: "string", multiple: true, valueName: "file", describe: "Tasks with their answers, to grade by" },
-    profile: { type: "string", default: "web", describe: "web, mhqa, code, multi, lab, or a file that exports one" },
+    profile: { type: "string", describe: "web, mhqa, code, multi, lab, or a file (default: made from the recording)" },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
     layout: { type: "string", describe: "White space around observations: compact, or paper (default: the profile's)" },
     fill: {
@@ -34,7 +37,11 @@ export default defineCommand({
       describe: "Fill up thoughts and checks that the profile wants and the recording lacks (never trained on)",
     },
     "tool-tag": { type: "string", multiple: true, valueName: "tool=tag", describe: "Tag for a foreign tool's name" },
-    "min-interactions": { type: "string", default: "5", valueName: "n", describe: "Fewest interactions of a chain" },
+    "min-interactions": {
+      type: "string",
+      valueName: "n",
+      describe: "Fewest interactions of a chain (default 5; 2 with a profile made from the recording)",
+    },
     "keep-without-reflection": {
       type: "string",
       default: "0.5",
@@ -57,7 +64,11 @@ export default defineCommand({
     "max-tokens": { type: "string", valueName: "n", describe: "Longest chain" },
     eval: { type: "string", multiple: true, valueName: "file", describe: "Evaluation questions that must not leak" },
     "block-url": { type: "string", multiple: true, valueName: "url", describe: "Address that must not be touched" },
-    ungraded: { type: "string", default: "drop", describe: "Chains that can't be graded: drop or keep" },
+    "assume-right": {
+      type: "boolean",
+      default: false,
+      describe: "Keep chains that can't be graded; reports call them assumed",
+    },
     skip: { type: "string", multiple: true, valueName: "stage", describe: "Leave a stage out" },
     filter: { type: "string", multiple: true, valueName: "module", describe: "Filters of your own (TypeScript)" },
     judge: { type: "string", valueName: "model", describe: "Model that judges answers of kind judge" },
@@ -76,10 +87,17 @@ export default defineCommand({
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
     if (!values.out) throw new UsageError("say where the result goes with --out <folder>");
-    const ungraded = choiceOf(values.ungraded, "ungraded", ["drop", "keep"]);
     const tasksFiles = await existingFiles(values.tasks ?? []);
     await existingFiles([...positionals, ...(values.filter ?? [])]);
-    const profile = withLayout(await chooseProfile(values.profile), values.layout);
+    const { files, unreadable } = await distillInputs(positionals, `${values.out}-imported.jsonl`);
+    for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
+    const found = values.profile === undefined ? await profileOf(files) : undefined;
+    const profile = withLayout(found?.profile ?? (await chooseProfile(values.profile!)), values.layout);
+    if (found?.derived) out.note(`profile made from the recording: ${profile.tags.map((tag) => tag.name).join(", ")}`);
+    // Chains of ours may carry a reward; recordings carry nothing to grade by.
+    const ask =
+      found?.derived && tasksFiles.length === 0 && !values["assume-right"] && process.stdin.isTTY && out.isTTY;
+    const assumeRight = values["assume-right"] || (ask && (await askAssumeRight()));
     const { plugins, close } = await choosePlugins(values, profile, tasksFiles);
     const filters = (values.filter ?? []).map((file) => pathToFileURL(resolve(file)).href);
     const standard = new URL(
@@ -88,7 +106,7 @@ export default defineCommand({
     );
     try {
       const report = await distill({
-        inputs: positionals,
+        inputs: files,
         out: values.out,
         tasksFiles,
         modules: plugins ? filters : [standard.href, ...filters],
@@ -99,10 +117,13 @@ export default defineCommand({
         onProgress: out.progress,
         config: {
           profile,
+          ...(found?.tools && { tools: found.tools }),
           ...(values.bare && { systemPrompt: false as const }),
           fill: values.fill,
           toolTags: readPairs(values["tool-tag"]),
-          minInteractions: numberOf(values["min-interactions"], "min-interactions", { min: 0 }),
+          minInteractions: numberOf(values["min-interactions"] ?? (found?.derived ? "2" : "5"), "min-interactions", {
+            min: 0,
+          }),
           reflection: {
             keepWithout: numberOf(values["keep-without-reflection"], "keep-without-reflection", { min: 0, max: 1 }),
           },
@@ -110,18 +131,22 @@ export default defineCommand({
           nearDuplicates: numberOf(values["near-duplicates"], "near-duplicates", { min: 0 }),
           balanceRatio: numberOf(values.balance, "balance", { min: 0 }),
           maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
-          ungraded,
+          ungraded: assumeRight ? "keep" : "drop",
           contamination: { questions: await readQuestions(values.eval), blockedUrls: values["block-url"] ?? [] },
           skip: values.skip ?? [],
           seed: numberOf(values.seed, "seed", { integer: true }),
         },
       });
       out.endProgress();
-      if (values.json) out.json(report);
+      await writeJson(join(values.out, "profile.json"), profile);
+      if (values.json) out.json({ ...report, unreadable });
       else {
         out.print(reportText(report));
         out.print(`\n${join(values.out, "trajectories.jsonl")}\n${join(values.out, "report.html")}`);
       }
+      const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
+      if (ungraded > 0)
+        out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
       return report.written > 0 ? 0 : 1;
     } finally {
       await close();

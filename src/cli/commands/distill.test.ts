@@ -66,6 +66,21 @@ describe("from a lab task to a dataset, on the command line", () => {
     await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /knows no run/);
   });
 
+  it("takes a folder of traces of several frameworks, without a profile and with nothing invented", async () => {
+    const traces = join(import.meta.dirname, "../../../test/fixtures/traces");
+    const run = (...more: string[]) =>
+      coa("distill", "run", traces, "--out", path("foreign"), "--near-duplicates", "1.1", "--json", ...more);
+    const { stdout } = await run("--assume-right");
+    const report = JSON.parse(stdout);
+    assert.ok(report.kept >= 10, stdout);
+    assert.deepEqual([report.right.assumed, report.right.graded], [report.kept, 0]);
+    assert.equal(report.dropped.length, report.records - report.kept);
+    for (const dropped of report.dropped) assert.ok(dropped.reason.length > 3, JSON.stringify(dropped));
+    const chains = await readAllJsonl(path("foreign/trajectories.jsonl"), trajectorySchema);
+    for (const chain of chains) assert.equal(chain.segments.filter((segment) => segment.filled).length, 0);
+    assert.equal((await run("--profile", path("foreign/profile.json"), "--resume", "fresh")).code, 1);
+  });
+
   it("takes a filter of the user's own, and says when one is missing or the profile unknown", async () => {
     const filter = path("my-filter.ts");
     await writeFile(

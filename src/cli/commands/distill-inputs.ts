@@ -1,0 +1,100 @@
+/** What a distillation is given: files of runs and chains as they are; traces of other systems, or folders of them, imported. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import { writeFileAtomically } from "../../base/files/write-file.ts";
+import { messageOf, UsageError } from "../../core/errors.ts";
+import type { Profile, ToolDescription } from "../../core/profile.ts";
+import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import { proposeProfile } from "../../distill/propose-profile.ts";
+import { importFiles } from "../../record/import-file.ts";
+import { namedProfiles } from "../choose-profile.ts";
+
+export interface DistillInputs {
+  /** JSONL files of team runs or chains. */
+  files: string[];
+  /** Files that hold neither and can't be imported, with the reason. */
+  unreadable: { file: string; reason: string }[];
+}
+
+/** Sorts inputs out; what is imported is written to `importedFile`. */
+export async function distillInputs(paths: readonly string[], importedFile: string): Promise<DistillInputs> {
+  const files: string[] = [];
+  const unreadable: DistillInputs["unreadable"] = [];
+  const imported: TeamRun[] = [];
+  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
+    if (await holdsRecords(file)) files.push(file);
+    else {
+      try {
+        imported.push(...(await importFiles([file])));
+      } catch (error) {
+        unreadable.push({ file, reason: messageOf(error) });
+      }
+    }
+  }
+  if (imported.length > 0) {
+    await writeFileAtomically(importedFile, imported.map((run) => `${JSON.stringify(run)}\n`).join(""));
+    files.push(importedFile);
+  }
+  if (files.length === 0) {
+    const why = unreadable.map(({ file, reason }) => `${file}: ${reason}`).join("; ");
+    throw new UsageError(`there is no run to distill${why ? ` (${why})` : ""}`);
+  }
+  return { files, unreadable };
+}
+
+async function filesOf(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => null);
+  if (!found) throw new UsageError(`there is no file ${path}`);
+  if (!found.isDirectory()) return [path];
+  const names = await readdir(path, { recursive: true });
+  return names.filter((name) => /\.jsonl?$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
+}
+
+/** Whether the first line is a team run or a chain of ours; broken lines are for the distillation to report. */
+async function holdsRecords(file: string): Promise<boolean> {
+  if (!file.endsWith(".jsonl")) return false;
+  try {
+    for await (const line of readJsonl<Record<string, unknown>>(file)) {
+      return Array.isArray(line["segments"]) || (Array.isArray(line["agents"]) && Array.isArray(line["steps"]));
+    }
+  } catch {
+    return true;
+  }
+  return true;
+}
+
+/** The profile that fits the runs of these files; chains keep the one they were written in. */
+export async function profileOf(
+  files: readonly string[],
+): Promise<{ profile: Profile; tools?: ToolDescription[]; derived: boolean }> {
+  let named: string | undefined;
+  async function* runs(): AsyncGenerator<TeamRun> {
+    for (const file of files) {
+      for await (const line of readJsonl<Record<string, unknown>>(file, undefined, { onBad: () => {} })) {
+        if (Array.isArray(line["segments"])) named ??= String(line["profile"]);
+        const run = teamRunSchema.safeParse(line);
+        if (run.success) yield run.data as TeamRun;
+      }
+    }
+  }
+  const all = runs();
+  const first = await all.next();
+  if (first.done) return { profile: namedProfiles[named ?? "web"] ?? namedProfiles["web"]!, derived: false };
+  async function* rest(): AsyncGenerator<TeamRun> {
+    yield first.value as TeamRun;
+    yield* all;
+  }
+  return { ...(await proposeProfile(rest())), derived: true };
+}
+
+/** Asks once, where somebody can answer, whether runs without anything to grade by are to be taken as right. */
+export async function askAssumeRight(): Promise<boolean> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y/i.test(await reader.question("No tasks to grade by. Take the recorded answers as right? [y/N] "));
+  } finally {
+    reader.close();
+  }
+}
