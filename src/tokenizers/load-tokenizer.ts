@@ -3,7 +3,7 @@
  * written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt` for messages through
  * the chat template, where markers count and look-alikes inside messages don't.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { CoaError, messageOf } from "../core/errors.ts";
@@ -11,6 +11,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { bytesOfByteLevel } from "./byte-level.ts";
 import { chatTemplate } from "./chat-template.ts";
 import { plainEncoder } from "./plain-encoder.ts";
+import { saveTokenizer } from "./save-tokenizer.ts";
 import { specialPattern } from "./special-strings.ts";
 import {
   type AddedTokenJson,
@@ -79,11 +80,12 @@ export function tokenizerFromJson(
     pad_token: tokenString(config.pad_token),
     unk_token: tokenString(config.unk_token),
   };
+  const endOfTurn = endsOfTurn(config, specialTokens, source, options.endOfTurn);
   const template = source === undefined ? undefined : chatTemplate(source, variables);
   return {
     vocabularySize: Math.max(vocabulary.length, ...[...specialTokens.values()].map((id) => id + 1)),
     specialTokens,
-    endOfTurn: endsOfTurn(config, specialTokens, source, options.endOfTurn),
+    endOfTurn,
     specialToken: (text) => specialTokens.get(text),
     tokenBytes: bytesOf,
     encode: (text) => plain.encode(text),
@@ -99,11 +101,8 @@ export function tokenizerFromJson(
       const rendered = template.render(prompt, specialTokens.keys());
       return encodeParts(rendered.text, (part) => plain.encodeNormalized(rendered.restore(part)));
     },
-    async save(folder) {
-      await mkdir(folder, { recursive: true });
-      await writeFile(join(folder, "tokenizer.json"), `${JSON.stringify(tokenizerJson, null, 1)}\n`);
-      await writeFile(join(folder, "tokenizer_config.json"), `${JSON.stringify(tokenizerConfig, null, 2)}\n`);
-    },
+    save: (folder) =>
+      saveTokenizer(folder, tokenizerJson, tokenizerConfig as Record<string, unknown>, { endOfTurn, specialTokens }),
   };
 }
 

@@ -1,11 +1,11 @@
 import { basename } from "node:path";
+import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { loadAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
 import { saveGguf } from "../../engines/embedded/files/gguf-model.ts";
 import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
-import { mergeAdapter } from "../../engines/embedded/lora/adapter.ts";
-import type { ParameterSet } from "../../engines/embedded/model/parameters.ts";
+import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { openModel, tokenizerOf } from "./model-input.ts";
 
@@ -38,9 +38,7 @@ export default defineCommand({
     const { config, folder } = model;
     let { parameters } = model;
     if (values.adapter) {
-      const merged: ParameterSet = new Map();
-      mergeAdapter(parameters, await loadAdapterFolder(values.adapter, config), merged);
-      parameters = merged;
+      parameters = mergedParameters(parameters, await loadAdapterFolder(values.adapter, config));
     }
     let tokenizer = false;
     if (toGguf) {
@@ -51,6 +49,7 @@ export default defineCommand({
         {
           type: type as "f32" | "f16" | "q8_0",
           name: basename(from),
+          ...(folder ? { use: await readModelUse(folder) } : {}),
           ...(tokenizer ? { tokenizer: await ggufTokenizer(folder!, config.vocabularySize) } : {}),
         },
       );

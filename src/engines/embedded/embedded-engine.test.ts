@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Engine, ForwardResult } from "../../core/engine.ts";
+import type { Engine, ForwardResult, SampleRequest } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { totalLoss } from "../../core/policy-loss.ts";
@@ -197,6 +197,7 @@ describe("an adapter", () => {
       const scored = await engine.forward([example], { name: "cross_entropy" });
       assert.ok(Math.abs(scored.logprobs[0]![2]! - greedy.logprobs[0]!) < 1e-4);
       await engine.saveState(state);
+      assert.deepEqual((await readdir(state)).includes("model.safetensors"), false, "the base is not repeated");
       await engine.saveModel(join(folder, "merged"));
       await engine.saveAdapter(join(folder, "adapter"));
       return last;
@@ -211,6 +212,23 @@ describe("an adapter", () => {
     await withEngine({ folder: join(folder, "merged") }, async (engine) => {
       const merged = await engine.forward(batch, { name: "cross_entropy" });
       assert.ok(Math.abs(lossOf(batch, merged) - lossOf(batch, after)) < 1e-3);
+    });
+  });
+});
+
+describe("numbers that make no sense", () => {
+  it("are refused, each with what it may be", async () => {
+    await withEngine({ config, seed: 1 }, async (engine) => {
+      const refused = (request: Partial<SampleRequest>, pattern: RegExp) =>
+        assert.rejects(engine.sample({ tokens: [1], maxTokens: 2, ...request }), pattern);
+      await refused({ topP: 2 }, /topP is 2; it must be above 0 and at most 1/);
+      await refused({ topP: 0 }, /topP is 0/);
+      await refused({ topK: -1 }, /topK is -1/);
+      await refused({ temperature: Number.NaN }, /temperature is NaN/);
+      await refused({ maxTokens: 1.5 }, /maxTokens is 1.5/);
+      await engine.forwardBackward(randomBatch(1), { name: "cross_entropy" });
+      const step = { learningRate: Number.POSITIVE_INFINITY };
+      await assert.rejects(engine.optimStep(step), /the learning rate is Infinity; it must be a number of at least 0/);
     });
   });
 });

@@ -10,9 +10,9 @@ import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
 import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
-import { type Adapter, createAdapter, mergeAdapter } from "./lora/adapter.ts";
+import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
-import { initialParameters, type ParameterSet } from "./model/parameters.ts";
+import { initialParameters } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
@@ -50,12 +50,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   const state = { config, parameters, adapter, optimizer: trainer.optimizer, sampleSeed: 1 };
 
   // With an adapter, what is sampled from and saved as a model is the sum of base and adapter.
-  const effective: ParameterSet = adapter ? new Map() : parameters;
-  let unmerged = adapter !== undefined;
-  const merge = () => {
-    if (unmerged && adapter) mergeAdapter(parameters, adapter, effective);
-    unmerged = false;
-  };
+  const effective = adapter ? mergedParameters(parameters, adapter) : parameters;
   /** Policies by number: 0 is renewed by each publication, the others are pinned to the weights they were made with. */
   const policies = new Map<number, { sampler: Sampler; version: number }>();
   const openSampler = () =>
@@ -65,7 +60,6 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   let outdated = true;
   /** Gives the weights as they are to the renewed policy; its sequences under way continue with them. */
   const publish = (): Sampler => {
-    merge();
     const version = trainer.optimizer.steps;
     let live = policies.get(0);
     if (!live) policies.set(0, (live = { sampler: openSampler(), version }));
@@ -77,12 +71,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     return live.sampler;
   };
   const publishPinned = (): number => {
-    merge();
     policies.set(nextPolicy, { sampler: openSampler(), version: trainer.optimizer.steps });
     return nextPolicy++;
   };
   const weightsChanged = () => {
-    unmerged = true;
     outdated = true;
   };
 
@@ -130,7 +122,6 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       return undefined;
     },
     async saveModel(folder) {
-      merge();
       await saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions });
       return undefined;
     },

@@ -1,13 +1,15 @@
 /**
- * A training state on disk: the model folder (or the adapter's), plus the optimizer's tensors and a small `state.json`.
- * It is written beside its place and renamed, so a killed process leaves the previous state whole. Being a model folder,
- * a state can be loaded, served and converted like any other model.
+ * A training state on disk: the model's folder, or the adapter's alone where one is trained (the base is not repeated), plus the
+ * optimizer's tensors and a small `state.json`. It is written beside its place and renamed, so a killed process leaves the
+ * previous state whole. Being a model or adapter folder, a state can be opened like any other.
  */
+import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { currentFolder } from "../../base/files/write-folder.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
+import { saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, readJson, saveModelFolder } from "./files/model-folder.ts";
 import { readSafetensors, writeSafetensors } from "./files/safetensors.ts";
 import type { Adapter } from "./lora/adapter.ts";
@@ -17,6 +19,7 @@ import type { Optimizer } from "./optim/optimizer.ts";
 
 const stateFile = "state.json";
 const optimizerFile = "optimizer.safetensors";
+/** Where states of version 0.1 kept the adapter, beside the whole model. */
 const adapterFile = "adapter.safetensors";
 const schema = z.object({
   version: z.literal(1),
@@ -24,6 +27,8 @@ const schema = z.object({
   steps: z.number().int().nonnegative(),
   sampleSeed: z.number().int().nonnegative(),
   adapter: z.object({ rank: z.number(), alpha: z.number(), targetModules: z.array(z.string()) }).optional(),
+  /** Of the model that the adapter belongs to; absent where the whole model is in the folder. */
+  base: z.string().optional(),
 });
 
 /** What training goes on from. */
@@ -39,28 +44,32 @@ export interface EngineState {
 /** Writes a state, all or nothing; `companionsFrom` is a model folder whose tokenizer files come along. */
 export async function saveStateFolder(folder: string, state: EngineState, companionsFrom?: string): Promise<void> {
   const { config, parameters, adapter, optimizer } = state;
-  await saveModelFolder(
-    folder,
-    { config, parameters },
-    {
-      companionsFrom,
-      async writeMore(temporary) {
-        const { steps, tensors } = optimizer.state();
-        await writeSafetensors(join(temporary, optimizerFile), tensors);
-        if (adapter) await writeSafetensors(join(temporary, adapterFile), adapter.parameters);
-        const json: z.infer<typeof schema> = {
-          version: 1,
-          optimizer: optimizer.name,
-          steps,
-          sampleSeed: state.sampleSeed,
-          ...(adapter
-            ? { adapter: { rank: adapter.rank, alpha: adapter.alpha, targetModules: [...adapter.targetModules] } }
-            : {}),
-        };
-        await writeFile(join(temporary, stateFile), `${JSON.stringify(json, null, 2)}\n`);
-      },
-    },
-  );
+  const writeMore = async (temporary: string) => {
+    const { steps, tensors } = optimizer.state();
+    await writeSafetensors(join(temporary, optimizerFile), tensors);
+    const json: z.infer<typeof schema> = {
+      version: 1,
+      optimizer: optimizer.name,
+      steps,
+      sampleSeed: state.sampleSeed,
+      ...(adapter && {
+        adapter: { rank: adapter.rank, alpha: adapter.alpha, targetModules: [...adapter.targetModules] },
+        base: fingerprintOf(parameters),
+      }),
+    };
+    await writeFile(join(temporary, stateFile), `${JSON.stringify(json, null, 2)}\n`);
+  };
+  if (adapter) await saveAdapterFolder(folder, adapter, { baseModel: companionsFrom, writeMore });
+  else await saveModelFolder(folder, { config, parameters }, { companionsFrom, writeMore });
+}
+
+/** Tells one base model from another: the beginning of every tensor. */
+function fingerprintOf(parameters: ParameterSet): string {
+  const hash = createHash("sha256");
+  for (const [name, { data }] of parameters) {
+    hash.update(name).update(new Uint8Array(data.buffer, data.byteOffset, Math.min(256, data.length) * 4));
+  }
+  return hash.digest("hex");
 }
 
 /** Reads a state into live tensors: every file is read and checked first, so a bad one changes nothing. */
@@ -75,10 +84,12 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
       `${source} was trained with ${parsed.data.optimizer}; open the engine with that optimizer to go on`,
     );
   }
-  const model = await loadModelFolder(source);
   const optimizerPath = join(source, optimizerFile);
   const { tensors } = await readSafetensors(optimizerPath);
-  const sets: [ParameterSet, ParameterSet, string][] = [[state.parameters, model.parameters, source]];
+  const sets: [ParameterSet, ParameterSet, string][] = [];
+  if (parsed.data.base === undefined) sets.push([state.parameters, (await loadModelFolder(source)).parameters, source]);
+  else if (parsed.data.base !== fingerprintOf(state.parameters))
+    throw new CoaError("usage", `${source} holds an adapter of another base model; open the engine with that one`);
   if (state.adapter || parsed.data.adapter) {
     if (
       !state.adapter ||
@@ -89,7 +100,7 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
         `${source} has adapter ${JSON.stringify(parsed.data.adapter ?? null)}; open the engine with the same`,
       );
     }
-    const adapterPath = join(source, adapterFile);
+    const adapterPath = join(source, parsed.data.base === undefined ? adapterFile : "adapter_model.safetensors");
     sets.push([state.adapter.parameters, (await readSafetensors(adapterPath)).tensors, adapterPath]);
   }
   for (const [live, saved, path] of sets) checkSame(live, saved, path);

@@ -7,8 +7,7 @@ import { readTar } from "../../base/files/tar.ts";
 import { CoaError } from "../../core/errors.ts";
 import { loadAdapterFolder } from "../embedded/files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "../embedded/files/model-folder.ts";
-import { mergeAdapter } from "../embedded/lora/adapter.ts";
-import type { ParameterSet } from "../embedded/model/parameters.ts";
+import { mergedParameters } from "../embedded/lora/adapter.ts";
 
 /** Writes the archive's files into a folder; with `merge` the adapter is added to the base model first. */
 export async function saveCheckpointFiles(
@@ -29,8 +28,7 @@ export async function saveCheckpointFiles(
   try {
     await writeFiles(files, temporary);
     const { config, parameters } = await loadModelFolder(options.baseFolder);
-    const merged: ParameterSet = new Map();
-    mergeAdapter(parameters, await loadAdapterFolder(temporary, config), merged);
+    const merged = mergedParameters(parameters, await loadAdapterFolder(temporary, config));
     await saveModelFolder(folder, { config, parameters: merged }, { companionsFrom: options.baseFolder });
   } finally {
     await rm(temporary, { recursive: true, force: true });

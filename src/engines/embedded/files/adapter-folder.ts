@@ -25,13 +25,30 @@ const schema = z.looseObject({
   use_dora: z.boolean().nullish(),
   fan_in_fan_out: z.boolean().nullish(),
   base_model_name_or_path: z.string().nullish(),
+  /** Other ranks and scales for modules whose name ends in what the key matches. */
+  rank_pattern: z.record(z.string(), z.number().int().positive()).nullish(),
+  alpha_pattern: z.record(z.string(), z.number()).nullish(),
 });
+
+/** Fields that do not change what an adapter computes. Any other that says something is refused by name. */
+const harmless = new Set([
+  ...Object.keys(schema.shape),
+  "auto_mapping",
+  "inference_mode",
+  "lora_dropout",
+  "megatron_core",
+  "peft_version",
+  "revision",
+  "task_type",
+]);
+/** Ways of starting an adapter that leave the base as it is; others (PiSSA, OLoRA, ...) change it. */
+const plainStarts: unknown[] = [undefined, null, true, false, "gaussian", "orthogonal", "eva"];
 
 /** Writes an adapter, all or nothing. */
 export async function saveAdapterFolder(
   folder: string,
   adapter: Adapter,
-  options: { baseModel?: string; type?: TensorType } = {},
+  options: { baseModel?: string; type?: TensorType; writeMore?: (folder: string) => Promise<void> } = {},
 ): Promise<void> {
   await writeFolder(folder, async (temporary) => {
     const config = {
@@ -49,6 +66,7 @@ export async function saveAdapterFolder(
     };
     await writeFile(join(temporary, configFile), `${JSON.stringify(config, null, 2)}\n`);
     await writeSafetensors(join(temporary, weightsFile), adapter.parameters, { type: options.type });
+    await options.writeMore?.(temporary);
   });
 }
 
@@ -67,25 +85,68 @@ export async function loadAdapterFolder(folder: string, config: ModelConfig): Pr
   if (json.use_dora) refuse("use_dora");
   if (json.fan_in_fan_out) refuse("fan_in_fan_out");
   if ((json.bias ?? "none") !== "none") refuse(`bias "${json.bias}"`);
+  for (const [key, value] of Object.entries(json)) {
+    if (key === "init_lora_weights") {
+      if (!plainStarts.includes(value)) refuse(`init_lora_weights ${JSON.stringify(value)}`);
+    } else if (!harmless.has(key) && saysSomething(value)) refuse(`${key} ${JSON.stringify(value).slice(0, 80)}`);
+  }
   const strange = json.target_modules.find((name) => !loraTargets.includes(name));
   if (strange) refuse(`target module "${strange}"`);
-  // Rank-stabilised adapters divide by sqrt(rank) instead of rank.
-  const alpha = json.use_rslora ? json.lora_alpha * Math.sqrt(json.r) : json.lora_alpha;
-  const adapter = createAdapter(config, { rank: json.r, alpha, targets: json.target_modules }, 0);
+  const rank = Math.max(json.r, ...Object.values(json.rank_pattern ?? {}));
+  // One scale for all, alpha / rank; what a module's own scale differs from it goes into its weights.
+  const alpha = json.use_rslora ? json.lora_alpha * Math.sqrt(rank) : json.lora_alpha;
+  const adapter = createAdapter(config, { rank, alpha, targets: json.target_modules }, 0);
   const weightsPath = join(source, weightsFile);
   const { tensors } = await readSafetensors(weightsPath);
-  for (const [name, parameter] of adapter.parameters) {
+  for (const [weight, { down, up }] of adapter.pairs) {
+    const module = weight.replace(/\.weight$/, "");
+    const own = {
+      rank: patternValue(json.rank_pattern, module) ?? json.r,
+      alpha: patternValue(json.alpha_pattern, module) ?? json.lora_alpha,
+    };
+    const ownScale = own.alpha / (json.use_rslora ? Math.sqrt(own.rank) : own.rank);
+    place(adapter, down, own.rank, 1);
+    place(adapter, up, own.rank, ownScale / (alpha / rank));
+  }
+  /** Puts a tensor of rank `ownRank` into its place, zeros around it, times `factor`. */
+  function place({ parameters }: Adapter, name: string, ownRank: number, factor: number): void {
+    const { shape, data } = parameters.get(name)!;
     const tensor = tensors.get(name);
     if (!tensor) throw new CoaError("format", `${weightsPath}: tensor ${name} is missing`);
-    if (tensor.shape.join() !== parameter.shape.join())
+    const isDown = name.includes(".lora_A.");
+    const expected = isDown ? [ownRank, shape[1]!] : [shape[0]!, ownRank];
+    if (tensor.shape.join() !== expected.join())
       throw new CoaError(
         "format",
-        `${weightsPath}: tensor ${name} has shape [${tensor.shape}], the model asks for [${parameter.shape}]`,
+        `${weightsPath}: tensor ${name} has shape [${tensor.shape}], the model asks for [${expected}]`,
       );
-    parameter.data.set(tensor.data);
+    data.fill(0);
+    const [rows, columns] = expected as [number, number];
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++)
+        data[row * shape[1]! + column] = tensor.data[row * columns + column]! * factor;
     tensors.delete(name);
   }
   const [extra] = tensors.keys();
   if (extra) throw new CoaError("format", `${weightsPath}: tensor ${extra} belongs to nothing in this model`);
   return adapter;
+}
+
+function saysSomething(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === 0 || value === "") return false;
+  return typeof value !== "object" || Object.keys(value).length > 0;
+}
+
+/** The value of the first pattern that the module's name ends with, as PEFT matches them. */
+function patternValue(patterns: Record<string, number> | null | undefined, module: string): number | undefined {
+  for (const [pattern, value] of Object.entries(patterns ?? {})) {
+    let rule: RegExp;
+    try {
+      rule = new RegExp(`^(.*\\.)?(${pattern})$`);
+    } catch (error) {
+      throw new CoaError("format", `the adapter's pattern "${pattern}" is not a regular expression`, { cause: error });
+    }
+    if (rule.test(module)) return value;
+  }
+  return undefined;
 }

@@ -8,7 +8,7 @@ import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf, UsageError } from "../../../core/errors.ts";
 import { widenBfloat16 } from "./bfloat16.ts";
-import type { Tensor } from "./safetensors.ts";
+import { sizeOf, type Tensor } from "./safetensors.ts";
 
 export type GgufType = "f32" | "f16" | "q8_0" | "bf16";
 export type GgufValue =
@@ -76,13 +76,13 @@ export async function writeGguf(
     else u32(entry.value);
   }
   let offset = 0;
-  for (const [name, { shape, data, type }] of tensors) {
+  for (const [name, { shape, type }] of tensors) {
     text(name);
     u32(shape.length);
     for (const size of [...shape].reverse()) u64(size);
     u32(typeNumber[type]);
     u64(offset);
-    offset += padded(byteLength(data.length, type));
+    offset += padded(byteLength(sizeOf(shape), type));
   }
   const head = Buffer.concat(parts);
   await writeFileAtomically(path, async (file) => {

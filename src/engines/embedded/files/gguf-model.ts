@@ -80,7 +80,13 @@ function reordered(config: ModelConfig, name: string, tensor: Tensor, to: "neigh
 export async function saveGguf(
   path: string,
   model: { config: ModelConfig; parameters: ParameterSet },
-  options: { type?: "f32" | "f16" | "q8_0"; name?: string; tokenizer?: ReadonlyMap<string, GgufValue> } = {},
+  options: {
+    type?: "f32" | "f16" | "q8_0";
+    name?: string;
+    tokenizer?: ReadonlyMap<string, GgufValue>;
+    /** How the model is to be used (`coa.json`), kept under `coa.use`. */
+    use?: unknown;
+  } = {},
 ): Promise<void> {
   const { config, parameters } = model;
   const type = options.type ?? "f32";
@@ -99,9 +105,13 @@ export async function saveGguf(
     });
   await writeGguf(
     path,
-    new Map([...describeConfig(config, type, options.name), ...(options.tokenizer ?? [])]),
+    new Map([...describeConfig(config, type, options.name), ...(options.tokenizer ?? []), ...useOf(options.use)]),
     tensors,
   );
+}
+
+function useOf(use: unknown): [string, GgufValue][] {
+  return use === undefined ? [] : [["coa.use", { type: "string", value: JSON.stringify(use) }]];
 }
 
 /** Vectors stay f32, as llama.cpp wants them; rows that are no whole number of blocks stay f16. */

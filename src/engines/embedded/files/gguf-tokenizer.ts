@@ -42,7 +42,6 @@ export async function ggufTokenizer(folder: string, vocabularySize: number): Pro
     types[id] = kind;
   };
   for (const [text, id] of Object.entries(vocab)) place(id, text, kinds.normal);
-  for (const { id, content, special } of added) place(id, content, special ? kinds.control : kinds.userDefined);
   const config = (await readJson(join(folder, "tokenizer_config.json"), "").catch(() => ({}))) as Record<
     string,
     unknown
@@ -51,8 +50,14 @@ export async function ggufTokenizer(folder: string, vocabularySize: number): Pro
     string,
     unknown
   >;
+  // llama.cpp's server leaves control tokens out of what it returns, and tags are what a chain is read by.
+  const marks = ["bos_token", "eos_token", "pad_token", "unk_token"].map((key) => textOf(config[key]));
+  for (const { id, content, special } of added) {
+    const control = special && (marks.includes(content) || !isTag(content));
+    place(id, content, control ? kinds.control : kinds.userDefined);
+  }
   const idOf = (field: unknown) => {
-    const text = typeof field === "string" ? field : (field as { content?: string } | null)?.content;
+    const text = textOf(field);
     return added.find(({ content }) => content === text)?.id ?? (text === undefined ? undefined : vocab[text]);
   };
   const metadata = new Map<string, GgufValue>([
@@ -78,6 +83,13 @@ export async function ggufTokenizer(folder: string, vocabularySize: number): Pro
   if (typeof template === "string") metadata.set("tokenizer.chat_template", { type: "string", value: template });
   return metadata;
 }
+
+function textOf(token: unknown): string | undefined {
+  return typeof token === "string" ? token : (token as { content?: string } | null | undefined)?.content;
+}
+
+/** `<answer>` and `</answer>` are tags; `<|end|>` is a mark of the conversation's form. */
+const isTag = (text: string) => /^<\/?[a-z][\w-]*>$/i.test(text);
 
 const gpt2Pattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 const qwen2Pattern = String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`;

@@ -54,7 +54,11 @@ describe("saveGguf and loadGguf", () => {
       writeFile(
         join(folder, "tokenizer.json"),
         JSON.stringify({
-          added_tokens: [{ id: 3, content: "<end>", special: true }],
+          added_tokens: [
+            { id: 3, content: "<end>", special: true },
+            { id: 4, content: "</answer>", special: true },
+            { id: 5, content: "<|user|>", special: true },
+          ],
           pre_tokenizer: {
             type: "Sequence",
             pretokenizers: [
@@ -70,20 +74,33 @@ describe("saveGguf and loadGguf", () => {
       join(folder, "tokenizer_config.json"),
       JSON.stringify({ eos_token: "<end>", chat_template: "{{ x }}" }),
     );
-    const config = modelConfig({ ...sizes, vocabularySize: 5 });
+    const config = modelConfig({ ...sizes, vocabularySize: 7 });
     const path = join(folder, "tokens.gguf");
-    const tokenizer = await ggufTokenizer(folder, 5);
-    await saveGguf(path, { config, parameters: initialParameters(config, 1) }, { tokenizer });
+    const tokenizer = await ggufTokenizer(folder, 7);
+    await saveGguf(
+      path,
+      { config, parameters: initialParameters(config, 1) },
+      { tokenizer, use: { question: "bare" } },
+    );
     const { metadata } = await readGguf(path);
-    assert.deepEqual(metadata.get("tokenizer.ggml.tokens"), ["a", "b", "ab", "<end>", "[UNUSED_4]"]);
-    assert.deepEqual(metadata.get("tokenizer.ggml.token_type"), [1, 1, 1, 3, 5]);
+    assert.equal(metadata.get("coa.use"), '{"question":"bare"}');
+    assert.deepEqual(metadata.get("tokenizer.ggml.tokens"), [
+      "a",
+      "b",
+      "ab",
+      "<end>",
+      "</answer>",
+      "<|user|>",
+      "[UNUSED_6]",
+    ]);
+    assert.deepEqual(metadata.get("tokenizer.ggml.token_type"), [1, 1, 1, 3, 4, 3, 5]);
     assert.deepEqual(metadata.get("tokenizer.ggml.merges"), ["a b"]);
     assert.equal(metadata.get("tokenizer.ggml.eos_token_id"), 3);
     assert.equal(metadata.get("tokenizer.ggml.pre"), "starcoder");
     assert.equal(metadata.get("tokenizer.chat_template"), "{{ x }}");
     await assert.rejects(ggufTokenizer(folder, 3), /token 3 "<end>" is beyond the model's 3/);
     await write("[a-z]+");
-    await assert.rejects(ggufTokenizer(folder, 5), /\[a-z\]\+ has no name in llama\.cpp/);
+    await assert.rejects(ggufTokenizer(folder, 7), /\[a-z\]\+ has no name in llama\.cpp/);
   });
 
   it("name file and tensor when something is broken, and never crash on a flipped byte", async () => {

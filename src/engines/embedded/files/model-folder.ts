@@ -9,7 +9,7 @@ import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts"
 import { CoaError, messageOf } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
-import { readSafetensors, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, sizeOf, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
 
 const configFile = "config.json";
 const generationFile = "generation_config.json";
@@ -18,6 +18,7 @@ const indexFile = "model.safetensors.index.json";
 
 /** The files beside weights and config that belong to a model and are copied through as they are. */
 const companionFiles = new Set([
+  "coa.json",
   generationFile,
   "tokenizer.json",
   "tokenizer_config.json",
@@ -144,7 +145,7 @@ async function writeWeights(
   const width = type === "f32" ? 4 : 2;
   let bytes = 0;
   for (const [name, tensor] of parameters) {
-    const size = tensor.data.length * width;
+    const size = sizeOf(tensor.shape) * width;
     if (bytes + size > maxBytes && shards.at(-1)!.size > 0) {
       shards.push(new Map());
       bytes = 0;
@@ -161,7 +162,7 @@ async function writeWeights(
     await writeSafetensors(join(folder, file), shard, { type });
     for (const [name, tensor] of shard) {
       weightMap[name] = file;
-      total += tensor.data.length * width;
+      total += sizeOf(tensor.shape) * width;
     }
   }
   await writeJson(join(folder, indexFile), { metadata: { total_size: total }, weight_map: weightMap });

@@ -144,7 +144,12 @@ export function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
   return new Uint8Array(type === "f16" ? new Float16Array(data).buffer : narrowBfloat16(data).buffer);
 }
 
-/** Writes tensors in the map's order, all or nothing. */
+/** How many numbers a tensor has. */
+export function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1);
+}
+
+/** Writes tensors in the map's order, all or nothing; each one's numbers are read once, when they are written. */
 export async function writeSafetensors(
   path: string,
   tensors: ReadonlyMap<string, Tensor>,
@@ -154,8 +159,8 @@ export async function writeSafetensors(
   const width = type === "f32" ? 4 : 2;
   const header: Record<string, unknown> = { __metadata__: { format: "pt", ...options.metadata } };
   let offset = 0;
-  for (const [name, { shape, data }] of tensors) {
-    const end = offset + data.length * width;
+  for (const [name, { shape }] of tensors) {
+    const end = offset + sizeOf(shape) * width;
     header[name] = { dtype: type.toUpperCase(), shape, data_offsets: [offset, end] };
     offset = end;
   }

@@ -5,6 +5,7 @@
 import { UsageError } from "../../../core/errors.ts";
 import { seededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "../model/config.ts";
+import type { Parameter } from "../model/parameter-set.ts";
 import { type ParameterSet, parameterShapes } from "../model/parameters.ts";
 
 /** What a low-rank adapter is asked for with. */
@@ -53,30 +54,48 @@ export function createAdapter(config: ModelConfig, options: LoraOptions, seed: n
   return { rank: options.rank, alpha: options.alpha ?? 2 * options.rank, targetModules, parameters, pairs };
 }
 
-/** The base with the adapter added: tensors without an adapter are the base's own, the others are written into `into`. */
-export function mergeAdapter(base: ParameterSet, adapter: Adapter, into: ParameterSet): void {
+/**
+ * The base with the adapter added. A tensor is added up when it is read, and not kept: a merged model can be written or packed
+ * without a second copy of its weights in memory.
+ */
+export function mergedParameters(base: ParameterSet, adapter: Adapter): ParameterSet {
   const scale = adapter.alpha / adapter.rank;
+  const merged: ParameterSet = new Map();
   for (const [name, parameter] of base) {
     const pair = adapter.pairs.get(name);
     if (!pair) {
-      into.set(name, parameter);
+      merged.set(name, parameter);
       continue;
     }
-    let merged = into.get(name);
-    if (!merged || merged === parameter)
-      into.set(name, (merged = { shape: parameter.shape, data: parameter.data.slice() }));
-    const down = adapter.parameters.get(pair.down)!.data;
-    const up = adapter.parameters.get(pair.up)!.data;
-    const [outputs, inputs] = parameter.shape as [number, number];
-    for (let row = 0; row < outputs; row++) {
-      const start = row * inputs;
-      merged.data.set(parameter.data.subarray(start, start + inputs), start);
-      for (let rank = 0; rank < adapter.rank; rank++) {
-        const factor = scale * up[row * adapter.rank + rank]!;
-        if (factor === 0) continue;
-        const offset = rank * inputs;
-        for (let column = 0; column < inputs; column++) merged.data[start + column]! += factor * down[offset + column]!;
-      }
+    merged.set(name, {
+      shape: parameter.shape,
+      get data() {
+        const down = adapter.parameters.get(pair.down)!.data;
+        const up = adapter.parameters.get(pair.up)!.data;
+        return addLowRank(parameter, down, up, adapter.rank, scale);
+      },
+    });
+  }
+  return merged;
+}
+
+function addLowRank(
+  { shape, data }: Parameter,
+  down: Float32Array,
+  up: Float32Array,
+  rank: number,
+  scale: number,
+): Float32Array {
+  const [outputs, inputs] = shape as [number, number];
+  const sum = data.slice();
+  for (let row = 0; row < outputs; row++) {
+    const start = row * inputs;
+    for (let index = 0; index < rank; index++) {
+      const factor = scale * up[row * rank + index]!;
+      if (factor === 0) continue;
+      const offset = index * inputs;
+      for (let column = 0; column < inputs; column++) sum[start + column]! += factor * down[offset + column]!;
     }
   }
+  return sum;
 }

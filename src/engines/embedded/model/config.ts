@@ -91,12 +91,17 @@ export function checkConfig(config: ModelConfig): ModelConfig {
   return config;
 }
 
-const count = z.number().int().positive();
+/** Architectures by their name in config.json. */
+const supported = ["qwen2", "llama"] as const;
+
+// Far beyond any model: a file that claims more is broken or hostile, and must not be believed before it is read.
+const count = z.number().int().positive().max(1e8);
+const layerCount = z.number().int().positive().max(1000);
 const huggingFaceSchema = z.looseObject({
   model_type: z.string(),
   vocab_size: count,
   hidden_size: count,
-  num_hidden_layers: count,
+  num_hidden_layers: layerCount,
   num_attention_heads: count,
   num_key_value_heads: count.nullish(),
   head_dim: count.nullish(),
@@ -117,6 +122,10 @@ const huggingFaceSchema = z.looseObject({
 
 /** Reads a Hugging Face `config.json`; `source` names the file in error messages. */
 export function configFromHuggingFace(value: unknown, source = "config.json"): ModelConfig {
+  const kind = (value as { model_type?: unknown } | null)?.model_type;
+  if (typeof kind === "string" && !supported.includes(kind as never)) {
+    throw new CoaError("format", `${source}: model_type "${kind}" is not supported; ${supported.join(", ")} are`);
+  }
   const parsed = huggingFaceSchema.safeParse(value);
   if (!parsed.success) {
     throw new CoaError("format", `${source} is not a decoder's config: ${z.prettifyError(parsed.error)}`);
@@ -125,7 +134,6 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
   const refuse = (what: string): never => {
     throw new CoaError("format", `${source}: ${what} is not supported; use a Qwen2 or Llama model without it`);
   };
-  if (json.model_type !== "qwen2" && json.model_type !== "llama") refuse(`model_type "${json.model_type}"`);
   const architecture = json.model_type as ModelConfig["architecture"];
   const ropeType =
     json.rope_parameters?.rope_type ?? json.rope_scaling?.rope_type ?? json.rope_scaling?.type ?? "default";

@@ -299,7 +299,7 @@ function decoderMemory(layout: DecoderLayout, cacheBytes: number) {
 }
 
 function checkRequest(
-  { tokens, maxTokens, temperature = 1 }: SamplerRequest,
+  { tokens, maxTokens, temperature = 1, topP = 1, topK = 0 }: SamplerRequest,
   config: ModelConfig,
   maxContext: number,
 ): void {
@@ -310,6 +310,10 @@ function checkRequest(
   if (tokens.length > maxContext) refuse(`the context has ${tokens.length} tokens and the model takes ${maxContext}`);
   const strange = tokens.find((token) => !(Number.isInteger(token) && token >= 0 && token < config.vocabularySize));
   if (strange !== undefined) refuse(`token ${strange} is not in the vocabulary of ${config.vocabularySize}`);
-  if (!(maxTokens >= 1)) refuse(`maxTokens is ${maxTokens}; it must be at least 1`);
-  if (!(temperature >= 0 && temperature < Number.POSITIVE_INFINITY)) refuse(`temperature is ${temperature}`);
+  if (!(Number.isInteger(maxTokens) && maxTokens >= 1))
+    refuse(`maxTokens is ${maxTokens}; it must be a whole number of at least 1`);
+  if (!(temperature >= 0 && temperature < Number.POSITIVE_INFINITY))
+    refuse(`temperature is ${temperature}; it must be a number of at least 0`);
+  if (!(topP > 0 && topP <= 1)) refuse(`topP is ${topP}; it must be above 0 and at most 1`);
+  if (!(Number.isInteger(topK) && topK >= 0)) refuse(`topK is ${topK}; it must be a whole number, 0 for all tokens`);
 }
