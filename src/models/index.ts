@@ -4,3 +4,4 @@ export { chatTemplateOf, type RenderPrompt, textTemplate } from "../tokenizers/c
 export { cachedModel, cachedTools, openReplayModel } from "./cached-model.ts";
 export { type EngineModelOptions, engineModel } from "./engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
+export { type ServedTeacherOptions, servedTeacher } from "./served-teacher.ts";

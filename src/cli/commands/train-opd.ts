@@ -3,6 +3,7 @@ import { distillRun } from "../../distill/distill-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { labCorrector } from "../../lab/lab-corrector.ts";
 import { runTeam } from "../../team/run-team.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher } from "../../train/token-teacher.ts";
 import { defineCommand, numberOf } from "../command.ts";
@@ -24,10 +25,11 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: {
-    teacher: { type: "string", valueName: "folder", describe: "A model of the same vocabulary that scores every token the student writes" },
+    teacher: { type: "string", valueName: "folder", describe: "A model folder of the same vocabulary that scores every token the student writes; with --base-url, a name on that server" },
+    "teacher-tokenizer": { type: "string", valueName: "folder", describe: "With --base-url: the tokenizer of the teacher's model, to be compared with the student's" },
     "teacher-team": { type: "boolean", default: false, describe: "A team takes over where the student first goes wrong" },
     scripted: { type: "boolean", default: false, describe: "Scripts play the team, no LLM; for tasks of the lab" },
-    "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the team (default OPENAI_BASE_URL)" },
+    "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the teacher or the team (default for teams OPENAI_BASE_URL)" },
     "team-model": { type: "string", valueName: "name", describe: "Model that plays the team's roles (default OPENAI_MODEL)" },
     role: { type: "string", multiple: true, valueName: "role=model", describe: "Another model for one role of the team" },
     coefficient: { type: "string", default: "1", valueName: "x", describe: "How much the teacher counts" },
@@ -45,6 +47,18 @@ export default defineCommand({
     const rewardWeight = numberOf(values["reward-weight"], "reward-weight", { min: 0 })!;
     const limit = numberOf(values["team-calls"], "team-calls", { min: 1, integer: true });
     const modelTeacher: Teach = async () => {
+      if (values["base-url"] !== undefined) {
+        const folder = values["teacher-tokenizer"];
+        if (folder === undefined)
+          throw new UsageError(
+            "a teacher behind --base-url needs --teacher-tokenizer <folder>: its ids must be the student's",
+          );
+        const { servedTeacher } = await import("../../models/served-teacher.ts");
+        const tokenizer = await loadTokenizer(folder);
+        const apiKey = process.env["OPENAI_API_KEY"];
+        const teacher = servedTeacher({ baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer });
+        return { options: { rewardWeight, teachers: [{ teacher, coefficient }] }, close: teacher.close };
+      }
       const found = findModel({ model: values.teacher }, { lab: false });
       if (found.kind !== "folder")
         throw new UsageError(`${values.teacher} is not a model folder: its scores are needed`);
