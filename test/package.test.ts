@@ -1,7 +1,7 @@
 /** The package as a stranger gets it: packed, installed into an empty folder, run there by the Node that is at hand. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -39,6 +39,30 @@ describe("the packed package", () => {
       assert.equal(status, 0, stderr);
       assert.match(stdout, /coa <command>/);
     }
+  });
+
+  it("installs in at most 150 MB, without the training runtime, and samples without it", () => {
+    const files = globSync("node_modules/**", { cwd: folder, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/node_modules[\\/]node-[^\\/]+[\\/]/.test(`${entry.parentPath}/`))
+      .map((entry) => statSync(join(entry.parentPath, entry.name)).size);
+    const megabytes = files.reduce((sum, size) => sum + size, 0) / 2 ** 20;
+    assert.ok(megabytes <= 150, `${megabytes.toFixed(0)} MB`);
+    assert.ok(!existsSync(join(folder, "node_modules", "onnxruntime-node")));
+    assert.ok(!existsSync(join(folder, "node_modules", "onnxruntime-web")));
+    const run = (...args: string[]) =>
+      spawnSync(process.execPath, [bin, ...args], {
+        cwd: folder,
+        encoding: "utf8",
+        env: { PATH: process.env["PATH"] },
+      });
+    const asked = run("ask", "--lab", "7", "--model", "afm-lab-2m", "What is 12 times 30 plus 4?", "--json");
+    assert.doesNotMatch(asked.stderr, /ONNX|onnxruntime/, asked.stderr);
+    assert.match(asked.stdout, /"answer"|"segments"|"ending"/, asked.stderr);
+    // A folder above may have the runtime; then there is nothing to advise.
+    const reachable = [1, 2, 3].some((up) =>
+      existsSync(join(folder, "../".repeat(up), "node_modules/onnxruntime-node")),
+    );
+    if (!reachable) assert.match(run("doctor").stdout, /npm install --ignore-scripts onnxruntime-node/);
   });
 
   it("is importable by its name, with its testing doubles and its types", () => {

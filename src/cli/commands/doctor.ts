@@ -48,7 +48,12 @@ async function engine(): Promise<Finding> {
       detail: `onnxruntime native: ${bundled.map((backend) => backend.name).join(", ")}`,
     };
   } catch {
-    const remedy = "training and sampling use the slower WebAssembly runtime here";
+    const { isInstalled, runtimeRemedy } = await import("../../engines/embedded/runtime/open-runtime.ts");
+    if (!isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web")) {
+      const remedy = `to train, add it: ${runtimeRemedy}; asking, serving and evaluating work without it`;
+      return { what: "engine", ok: false, detail: "no training runtime installed", remedy };
+    }
+    const remedy = "training uses the slower WebAssembly runtime here; sampling is not affected";
     return { what: "engine", ok: false, detail: "no native onnxruntime for this platform", remedy };
   }
 }

@@ -28,7 +28,7 @@ const plain = (error: unknown): PlainError => ({
 
 async function main(options: EmbeddedEngineOptions): Promise<void> {
   const threads = options.threads ?? availableParallelism();
-  const runtime = await openRuntime({
+  const runtime = openRuntime({
     threads: options.threads,
     name: options.runtime,
     executionProviders: options.executionProviders,

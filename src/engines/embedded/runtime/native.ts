@@ -11,7 +11,6 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
     data instanceof Float32Array ? new Tensor("float32", data, shape) : new Tensor("int64", data, shape);
   return {
     name: "native",
-    threads,
     async load(model): Promise<Session> {
       const session = await atBoundary("engine", "loading a graph", () =>
         InferenceSession.create(model, {

@@ -19,7 +19,6 @@ export interface Session {
 /** Makes sessions. */
 export interface Runtime {
   readonly name: "native" | "wasm";
-  readonly threads: number;
   load(model: Uint8Array): Promise<Session>;
 }
 

@@ -12,7 +12,6 @@ export async function openWasmRuntime(options: RuntimeOptions = {}): Promise<Run
     data instanceof Float32Array ? new Tensor("float32", data, shape) : new Tensor("int64", data, shape);
   return {
     name: "wasm",
-    threads,
     async load(model): Promise<Session> {
       const session = await atBoundary("engine", "loading a graph", () =>
         InferenceSession.create(model, {
