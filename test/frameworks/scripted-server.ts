@@ -29,6 +29,19 @@ const scripts: Record<string, Turn[]> = {
     { text: "It was launched in 1990 (example.org)." },
   ],
   code: [{ text: "Run code.", call: ["run_code", { code: "1990*3-17" }] }, { text: "The result is 5953." }],
+  // Sub-agents chosen by an argument.
+  dmanager: [
+    {
+      text: "Plan.",
+      call: ["task", { description: "Find the launch year of the telescope.", subagent_type: "search_agent" }],
+    },
+    { text: "Now compute.", call: ["task", { description: "Compute 1990*3-17.", subagent_type: "code_agent" }] },
+    {
+      text: "Verify.",
+      call: ["task", { description: "Verify that the launch year is 1990.", subagent_type: "search_agent" }],
+    },
+    { text: "Answer: 1990, 5953." },
+  ],
   // Two workers at the same time.
   pmanager: [
     {
