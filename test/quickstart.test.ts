@@ -38,7 +38,7 @@ describe("quickstart", () => {
     await assert.rejects(stopped, /stopped|abort/i);
     assert.equal((await readAllJsonl<TeamRun>(join(folder, "team", "runs.jsonl"))).length, 60);
     await assert.rejects(runQuickstart({ ...options, resume: "never" }), /holds a quickstart already/);
-    await assert.rejects(runQuickstart({ ...options, seed: 2 }), /other settings/);
+    await assert.rejects(runQuickstart({ ...options, seed: 2 }), /belongs to other work: seed was 1, is 2/);
     const resumed: string[] = [];
     const { stages, table, report, model } = await runQuickstart({
       ...options,

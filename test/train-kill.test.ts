@@ -76,7 +76,7 @@ describe("training that is killed and resumed", () => {
     };
     await assert.rejects(trainSft({ ...options, engine: full }), /no space left/);
     assert.deepEqual(readdirSync(join(folder, "checkpoints")), ["step-0000005", "step-0000010"]);
-    const result = await trainSft({ ...options, engine: tabularEngine(8), resume: true });
+    const result = await trainSft({ ...options, engine: tabularEngine(8), resume: "auto" as const });
     assert.equal(result.steps, 20);
   });
 });

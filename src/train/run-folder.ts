@@ -1,23 +1,23 @@
 /**
- * A training run is a folder that can be repeated: `run.json` holds the whole configuration, the seed, a fingerprint of
- * the data and the code's version; `metrics.jsonl` one line per step; `checkpoints/` complete states, the newest of which
+ * A training run is a folder that can be repeated: `manifest.json` holds the whole configuration, the seed and a
+ * fingerprint of the data; `metrics.jsonl` one line per step; `checkpoints/` complete states, the newest of which
  * a resumed run continues from; `model/` the result in Hugging Face layout.
  */
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
+import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
 import type { Engine, StateRef } from "../core/engine.ts";
-import { CoaError, type Hint, UsageError } from "../core/errors.ts";
+import { CoaError, type Hint } from "../core/errors.ts";
 
 export interface RunDescription {
   kind: "sft" | "rl";
   config: Record<string, unknown>;
   seed: number;
   dataFingerprint: string;
-  codeVersion: string;
 }
 
 /** One line of metrics.jsonl. */
@@ -35,6 +35,8 @@ export interface RunFolder<Memory> {
   /** The newest complete checkpoint; null for a new run. */
   readonly checkpoint: Checkpoint<Memory> | null;
   log(metrics: Metrics): Promise<void>;
+  /** Writes into the manifest how far the run is. */
+  report: ClaimedFolder["report"];
   /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
   stepFile<Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>>;
   /** Writes a checkpoint all or nothing, then forgets all but the newest two. */
@@ -45,23 +47,25 @@ export interface RunFolder<Memory> {
 /** Where a checkpoint says what it holds. A state that lies in the checkpoint itself is named relative to it. */
 const checkpointFile = "checkpoint.json";
 
-/** What helps when a folder holds a run that could be continued. */
-export const continueIt: Hint = { option: "resume", purpose: "to continue it" };
+/** What helps when work was stopped. */
+export const continueIt: Hint = { option: "resume", value: "auto", purpose: "to continue it" };
 
-/** Opens a run's folder; with `resume` it must hold the same run, without it must be new. */
+/** Opens a run's folder: the same run is continued, another is refused with the difference named. */
 export async function openRunFolder<Memory>(
   path: string,
-  description: RunDescription,
-  resume: boolean,
+  { kind, config, seed, dataFingerprint }: RunDescription,
+  resume: Resume = "auto",
 ): Promise<RunFolder<Memory>> {
+  const claimed = await claimFolder(
+    path,
+    {
+      kind: "training",
+      configuration: { stage: kind, seed, ...config },
+      inputs: dataFingerprint === "" ? [] : [{ role: "data", fingerprint: dataFingerprint }],
+    },
+    { resume },
+  );
   await mkdir(join(path, "checkpoints"), { recursive: true });
-  const file = join(path, "run.json");
-  const before = await readFile(file, "utf8").catch(() => null);
-  if (before !== null && !resume) {
-    throw new UsageError(`${path} holds a run already; name another folder, or continue it`, { hint: continueIt });
-  }
-  if (before !== null) assertSameRun(path, JSON.parse(before) as RunDescription, description);
-  else await writeJson(file, description);
   const checkpoint = await newestCheckpoint<Memory>(path);
   const open: JsonlWriter<never>[] = [];
   const stepFile = async <Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>> => {
@@ -77,6 +81,7 @@ export async function openRunFolder<Memory>(
     checkpoint,
     stepFile,
     log: (line) => metrics.append(line),
+    report: (progress) => claimed.report(progress),
     async save(step, engine, memory) {
       await writeFolder(join(path, "checkpoints", checkpointName(step)), async (folder) => {
         const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
@@ -92,6 +97,7 @@ export async function openRunFolder<Memory>(
     },
     async close() {
       for (const writer of open) await writer.close();
+      await claimed.release();
     },
   };
 }
@@ -104,16 +110,6 @@ async function readCheckpoint<Memory>(folder: string): Promise<Checkpoint<Memory
   const checkpoint = JSON.parse(text) as Checkpoint<Memory>;
   const elsewhere = /^[a-z]+:\/\//.test(checkpoint.state);
   return elsewhere ? checkpoint : { ...checkpoint, state: join(folder, checkpoint.state) };
-}
-
-function assertSameRun(path: string, before: RunDescription, now: RunDescription): void {
-  for (const key of ["kind", "seed", "dataFingerprint", "config"] as const) {
-    const [was, is] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
-    if (was !== is) {
-      const hint = key === "dataFingerprint" ? "the data has changed" : `${key} was ${was}, now it is ${is}`;
-      throw new UsageError(`${path} can't be resumed: ${hint}. Resume with the same settings, or start a new folder.`);
-    }
-  }
 }
 
 /** Steps after the checkpoint will be done again: their old lines would make a curve with two values per step. */

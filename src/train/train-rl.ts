@@ -8,7 +8,9 @@
  * Ids and log-probabilities are used as sampled. Rollouts are journalled as they finish and a checkpoint names the steps
  * it contains, so a killed run loses no rollout and trains on none twice.
  */
+
 import { join } from "node:path";
+import type { Resume } from "../base/files/claim-folder.ts";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
@@ -39,7 +41,7 @@ export interface RlOptions {
   engine: Engine;
   tokenizer: Tokenizer;
   folder: string;
-  resume?: boolean;
+  resume?: Resume;
   seed: number;
   steps: number;
   /** Tasks of a step; a function of step and round. */
@@ -90,7 +92,6 @@ export interface RlOptions {
   /** Names the task set in the run's description. */
   dataFingerprint?: string;
   config?: Record<string, unknown>;
-  codeVersion?: string;
   signal?: AbortSignal;
   onProgress?: OnProgress;
 }
@@ -136,9 +137,8 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
       },
       seed,
       dataFingerprint: options.dataFingerprint ?? "",
-      codeVersion: options.codeVersion ?? "unknown",
     },
-    options.resume ?? false,
+    options.resume,
   );
   const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
   try {

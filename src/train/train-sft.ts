@@ -4,6 +4,7 @@
  * clip, update. State is checkpointed whole, and the batch is a function of the step, so a run that was killed and
  * resumed ends with the weights of one that was not.
  */
+import type { Resume } from "../base/files/claim-folder.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -20,7 +21,7 @@ export interface SftOptions {
   source: ExampleSource;
   /** The run's folder: metrics, checkpoints, configuration. */
   folder: string;
-  resume?: boolean;
+  resume?: Resume;
   seed: number;
   steps: number;
   optimizer: OptimizerStep;
@@ -38,7 +39,6 @@ export interface SftOptions {
     earlyStop?: { figure: string; patience: number };
   };
   config?: Record<string, unknown>;
-  codeVersion?: string;
   signal?: AbortSignal;
   onProgress?: OnProgress;
 }
@@ -76,9 +76,8 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
     },
     seed,
     dataFingerprint: source.fingerprint,
-    codeVersion: options.codeVersion ?? "unknown",
   };
-  const folder = await openRunFolder<Memory>(options.folder, description, options.resume ?? false);
+  const folder = await openRunFolder<Memory>(options.folder, description, options.resume);
   try {
     if (folder.checkpoint) await engine.loadState(folder.checkpoint.state);
     return await loop(options, loss, folder);

@@ -79,9 +79,9 @@ describe("trainSft", () => {
       signal: stop.signal,
       onProgress: ({ done }) => (done === 23 ? stop.abort() : undefined),
     });
-    await assert.rejects(interrupted, /`resume`/);
+    await assert.rejects(interrupted, /`resume: "auto"`/);
     const resumed = tabularEngine(8);
-    await sft(resumed, path, { resume: true });
+    await sft(resumed, path, { resume: "auto" });
     assert.deepEqual(resumed.logits, whole.logits);
     const metrics = await readAllJsonl<{ step: number }>(join(path, "metrics.jsonl"));
     assert.deepEqual(
@@ -93,8 +93,8 @@ describe("trainSft", () => {
   it("refuses to continue another run, an empty dataset, and a loss that is not a number", async () => {
     const path = fresh();
     await sft(tabularEngine(8), path);
-    await assert.rejects(sft(tabularEngine(8), path), /holds a run already/);
-    await assert.rejects(sft(tabularEngine(8), path, { resume: true, seed: 6 }), /seed was 5, now it is 6/);
+    await assert.rejects(sft(tabularEngine(8), path, { resume: "never" }), /holds a training already/);
+    await assert.rejects(sft(tabularEngine(8), path, { resume: "auto", seed: 6 }), /seed was 5, is 6/);
     assert.throws(() => fixedExamples([], 32, 1), /dataset is empty/);
     const broken = tabularEngine(8);
     broken.logits[0] = Number.NaN;
@@ -126,10 +126,10 @@ describe("trainSft", () => {
     const path = fresh();
     const stop = new AbortController();
     await assert.rejects(sft(tabularEngine(8), path, { evaluation: evaluation(stop), signal: stop.signal }), /resume/);
-    const resumed = await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: true });
+    const resumed = await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: "auto" });
     assert.deepEqual(resumed, whole);
     assert.equal(whole.steps, 25);
-    assert.deepEqual(await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: true }), whole);
+    assert.deepEqual(await sft(tabularEngine(8), path, { evaluation: evaluation(), resume: "auto" }), whole);
   });
 
   it("sends the whole step before it awaits the first answer", async () => {
@@ -369,7 +369,7 @@ describe("trainRl", () => {
     await assert.rejects(game(digitEngine(), path, { signal: stop.signal, reward }));
     const before = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).length;
     const resumed = digitEngine();
-    await game(resumed, path, { resume: true });
+    await game(resumed, path, { resume: "auto" });
     const keys = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).map(rolloutKey);
     assert.ok(before > 32 && before < keys.length);
     assert.equal(new Set(keys).size, keys.length);

@@ -147,7 +147,7 @@ describe("training far away", () => {
       onProgress: ({ done }: { done: number }) => (done === 5 ? stop.abort() : undefined),
     };
     await withEngine("far", (engine) => assert.rejects(sft(engine, path, stopping), /resume/));
-    const result = await withEngine("far", (engine) => sft(engine, path, { resume: true }));
+    const result = await withEngine("far", (engine) => sft(engine, path, { resume: "auto" }));
     assert.equal(result.steps, 8);
     const names = ["loss", "heldOutLoss"];
     close(await figures(path, names), await figures(join(folder, "sft-near"), names));
@@ -175,7 +175,7 @@ describe("training far away", () => {
       return { correct: task.answers[0] === answer, score: 0, reason: "" };
     });
     await withEngine("far", (engine) => assert.rejects(rl(engine, path, { signal: stop.signal, reward })));
-    await withEngine("far", (engine) => rl(engine, path, { resume: true }));
+    await withEngine("far", (engine) => rl(engine, path, { resume: "auto" }));
     const names = ["meanReward", "loss", "updates"];
     close(await figures(path, names), await figures(join(folder, "rl-near"), names));
   });

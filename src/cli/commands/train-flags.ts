@@ -6,7 +6,7 @@ import { engineFlags } from "../open-train-engine.ts";
 /** Flags of the optimizer, the schedule and the run's folder. */
 export const trainFlags = {
   out: { type: "string", default: ".coa/train", valueName: "folder", describe: "The run's folder: configuration, metrics, checkpoints, model" },
-  resume: { type: "boolean", default: false, describe: "Continue a run that was stopped" },
+  resume: { type: "string", default: "auto", valueName: "how", describe: "auto continues a run of the same settings, never refuses one, fresh deletes it" },
   seed: { type: "string", default: "1", valueName: "n", describe: "Seed of order and sampling" },
   rate: { type: "string", valueName: "lr", describe: "Peak learning rate" },
   "matrix-rate": { type: "string", valueName: "lr", describe: "Peak learning rate of matrices with --optimizer muon" },

@@ -4,7 +4,6 @@
  */
 import { createHash } from "node:crypto";
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { packageVersion } from "../../base/files/package-version.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
@@ -115,7 +114,7 @@ export async function trainOnRollouts(
       engine,
       tokenizer,
       folder: values.out,
-      resume: values.resume,
+      resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
       steps,
       groups: whole("groups"),
       samples: whole("samples"),
@@ -159,7 +158,6 @@ export async function trainOnRollouts(
         faults: values["tool-faults"],
         grading: graders.measure,
       },
-      codeVersion: packageVersion(),
       signal,
       onProgress: out.progress,
       ...taught?.options,

@@ -1,5 +1,4 @@
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { packageVersion } from "../../base/files/package-version.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
@@ -9,6 +8,7 @@ import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { choiceOf } from "../flag-values.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
@@ -98,14 +98,13 @@ export default defineCommand({
         source,
         steps,
         folder: values.out,
-        resume: values.resume,
+        resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
         evaluation: {
           every: Math.max(1, Math.floor(steps / 10)),
           examples: heldOut,
           earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
         },
         config: { ...opened.description, dataset: folder },
-        codeVersion: packageVersion(),
         signal,
         onProgress: out.progress,
       });

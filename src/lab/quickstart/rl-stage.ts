@@ -42,7 +42,7 @@ export const rlStage: Stage = {
       const result = await trainRl({
         ...lab,
         folder: join(folder, "run"),
-        resume: true,
+        resume: "auto",
         seed,
         steps: settings.rl.steps,
         groups: settings.rl.groups,
@@ -71,7 +71,6 @@ export const rlStage: Stage = {
         // Falling: a rate that suits the first steps shakes loose in the last ones what the model was already sure of.
         schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
         config: { rl: settings.rl },
-        codeVersion: packageVersion(),
         signal,
         onProgress,
       });

@@ -96,7 +96,7 @@ export const sftStage: Stage = {
           engine,
           source: { ...inSequence(phases), fingerprint },
           folder: join(folder, round.folder),
-          resume: true,
+          resume: "auto",
           seed,
           steps: phases.reduce((sum, { steps }) => sum + steps, 0),
           optimizer: {
@@ -109,7 +109,6 @@ export const sftStage: Stage = {
           schedule: { warmupSteps: 30, decay: "linear", decayShare: 0.75, floor: 0.02 },
           checkpointEvery: 100,
           config: { model, sft },
-          codeVersion: packageVersion(),
           signal,
           onProgress,
         });
