@@ -173,6 +173,33 @@ describe("distillRun over foreign runs", () => {
     );
   });
 
+  it("keeps agents that worked side by side parallel where the profile can show that, each call with its step", () => {
+    const both = handmade([
+      { agent: "boss", text: "Ask both.", toolCalls: [delegation("sub1", "north"), delegation("sub2", "south")] },
+      { agent: "sub1", reasoning: "look north", toolCalls: [call("web_search", { query: "north" }, "cold")] },
+      { agent: "sub2", reasoning: "look south", toolCalls: [call("web_search", { query: "south" }, "warm")] },
+      { agent: "sub1", toolCalls: [call("crawl_page", { url: "http://n" }, "ice")] },
+      { agent: "sub1", text: "It is cold." },
+      { agent: "sub2", text: "It is warm." },
+      { agent: "boss", text: "Ada" },
+    ]);
+    const laidOut = (maxParallelCalls: number) => {
+      const { segments } = distillRun(both, options({ ...multiProfile, maxParallelCalls })).trajectory!;
+      const shown = segments.filter(({ tag }) => /web_search|crawl_page|observation/.test(tag));
+      return shown.map(({ tag, text, from }) => `${tag} ${text.trim()} ${from!.step}`);
+    };
+    assert.deepEqual(laidOut(2), [
+      "web_search north s1",
+      "web_search south s2",
+      "observation cold s1",
+      "observation warm s2",
+      "crawl_page http://n s3",
+      "observation ice s3",
+    ]);
+    const oneByOne = ["web_search north s1", "observation cold s1", "crawl_page http://n s3", "observation ice s3"];
+    assert.deepEqual(laidOut(1), [...oneByOne, "web_search south s2", "observation warm s2"]);
+  });
+
   it("names the step and the rule where a run can't be converted", () => {
     const failure = (run: TeamRun, more = {}) => distillRun(run, { ...options(webProfile), ...more }).failure;
     const odd = handmade([

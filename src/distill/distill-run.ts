@@ -44,7 +44,10 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
   if (run.answer === null || run.answer.trim() === "")
     return fail("answer-missing", last, run.ending.detail ?? "the run gave no answer");
   try {
-    const laidOut = layOutChain(readMoves(run), run.answer, profile, { fill: true, ...options });
+    const laidOut = layOutChain(readMoves(run, { parallel: profile.maxParallelCalls > 1 }), run.answer, profile, {
+      fill: true,
+      ...options,
+    });
     const violation = validateSegments(profile, laidOut.segments)[0];
     if (violation) {
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);

@@ -56,7 +56,7 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void 
       writeReview(draft, move.text);
       break;
     case "calls":
-      writeCalls(draft, move.calls);
+      writeCalls(draft, move.calls, move.stepOf);
       break;
     case "propose": {
       // A proposal without a check is the answer itself, or was dropped by the team.

@@ -37,7 +37,7 @@ export async function proposeProfile(
   const seen: Seen = { runs: 0, plans: 0, reviews: [], verdicts: [], mostAtOnce: 1, tools: new Map() };
   for await (const run of runs) {
     seen.runs++;
-    for (const move of readMoves(run)) see(seen, run, move);
+    for (const move of readMoves(run, { parallel: true })) see(seen, run, move);
   }
   if (seen.runs === 0) throw new UsageError("no profile can be made: there is no run to see");
   const tools = [...seen.tools.values()];

@@ -14,14 +14,24 @@ export type Move =
   | { kind: "thought"; text: string; weak?: boolean; step: string }
   | { kind: "plan" | "review" | "verify" | "propose"; text: string; step: string }
   /** Tool calls made in one go. */
-  | { kind: "calls"; calls: TeamToolCall[]; step: string };
+  | {
+      kind: "calls";
+      calls: TeamToolCall[];
+      step: string;
+      /** Steps of calls, by id, where agents that worked side by side made them. */
+      stepOf?: Readonly<Record<string, string>>;
+    };
 
-/** The moves of a run, in order. */
-export function readMoves(run: TeamRun): Move[] {
+/**
+ * The moves of a run, in order. Agents that were activated at once come one after the other, or with `parallel` round by
+ * round, for profiles that can show calls side by side.
+ */
+export function readMoves(run: TeamRun, options: { parallel?: boolean } = {}): Move[] {
   const marked = run.steps.some((step) => step.move !== undefined);
   const walk: Walk = {
     run,
     marked,
+    parallel: (options.parallel ?? false) && run.topology !== "handoff",
     moves: [],
     stepsOf: Map.groupBy(run.steps, (step) => step.agentId),
     agents: new Map(run.agents.map((agent) => [agent.id, agent])),
@@ -41,6 +51,7 @@ export function readMoves(run: TeamRun): Move[] {
 interface Walk {
   run: TeamRun;
   marked: boolean;
+  parallel: boolean;
   moves: Move[];
   stepsOf: Map<string, TeamStep[]>;
   agents: Map<string, TeamAgent>;
@@ -131,21 +142,67 @@ function isFirstPlan(walk: Walk, step: TeamStep): boolean {
 }
 
 function visitCalls(walk: Walk, step: TeamStep): void {
-  let leaves: TeamToolCall[] = [];
+  const leaves: TeamToolCall[] = [];
   const flush = () => {
-    if (leaves.length > 0) walk.moves.push({ kind: "calls", calls: leaves, step: step.id });
-    leaves = [];
+    if (leaves.length > 0) walk.moves.push({ kind: "calls", calls: leaves.splice(0), step: step.id });
   };
+  const branches: Move[][] = []; // [delegation][move]
   for (const call of step.toolCalls) {
     const agent = call.delegatesTo === undefined ? walk.byCall.get(call.id) : walk.agents.get(call.delegatesTo);
     if (agent) {
       flush();
-      const task = taskOf(call);
-      if (task) walk.moves.push({ kind: "thought", text: task, weak: true, step: step.id });
-      for (const inner of walk.stepsOf.get(agent.id) ?? []) if (!walk.done.has(inner.id)) visitStep(walk, inner);
+      branches.push(branchOf(walk, step, call, agent));
     } else if (!isHandoff(walk, call) && !isFailedDelegation(walk, step, call)) leaves.push(call);
   }
+  walk.moves.push(...(walk.parallel && branches.length > 1 ? sideBySide(branches) : branches.flat()));
   flush();
+}
+
+/** What an agent did for one delegation. */
+function branchOf(walk: Walk, step: TeamStep, call: TeamToolCall, agent: TeamAgent): Move[] {
+  const moves: Move[] = [];
+  const task = taskOf(call);
+  if (task) moves.push({ kind: "thought", text: task, weak: true, step: step.id });
+  const inner = { ...walk, moves };
+  for (const one of walk.stepsOf.get(agent.id) ?? []) if (!walk.done.has(one.id)) visitStep(inner, one);
+  walk.planned ||= inner.planned;
+  return moves;
+}
+
+/**
+ * Agents that were activated at once, as rounds: what each thought and called first, then what each did next. The calls of
+ * a round are made in one go, each remembering its own step, so that a profile can keep them parallel.
+ */
+function sideBySide(branches: readonly (readonly Move[])[]): Move[] {
+  const rounds = branches.map(roundsOf);
+  const moves: Move[] = [];
+  for (let round = 0; round < Math.max(...rounds.map((list) => list.length)); round++) {
+    const now = rounds.flatMap((list) => list[round] ?? []);
+    moves.push(...now.filter((move) => move.kind !== "calls"));
+    const calls = now.filter((move) => move.kind === "calls");
+    if (calls.length === 0) continue;
+    const [{ step }] = calls as [Move & { kind: "calls" }];
+    const made = calls.flatMap((move) =>
+      move.calls.map((call) => ({ ...call, step: move.stepOf?.[call.id] ?? move.step })),
+    );
+    moves.push({
+      kind: "calls",
+      step,
+      calls: made.map(({ step: _step, ...call }) => call),
+      stepOf: Object.fromEntries(made.map((call) => [call.id, call.step])),
+    });
+  }
+  return moves;
+}
+
+/** The moves of one agent, cut after each of its calls. */
+function roundsOf(moves: readonly Move[]): Move[][] {
+  const rounds: Move[][] = [[]];
+  for (const move of moves) {
+    rounds.at(-1)!.push(move);
+    if (move.kind === "calls") rounds.push([]);
+  }
+  return rounds.filter((round) => round.length > 0);
 }
 
 /** Moving control is no tool call: nothing was looked up, and the next agent's steps follow anyway. */

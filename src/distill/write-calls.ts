@@ -19,16 +19,23 @@ export function reflectionTagOf(profile: Profile): TagSpec | undefined {
 }
 
 /** Writes the calls of one step of the run. */
-export function writeCalls(draft: ChainDraft, calls: readonly TeamToolCall[]): void {
+export function writeCalls(
+  draft: ChainDraft,
+  calls: readonly TeamToolCall[],
+  stepOf: Readonly<Record<string, string>> = {},
+): void {
   const fresh = calls.filter(
     (call, place) => !isRepeated(draft, call) && !calls.slice(0, place).some((other) => isTwin(call, other)),
   );
   draft.repeatedCalls += calls.length - fresh.length;
-  if (fresh.length < calls.length) draft.unshown.set(draft.step, "the same call had brought the same result before");
-  // What was thought for a call that is left out goes with it.
-  if (fresh.length === 0) draft.thoughts = draft.thoughts.filter((thought) => thought.step !== draft.step);
+  const repeated = new Set(calls.filter((call) => !fresh.includes(call)).map((call) => stepOf[call.id] ?? draft.step));
+  for (const step of repeated) draft.unshown.set(step, "the same call had brought the same result before");
+  // What was thought for calls that are left out goes with them.
+  for (const call of fresh) repeated.delete(stepOf[call.id] ?? draft.step);
+  draft.thoughts = draft.thoughts.filter((thought) => !repeated.has(thought.step));
   const together = Math.max(1, Math.min(draft.profile.maxParallelCalls, fresh.length));
-  for (let from = 0; from < fresh.length; from += together) writeTogether(draft, fresh.slice(from, from + together));
+  for (let from = 0; from < fresh.length; from += together)
+    writeTogether(draft, fresh.slice(from, from + together), stepOf);
 }
 
 function isRepeated({ results }: ChainDraft, call: TeamToolCall): boolean {
@@ -44,10 +51,15 @@ function keyOf(call: TeamToolCall): string {
   return callKey(call.name, callArguments(call.arguments));
 }
 
-function writeTogether(draft: ChainDraft, calls: readonly TeamToolCall[]): void {
-  const { profile, step, options } = draft;
-  const observations: Segment[] = [];
+function writeTogether(
+  draft: ChainDraft,
+  calls: readonly TeamToolCall[],
+  stepOf: Readonly<Record<string, string>>,
+): void {
+  const { profile, options } = draft;
+  const observations: { segment: Segment; step: string }[] = [];
   for (const call of calls) {
+    const step = stepOf[call.id] ?? draft.step;
     const tag = tagOfTool(profile, call.name, options.toolTags);
     if (!tag) {
       const problem = `no tag of the ${profile.name} profile calls "${call.name}"; map it with toolTags`;
@@ -57,14 +69,14 @@ function writeTogether(draft: ChainDraft, calls: readonly TeamToolCall[]): void 
       throw new ConversionError("observation-missing", step, `the result of ${call.name} was not recorded`);
     }
     const body = writeCallBody(tag, call.arguments);
-    if (draft.state.openCalls > 0) pushBody(draft, tag.name, body);
+    if (draft.state.openCalls > 0) pushBody(draft, tag.name, body, { step });
     else {
       if (!fits(draft, tag)) reflectBetween(draft, tag);
-      writeTag(draft, tag, body, `next: ${excerpt(body)}`);
+      writeTag(draft, tag, body, `next: ${excerpt(body)}`, { step });
     }
-    observations.push(observationOf(draft, call, tag));
+    observations.push({ segment: observationOf(draft, call, tag), step });
   }
-  for (const observation of observations) pushSegment(draft, observation);
+  for (const { segment, step } of observations) pushSegment(draft, segment, step);
 }
 
 /** A reflection between two programs, where the profile wants one and the record has only thoughts. */
