@@ -43,7 +43,9 @@ export function whyUntrainable(
   if (lost.has("server-history")) add("history-unseen");
   if (!content) add("no-content", notes.join("; "));
   const roots = run.agents.filter((agent) => !agent.parentCallId && !agent.handoffFrom).length;
-  if (roots > 1) add("unlinked", `${roots - 1} of ${run.agents.length} agents`);
+  // A team that records itself says what each step is; its judges are called by its rules, not by an agent.
+  const marked = run.steps.some((step) => step.move !== undefined);
+  if (roots > 1 && !marked) add("unlinked", `${roots - 1} of ${run.agents.length} agents`);
   const ambiguous = run.agents.filter((agent) => agent.ambiguousLink).length;
   if (ambiguous > 0) add("ambiguous", `${ambiguous} of ${run.agents.length} agents`);
   if (run.answer === null) add("no-answer");
