@@ -65,9 +65,9 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const setup = endpointSetup(options);
   const service = chainService({
     ...options,
-    onTrajectory(trajectory) {
+    onTrajectory(trajectory, mayKeep) {
       countChain(setup, trajectory);
-      options.onTrajectory?.(trajectory);
+      options.onTrajectory?.(trajectory, mayKeep);
     },
   });
   const created = Math.floor(Date.now() / 1000);

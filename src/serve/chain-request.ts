@@ -16,6 +16,8 @@ export interface ChainRequest {
   instructions?: string;
   sampling: Sampling;
   limits: Partial<Limits>;
+  /** False: the caller does not want its chain kept. */
+  keep: boolean;
   /** The caller forbade tools. */
   noTools: boolean;
 }
@@ -61,6 +63,7 @@ export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
       ...(maxSteps !== undefined && { maxSteps }),
       ...(maxToolCalls !== undefined && { maxToolCalls }),
     },
+    keep: body["store"] !== false,
     noTools: choice === "none" || asObject(choice)?.["type"] === "none",
   };
 }

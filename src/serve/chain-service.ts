@@ -29,8 +29,8 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
-  /** Told of every chain that has ended. */
-  onTrajectory?: (trajectory: Trajectory) => void;
+  /** Told of every chain that has ended, and whether its caller lets it be kept. */
+  onTrajectory?: (trajectory: Trajectory, mayKeep: boolean) => void;
 }
 
 /** Runs chains, counted and queued. */
@@ -101,7 +101,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
         try {
           for await (const event of streamChain(request.task, chainOptions(request, signal))) {
             yield* project(event);
-            if (event.type === "chain-end") options.onTrajectory?.(event.trajectory);
+            if (event.type === "chain-end") options.onTrajectory?.(event.trajectory, request.keep);
           }
         } finally {
           release();

@@ -25,6 +25,7 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
     checkModel(service, wire.model);
     checkTools(wire.tools.length > 0, body);
     const asked = chainRequest(wire, body);
+    asked.keep &&= caller.keep;
     const projection = {
       id: `chatcmpl-${id.slice(4)}`,
       model: service.name,

@@ -141,6 +141,19 @@ describe("a server", () => {
     });
   });
 
+  it("tells whether a chain may be kept: neither the request nor the key may forbid it", async () => {
+    const kept: boolean[] = [];
+    const keys = [{ key: "key-number-one" }, { key: "key-number-two", keep: false }];
+    await withServer({ keys, onTrajectory: (_trajectory, mayKeep) => kept.push(mayKeep) }, async (ask) => {
+      const by = (key: string, more: object) =>
+        ask("/v1/chat/completions", { ...body, ...more }, { authorization: `Bearer ${key}` });
+      await by("key-number-one", {});
+      await by("key-number-one", { store: false });
+      await by("key-number-two", {});
+    });
+    assert.deepEqual(kept, [true, false, false]);
+  });
+
   it("refuses foreign pages, allows those named, and does not listen to the world without a key", async () => {
     await withServer({ access: { origins: ["https://app.example"] } }, async (ask, origin) => {
       assert.equal((await ask("/v1/models", undefined, { origin: "https://evil.example" })).status, 403);

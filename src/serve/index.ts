@@ -3,5 +3,7 @@ export type { AccessOptions } from "../base/http/access.ts";
 export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeOptions } from "./chain-handler.ts";
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
+export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
 export { type PortOptions, serve } from "./serve.ts";
 export { openResponseStore, type ResponseStore } from "./stored-responses.ts";
+export { type ToolHandlerOptions, toolHandler } from "./tool-handler.ts";

@@ -29,6 +29,7 @@ export function messagesEndpoint(
     }
     if (wire.responseFormat !== undefined) throw new ApiError(400, "answers that follow a schema are not served");
     const asked = chainRequest(wire, body);
+    asked.keep &&= caller.keep;
     const projection = messagesProjection({
       id: `msg_${id.slice(4)}`,
       model: service.name,

@@ -72,6 +72,7 @@ function create(service: ChainService, { store, showTools }: ResponsesOptions, r
       body,
     );
     const asked = chainRequest({ ...wire, previousResponseId: undefined }, body);
+    asked.keep &&= caller.keep;
     const wanted = body["store"] !== false;
     const background = body["background"] === true;
     if (background && !wanted)

@@ -12,6 +12,11 @@ export const commands: CommandTable = {
   },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
   serve: { summary: "Serve a model with its tools behind the APIs that people use", load: () => import("./serve.ts") },
+  "serve tools": { summary: "Serve tools over HTTP", load: () => import("./serve-tools.ts") },
+  "serve rewards": {
+    summary: "Serve rewards over HTTP, as verl, TRL and slime call them",
+    load: () => import("./serve-rewards.ts"),
+  },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

@@ -1,12 +1,12 @@
-import { once } from "node:events";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
-import { readyLine } from "../../base/http/listen.ts";
+import { redactSecrets } from "../../base/redact/redact.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
-import { serve } from "../../serve/serve.ts";
 import { openResponseStore } from "../../serve/stored-responses.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
+import { runServer } from "../run-server.ts";
 import { portFlags, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
@@ -27,6 +27,7 @@ export default defineCommand({
     "max-chains": { type: "string", default: "16", valueName: "n", describe: "Chains at a time; the others wait" },
     "max-queue": { type: "string", default: "256", valueName: "n", describe: "Chains that may wait; more are refused with 429" },
     state: { type: "string", valueName: "folder", describe: "Where responses are kept (default: serve in the workspace)" },
+    keep: { type: "string", valueName: "file", describe: "Append every served chain to this JSONL file, secrets taken out: the next dataset" },
     "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
     price: priceFlag,
@@ -41,6 +42,7 @@ export default defineCommand({
         throw error;
       },
     );
+    const kept = values.keep === undefined ? undefined : await openJsonl<unknown>(values.keep);
     try {
       await opened.model.prepare?.(signal);
       const served = await chainHandler({
@@ -54,6 +56,10 @@ export default defineCommand({
         observations: values.observations,
         showTools: values["show-tools"],
         store,
+        onTrajectory(trajectory, mayKeep) {
+          if (!kept || !mayKeep) return;
+          kept.append(redactSecrets(trajectory)).catch((error: Error) => out.note(`not kept: ${error.message}`));
+        },
         defaults: {
           ...opened.defaults,
           enforcement: choiceOf(values.enforcement, "enforcement", ["report", "repair", "grammar"]),
@@ -61,13 +67,9 @@ export default defineCommand({
           prices: priceOf(values.price),
         },
       });
-      const server = await serve(served, port);
-      if (values.json) out.json({ ready: server.origin });
-      else out.print(readyLine(server.origin));
-      if (!signal.aborted) await once(signal, "abort");
-      await server.stop(port.drainMs);
-      return 0;
+      return await runServer(served, port, { out, signal, json: values.json });
     } finally {
+      await kept?.close();
       await store.close();
       await opened.close();
     }

@@ -1,0 +1,127 @@
+/**
+ * Rewards over HTTP, in the shapes that trainers call: ours (task and trajectory or text), verl's (`solution_str`,
+ * `ground_truth`), TRL's (lists of completions) and slime's (a bare number). What a grader could not decide is null,
+ * never 0: a trainer must leave it out, not learn from it.
+ */
+import { replyJson } from "../base/http/handler.ts";
+import type { Grade, Grader } from "../core/grader.ts";
+import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
+import { inParallel } from "../core/limiter.ts";
+import { defineTask, type Task, type TaskKind, taskKinds, taskSchema } from "../core/task.ts";
+import { trajectorySchema } from "../core/trajectory.ts";
+import { ApiError } from "./api-error.ts";
+import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
+import { type Call, endpoint } from "./endpoint.ts";
+
+export interface RewardHandlerOptions extends ServeOptions {
+  grader: Grader;
+  /** Items of one batch that are graded at a time; 8 by default. */
+  concurrency?: number;
+}
+
+/** What one answer earned. */
+interface Verdict {
+  reward: number | null;
+  correct: boolean | null;
+  score: number | null;
+  reason: string;
+  /** Whether the chain kept its form; null where only an answer was given. */
+  format: boolean | null;
+}
+
+/** Serves rewards. */
+export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
+  const { grader, concurrency = 8 } = options;
+  const setup = endpointSetup(options);
+  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
+  const verdictOf = async (item: Json, signal: AbortSignal): Promise<Verdict> => {
+    const { task, answer, format } = readItem(item);
+    const grade = await grader(task, answer, { signal });
+    return { ...rewardOf(grade), format };
+  };
+  const all = (items: readonly Json[], signal: AbortSignal) =>
+    inParallel(items, concurrency, (item) => verdictOf(item, signal));
+  return servedHandler(setup, undefined, {
+    ...on("POST /reward", async ({ request, reply, headers, json }) =>
+      replyJson(reply, 200, await verdictOf(await json(), request.signal), headers),
+    ),
+    ...on("POST /reward/batch", async ({ request, reply, headers, json }) => {
+      const items = objectsOf((await json())["items"]);
+      replyJson(reply, 200, { results: await all(items, request.signal) }, headers);
+    }),
+    ...on("POST /reward/verl", async ({ request, reply, headers, json }) => {
+      const { reward, ...rest } = await verdictOf(verlItem(await json()), request.signal);
+      replyJson(reply, 200, { ...rest, score: reward }, headers);
+    }),
+    ...on("POST /reward/trl", async ({ request, reply, headers, json }) => {
+      const results = await all(trlItems(await json()), request.signal);
+      replyJson(reply, 200, { rewards: results.map(({ reward }) => reward) }, headers);
+    }),
+    ...on("POST /reward/slime", async ({ request, reply, headers, json }) => {
+      const { response, label, prompt } = await json();
+      const item = { question: prompt, text: response, answers: label };
+      replyJson(reply, 200, (await verdictOf(item, request.signal)).reward, headers);
+    }),
+  });
+}
+
+function rewardOf({ correct, score, reason }: Grade): Omit<Verdict, "format"> {
+  if (correct === null) return { reward: null, correct, score: null, reason };
+  return { reward: correct ? 1 : 0, correct, score, reason };
+}
+
+function readItem(item: Json): { task: Task; answer: string | null; format: boolean | null } {
+  const task = readTask(item);
+  if (item["trajectory"] !== undefined) {
+    const parsed = trajectorySchema.safeParse(item["trajectory"]);
+    if (!parsed.success) throw new ApiError(400, "the trajectory is not one of ours", { param: "trajectory" });
+    return { task, answer: parsed.data.answer, format: parsed.data.violations.length === 0 };
+  }
+  const text = item["text"];
+  if (text === null) return { task, answer: null, format: false };
+  if (typeof text !== "string") throw new ApiError(400, "give a trajectory or a text", { param: "text" });
+  // The last answer of a chain's text; a text without tags is the answer itself.
+  const from = text.lastIndexOf("<answer>");
+  if (from === -1) return { task, answer: text, format: null };
+  const to = text.indexOf("</answer>", from);
+  return { task, answer: text.slice(from + 8, to === -1 ? undefined : to).trim(), format: to !== -1 };
+}
+
+function readTask(item: Json): Task {
+  if (item["task"] !== undefined) {
+    const whole = { version: 2, id: "reward", kind: "qa", ...asObject(item["task"]) };
+    const parsed = taskSchema.safeParse(whole);
+    if (!parsed.success)
+      throw new ApiError(400, "the task is not one: it needs a question and answers", { param: "task" });
+    return parsed.data;
+  }
+  const answers = [item["answers"]].flat().filter((one) => one !== undefined && one !== null);
+  if (answers.length === 0) throw new ApiError(400, "a task or right answers are needed", { param: "answers" });
+  const kind = asString(item["kind"]) as TaskKind | undefined;
+  if (kind !== undefined && !taskKinds.includes(kind))
+    throw new ApiError(400, `there is no kind "${kind}"`, { param: "kind" });
+  const question = asString(item["question"]) || "?";
+  return defineTask({ id: "reward", question, answers: answers.map(String), ...(kind && { kind }) });
+}
+
+function verlItem(body: Json): Json {
+  const extra = asObject(body["extra_info"]) ?? {};
+  return {
+    text: body["solution_str"],
+    answers: body["ground_truth"],
+    question: extra["question"],
+    kind: extra["kind"],
+    ...(extra["task"] !== undefined && { task: extra["task"] }),
+  };
+}
+
+/** TRL sends columns: completions beside lists of the same length. A completion may be a list of messages. */
+function trlItems(body: Json): Json[] {
+  const column = (name: string, index: number) => asArray(body[name])[index];
+  return asArray(body["completions"]).map((completion, index) => ({
+    text: Array.isArray(completion) ? asString(asObject(completion.at(-1))?.["content"]) : completion,
+    answers: column("answers", index) ?? column("answer", index) ?? column("ground_truth", index),
+    question: column("questions", index) ?? column("prompts", index),
+    kind: column("kinds", index),
+  }));
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { z } from "zod";
+import { defineTool } from "../core/tool.ts";
+import { taskGrader } from "../graders/grade-task.ts";
+import { rewardHandler } from "./reward-handler.ts";
+import { toolHandler } from "./tool-handler.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of a server
+type Loose = any;
+const asker =
+  ({ fetch: handle }: { fetch(request: Request): Promise<Response> }) =>
+  async (path: string, body?: unknown): Promise<{ status: number; body: Loose }> => {
+    const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await handle(new Request(`http://localhost${path}`, sent));
+    return { status: response.status, body: await response.json() };
+  };
+
+describe("toolHandler", () => {
+  const double = defineTool({
+    name: "double",
+    description: "Twice a number.",
+    input: z.object({ n: z.number() }),
+    run: ({ n }) => {
+      if (n === 13) throw new Error("bad luck");
+      return { result: n * 2 };
+    },
+  });
+  const ask = asker(toolHandler({ tools: [double], maxCharacters: 14 }));
+
+  it("runs a call, and tells a failed one from a wrong one", async () => {
+    assert.deepEqual((await ask("/tools")).body.tools, [{ name: "double", description: "Twice a number." }]);
+    const { ms, ...good } = (await ask("/tools/double", { input: { n: 4 } })).body;
+    assert.ok(ms >= 0);
+    assert.deepEqual(good, { ok: true, output: '{"result":8}', cutCharacters: 0 });
+    assert.match((await ask("/tools/double", { input: { n: "x" } })).body.output, /^error: the inp/);
+    assert.equal((await ask("/tools/double", { input: { n: 13 } })).body.ok, false);
+    assert.equal((await ask("/tools/double", { input: { n: 123456 } })).body.cutCharacters, 3);
+    const unknown = await ask("/tools/treble", { input: {} });
+    assert.deepEqual([unknown.status, unknown.body.error.code], [404, "unknown_tool"]);
+  });
+
+  it("runs a batch in its order", async () => {
+    const calls = [1, 13, 3].map((n) => ({ tool: "double", input: { n } }));
+    const { results } = (await ask("/tools/batch", { calls })).body;
+    assert.deepEqual(
+      results.map((one: Loose) => one.ok),
+      [true, false, true],
+    );
+  });
+});
+
+describe("rewardHandler", () => {
+  const ask = asker(rewardHandler({ grader: taskGrader() }));
+  const task = { question: "Capital of France?", answers: ["Paris"] };
+
+  it("rewards an answer, a chain's text, and nothing", async () => {
+    assert.equal((await ask("/reward", { task, text: "Paris" })).body.reward, 1);
+    const chain = "<think>x</think><answer>Lyon</answer>";
+    const wrong = (await ask("/reward", { task, text: chain })).body;
+    assert.deepEqual([wrong.reward, wrong.correct, wrong.format], [0, false, true]);
+    assert.equal((await ask("/reward", { task, text: null })).body.reward, 0);
+    assert.equal((await ask("/reward", { text: "x" })).status, 400);
+    assert.equal((await ask("/reward", { task })).status, 400);
+  });
+
+  it("says null, never 0, where the grader could not decide", async () => {
+    const undecided = asker(
+      rewardHandler({ grader: () => ({ correct: null, score: 0, reason: "the judge is down" }) }),
+    );
+    assert.equal((await undecided("/reward", { task, text: "x" })).body.reward, null);
+    assert.equal((await undecided("/reward/slime", { prompt: "?", response: "x", label: "y" })).body, null);
+    assert.equal((await undecided("/reward/verl", { solution_str: "x", ground_truth: "y" })).body.score, null);
+  });
+
+  it("speaks the shapes of verl, TRL and slime", async () => {
+    assert.equal(
+      (await ask("/reward/verl", { solution_str: "<answer>Paris</answer>", ground_truth: "Paris" })).body.score,
+      1,
+    );
+    const trl = { completions: ["Paris", [{ role: "assistant", content: "Lyon" }]], answers: ["Paris", "Paris"] };
+    assert.deepEqual((await ask("/reward/trl", trl)).body, { rewards: [1, 0] });
+    assert.equal((await ask("/reward/slime", { prompt: "?", response: "Paris", label: "Paris" })).body, 1);
+    const items = [
+      { task, text: "Paris" },
+      { task, text: "Rome" },
+    ];
+    assert.deepEqual(
+      (await ask("/reward/batch", { items })).body.results.map((one: Loose) => one.reward),
+      [1, 0],
+    );
+  });
+});
