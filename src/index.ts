@@ -1,9 +1,10 @@
 /** Tasks, profiles, tools, chains, models, errors: what every user of the package touches. Every export is named here, one by one; what is not here is not public. */
 export { type AfmHarnessOptions, runAfmHarness } from "./chain/afm-harness.ts";
-export type { ChainOptions, Enforcement, Sampling } from "./chain/chain-options.ts";
+export type { ChainOptions, ClientResult, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
 export { defaultLimits, type LimitName, type Limits } from "./chain/limits.ts";
+export { replayedTools } from "./chain/replayed-tools.ts";
 export { runChain } from "./chain/run-chain.ts";
 export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export { streamChain } from "./chain/stream-chain.ts";

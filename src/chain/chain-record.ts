@@ -48,6 +48,7 @@ export const toolRecordSchema = z.object({
   /** Neutralised, not yet capped. */
   output: z.string(),
   ms: z.number(),
+  answeredBy: z.enum(["recording", "not-recorded"]).optional(),
 });
 export type ToolRecord = z.infer<typeof toolRecordSchema>;
 

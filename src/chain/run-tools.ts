@@ -20,6 +20,7 @@ interface ToolOutcome {
   ok: boolean;
   output: string;
   ms: number;
+  answeredBy?: "recording" | "not-recorded" | undefined;
 }
 
 /** One call with where its result came from. */
@@ -164,6 +165,8 @@ function report(tool: Tool, inputs: readonly unknown[], results: readonly Answer
       ? outcome.output
       : `(You made this call before, in step ${repeated + 1}; this is the earlier result.)\n${outcome.output}`,
   );
+  const sources = results.map((result) => result.outcome.answeredBy);
+  const answeredBy = sources.find((source) => source === "not-recorded") ?? sources[0];
   return {
     text: joinOutputs(texts),
     call: {
@@ -172,6 +175,7 @@ function report(tool: Tool, inputs: readonly unknown[], results: readonly Answer
       ok: results.some((result) => result.outcome.ok),
       ms: Math.max(0, ...results.map((result) => result.outcome.ms)),
       ...(results.every((result) => result.repeated !== undefined) ? { repeated: true } : {}),
+      ...(answeredBy ? { answeredBy } : {}),
     },
   };
 }
@@ -188,6 +192,7 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
     const timeoutMs = Math.min(tool.timeoutMs ?? limits.toolTimeoutMs, remainingMs);
     let ok = true;
     let output: string;
+    const answeredBy = tool.recorded && (tool.recorded(input) ? "recording" : "not-recorded");
     try {
       output = outputText(
         await withDeadline(signal, timeoutMs, (own) => tool.execute(input, contextFor(run, callId, own))),
@@ -198,7 +203,15 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
       const late = error instanceof DeadlineError;
       output = late ? `error: ${tool.name} gave ${error.message}` : errorText(tool.name, messageOf(error));
     }
-    outcome = { tool: tool.name, input, ok, output: neutralFor(run.profile)(output), ms: run.clock() - began };
+    const ms = run.clock() - began;
+    outcome = {
+      tool: tool.name,
+      input,
+      ok,
+      output: neutralFor(run.profile)(output),
+      ms,
+      ...(answeredBy && { answeredBy }),
+    };
     await record(run, { type: "tool", call: step, index, ...outcome });
   }
   const { ok, output, ms } = outcome;

@@ -42,6 +42,8 @@ export interface Tool<Input = any> {
   execute(input: Input, context: ToolContext): Promise<unknown> | unknown;
   /** How long one call may take before it becomes an observation saying so. */
   timeoutMs?: number;
+  /** Set where it answers from a recording: whether this call was recorded. */
+  recorded?: (input: Input) => boolean;
   /** Calls of this tool differ each time even with equal input, so a repeated call must run again. */
   stateful?: boolean;
 }

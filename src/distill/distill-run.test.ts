@@ -206,7 +206,8 @@ describe("distillRun over foreign runs", () => {
       { agent: "solo", text: "x", toolCalls: [call("send_mail", { to: "a" }, "ok")] },
       { agent: "solo", text: "Ada" },
     ]);
-    assert.deepEqual([failure(odd)?.rule, failure(odd)?.step], ["unknown-tool", "s0"]);
+    const wrongly = failure(odd, { toolTags: { send_mail: "fax" } });
+    assert.deepEqual([wrongly?.rule, wrongly?.step], ["unknown-tool", "s0"]);
     const lost = handmade([
       { agent: "solo", text: "x", toolCalls: [call("web_search", { query: "a" })] },
       { agent: "solo", text: "Ada" },

@@ -6,9 +6,13 @@ import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Distilled, Trajectory } from "../core/trajectory.ts";
-import type { Profile } from "../language/profile.ts";
+import { callArguments } from "../language/call-body.ts";
+import { type Profile, toolTags } from "../language/profile.ts";
+import { recordedCalls, recordedTools } from "../language/recorded-tools.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
+import { tagOfTool } from "../language/tool-tags.ts";
 import { validateSegments } from "../language/validate.ts";
+import { withTools } from "../language/with-tools.ts";
 import { ConversionError, type LayoutOptions } from "./chain-draft.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { layOutChain } from "./lay-out-chain.ts";
@@ -38,7 +42,7 @@ export type Conversion =
 
 /** Converts a run, or says which step could not be converted. */
 export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion {
-  const { profile } = options;
+  const profile = withOwnTools(run, options);
   const last = run.steps.at(-1)?.id ?? "";
   const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });
   if (run.answer === null || run.answer.trim() === "")
@@ -52,7 +56,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
     if (violation) {
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);
     }
-    const prompt = chainPrompt(run, options);
+    const prompt = chainPrompt(run, { ...options, profile });
     const { segments: bare, unshown, ...counts } = laidOut;
     const segments = withOrigin(run, bare);
     return {
@@ -61,6 +65,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
         id: `distilled-${run.id}`,
         taskId: run.taskId ?? run.id,
         profile: profile.name,
+        ...(profile !== options.profile && { language: { profile, tools: recordedTools(run) } }),
         model: teacherOf(run),
         prompt,
         segments,
@@ -79,6 +84,17 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
     if (error instanceof ConversionError) return fail(error.rule, error.step, error.message);
     throw new CoaError("format", `run ${run.id} can't be converted: ${(error as Error).message}`, { cause: error });
   }
+}
+
+/** The profile with a tag for each recorded tool that none of its tags can call. */
+function withOwnTools(run: TeamRun, { profile, toolTags: mapped }: DistillRunOptions): Profile {
+  const inputs = Map.groupBy(recordedCalls(run), (call) => call.name);
+  const unknown = recordedTools(run).filter(({ name }) =>
+    inputs.get(name)!.some((call) => !tagOfTool(profile, name, mapped, callArguments(call.arguments))),
+  );
+  if (unknown.length === 0) return profile;
+  const known = toolTags(profile).map((tag) => ({ name: tag.tool!, description: tag.job, inputSchema: {} }));
+  return withTools(profile, [...known, ...unknown]);
 }
 
 /** What the model is given before it begins. */

@@ -55,7 +55,6 @@ export function recordJudge(
   signal?: AbortSignal,
 ): (line: string) => Promise<RecordOutcome> {
   const stages = recordStages(config, plugins);
-  const { profile } = config;
   const wantsSignature = (config.nearDuplicates ?? 0.95) <= 1 && !config.skip?.includes("near-duplicate");
 
   return async (line) => {
@@ -95,6 +94,8 @@ export function recordJudge(
       }
     }
     const chain = withLength(trajectory!, plugins.countTokens);
+    // A run with tools of its own was laid out in a profile of its own.
+    const profile = chain.language?.profile ?? config.profile;
     const facts = chainFacts(chain, run, profile.think, profile.answer);
     const context: StageContext = { profile, task, run, signal };
     const decisions: FilterDecision[] = [];
@@ -143,10 +144,11 @@ function questionOf({ prompt }: Trajectory): string {
 async function rewritten(
   chain: Trajectory,
   rewrite: NonNullable<DistillPlugins["rewrite"]>,
-  { profile }: DistillConfig,
+  config: DistillConfig,
   signal: AbortSignal | undefined,
 ): Promise<Trajectory> {
   const made = await rewrite(chain, signal);
+  const profile = chain.language?.profile ?? config.profile;
   if (!sameButThoughts(chain, made, profile.think)) throw new CoaError("filter", "more than thoughts was rewritten");
   const violation = validateSegments(profile, made.segments)[0];
   if (violation) throw new CoaError("filter", `the rewriting breaks a rule: ${violation.message}`);

@@ -60,7 +60,7 @@ function writeTogether(
   const observations: { segment: Segment; step: string }[] = [];
   for (const call of calls) {
     const step = stepOf[call.id] ?? draft.step;
-    const tag = tagOfTool(profile, call.name, options.toolTags);
+    const tag = tagOfTool(profile, call.name, options.toolTags, callArguments(call.arguments));
     if (!tag) {
       const problem = `no tag of the ${profile.name} profile calls "${call.name}"; map it with toolTags`;
       throw new ConversionError("unknown-tool", step, problem);

@@ -62,8 +62,8 @@ function orderLine(profile: Profile, tag: TagSpec): string {
 
 function gateLine(gate: Gate): string {
   return gate.when === "any-rating"
-    ? `If any rating in <${gate.tag}> is ${gate.worst}, only ${names(gate.leaves)} may follow.`
-    : `If the score in <${gate.tag}> is below ${gate.min}, ${names(gate.forbids)} may not follow: plan again.`;
+    ? `If any rating in <${gate.tag}> is ${gate.worst}, only ${names(gate.leaves)} is allowed next.`
+    : `If the score in <${gate.tag}> is below ${gate.min}, ${names(gate.forbids)} is not allowed next: make a new plan.`;
 }
 
 function names(tags: readonly string[]): string {

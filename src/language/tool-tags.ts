@@ -11,11 +11,15 @@ const aliases: readonly [RegExp, readonly string[]][] = [
   [/^(?:visual_?inspector|inspect_?image|describe_?image|vision)$/, ["visual_inspector"]],
 ]; // biome-ignore format: a table
 
-/** The tag of a tool's calls. */
+/**
+ * The tag of a tool's calls. `input` is one of them: a program in another language than the tag's is not made one of its
+ * calls, however the tool is called.
+ */
 export function tagOfTool(
   profile: Profile,
   tool: string,
   toolTagNames: Readonly<Record<string, string>> = {},
+  input?: unknown,
 ): TagSpec | undefined {
   const tags = toolTags(profile);
   const wanted = toolTagNames[tool];
@@ -27,8 +31,17 @@ export function tagOfTool(
     if (!pattern.test(plain)) continue;
     for (const name of names) {
       const tag = tags.find((candidate) => candidate.name === name);
-      if (tag) return tag;
+      if (tag) return tag.body.kind === "code" && !isPython(input) ? undefined : tag;
     }
   }
   return undefined;
+}
+
+/** Whether a program may be Python: by the language that the call names, or by the words of another one. */
+function isPython(input: unknown): boolean {
+  const { language, lang, code, program, source } = (typeof input === "object" ? (input ?? {}) : { code: input }) as Record<string, unknown>; // biome-ignore format: one list
+  const named = language ?? lang;
+  if (typeof named === "string") return /^py/i.test(named);
+  const text = String(code ?? program ?? source ?? "");
+  return !/\b(?:console\.log|require\(|function\s*\w*\s*\(|=>\s*[{(]?|(?:const|let|var)\s+[\w{[])/.test(text) || /^\s*(?:def|import|from|print)\b/m.test(text); // biome-ignore format: one condition
 }

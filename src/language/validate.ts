@@ -90,12 +90,12 @@ function orderViolation(profile: Profile, state: ChainState, segment: Segment): 
   if (!successors(profile, state).includes(tag)) {
     const spent = (state.counts[tag] ?? 0) >= (spec?.maxTimes ?? Number.POSITIVE_INFINITY);
     if (spent) return { rule: "too-many", message: `<${tag}> may be used ${spec?.maxTimes} time(s)` };
-    return { rule: state.last === null ? "start" : "successor", message: `<${tag}> may not come ${after}` };
+    return { rule: state.last === null ? "start" : "successor", message: `<${tag}> is not allowed ${after}` };
   }
   if (state.gate && !state.gate.leaves.includes(tag)) {
     return {
       rule: `gate-${state.gate.tag}`,
-      message: `${after} only ${state.gate.leaves.join(", ")} may come, not <${tag}>`,
+      message: `${after} only ${state.gate.leaves.join(", ")} is allowed, not <${tag}>`,
     };
   }
   if (!state.thought) return { rule: "think-missing", message: `<${tag}> needs a <${profile.think}> before it` };
