@@ -9,6 +9,7 @@ import { callsToRuns } from "./calls-to-runs.ts";
 import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
+import { isMastraEvent, mastraEventsToSpans } from "./formats/mastra-events.ts";
 import { messagesToRun } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
@@ -16,9 +17,10 @@ import { readOtlp } from "./formats/otlp-spans.ts";
 import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
 import type { RecordedCall } from "./recorded-call.ts";
+import { resolveItems } from "./resolve-items.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogFile, tracesToSpans } from "./trace-log.ts";
-import { exchangeToCall } from "./wire-exchange.ts";
+import { exchangeToCall, type WireExchange } from "./wire-exchange.ts";
 
 /** Every format that can be named, with what it is. */
 export const importFormats = {
@@ -27,6 +29,7 @@ export const importFormats = {
   traces: "a log of the collector",
   wire: "JSONL of {url, request, response} pairs",
   otlp: "an OTLP/JSON trace export",
+  mastra: "Mastra's tracing events (JSONL)",
   langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
   langfuse: "a Langfuse trace with observations, or a list of them",
   "openai-agents": "OpenAI Agents traces: {data: [...]}",
@@ -88,6 +91,7 @@ export function detectFormat(records: readonly unknown[], file = "the file"): Im
   if (has("format", "payload", "at")) return "traces";
   if (has("request", "response")) return "wire";
   if (has("resourceSpans")) return "otlp";
+  if (isMastraEvent(one)) return "mastra";
   if (asString(one["schema_version"])?.startsWith("ATIF")) return "atif";
   if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
   if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
@@ -111,11 +115,12 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
     case "team-runs":
       return flat.map((record) => teamRunSchema.parse(record));
     case "calls": {
-      const calls: RecordedCall[] = [];
-      for (const file of files)
-        for await (const exchange of readCallLog(file))
-          calls.push(...[exchangeToCall(exchange)].filter((call) => call !== undefined));
-      return callsToRuns(calls, "proxy");
+      const exchanges: WireExchange[] = [];
+      for (const file of files) exchanges.push(...(await Array.fromAsync(readCallLog(file))));
+      return callsToRuns(
+        resolveItems(exchanges).flatMap((exchange) => exchangeToCall(exchange) ?? []),
+        "proxy",
+      );
     }
     case "traces": {
       const spans = [];
@@ -126,6 +131,8 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
       return callsToRuns(flat.flatMap(wirePair), "import:wire");
     case "otlp":
       return spansToRuns(otlpToSpans(flat.flatMap((record) => readOtlp(record))), "import:otlp");
+    case "mastra":
+      return spansToRuns(mastraEventsToSpans(flat.map((record) => asObject(record) ?? {})), "import:mastra");
     case "langsmith":
       return spansToRuns(langSmithToSpans(records.flatMap((record) => readLangSmithRuns(record))), "import:langsmith");
     case "langfuse":

@@ -218,6 +218,7 @@ describe("live apps, unchanged", { skip, concurrency: 1 }, () => {
           ],
         );
         assert.equal(run.steps.length, 7);
+        assert.ok(run.steps.flatMap((step) => step.toolCalls).every(({ result }) => result !== undefined));
         assert.equal(run.answer, "Answer: 1990, 5953.");
         assert.equal(refusedForTraining(run), null);
       }

@@ -1,8 +1,10 @@
 import { UsageError } from "../../core/errors.ts";
 import { readRecordings } from "../../record/recordings.ts";
+import { priceRun } from "../../record/run-summary.ts";
 import { refusedForTraining } from "../../record/trainable.ts";
 import { defineCommand } from "../command.ts";
-import { findRuns, folderOption, recordingsFolder } from "./record-folder.ts";
+import { pricesOf } from "../flag-values.ts";
+import { findRuns, folderOption, priceOption, recordingsFolder } from "./record-folder.ts";
 import { appendRuns } from "./record-import.ts";
 
 const examples = ["coa record export --out runs.jsonl", "coa record export run-3f2a --out one.jsonl --all"];
@@ -15,16 +17,18 @@ export default defineCommand({
   examples,
   options: {
     folder: folderOption,
+    price: priceOption,
     out: { type: "string", valueName: "file", describe: "The JSONL file to append to" },
     all: { type: "boolean", default: false, describe: "Also runs that are cut, without content or ambiguous" },
   },
   async run({ values, positionals, out }) {
     if (!values.out) throw new UsageError(`say where the runs go. Example: ${examples[0]}`);
     const folder = await recordingsFolder(values.folder);
-    const runs =
+    const found =
       positionals.length === 0
         ? await readRecordings(folder)
         : (await Promise.all(positionals.map((id) => findRuns(folder, id)))).flat();
+    const runs = found.map((run) => priceRun(run, pricesOf(values.price ?? [])));
     const refused = runs.flatMap((run) => {
       const reason = values.all ? null : refusedForTraining(run);
       return reason === null ? [] : [{ id: run.id, reason }];
