@@ -246,12 +246,12 @@ async function openCode(): Promise<Opened> {
 
 async function openVisualInspector(flags: ToolFlags): Promise<Opened> {
   const model = flags["vision-model"] ?? process.env["COA_VISION_MODEL"];
-  const baseUrl = process.env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1";
+  const baseURL = process.env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1";
   const apiKey = process.env["OPENAI_API_KEY"];
   if (!model) return { detail: "no vision model", remedy: "give --vision-model <name> and set OPENAI_BASE_URL" };
   const { visualInspector } = await import("../tools/visual-inspector.ts");
-  const tool = visualInspector({ baseUrl, model, apiKey, folders: [flags.files] });
-  return { tool, detail: `${model} at ${new URL(baseUrl).host}, images in ${flags.files}` };
+  const tool = visualInspector({ baseURL, model, apiKey, folders: [flags.files] });
+  return { tool, detail: `${model} at ${new URL(baseURL).host}, images in ${flags.files}` };
 }
 
 /** Rules given one by one, by file, or as `benchmarks`. */

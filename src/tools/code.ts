@@ -2,7 +2,9 @@
  * The code tool: runs what a model wrote and shows it what came out, in the words the paper's models were trained on.
  * A body may hold fences: ```` ```py ```` is the program (several are joined), ```` ```sh ```` is its standard input.
  */
+
 import { z } from "zod";
+import { checkOptions } from "../core/check-options.ts";
 import { fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../core/sandbox.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
@@ -22,6 +24,7 @@ export interface CodeToolOptions {
 
 /** Runs Python (or JavaScript, where the sandbox has it) and returns the observation. */
 export function codeTool(options: CodeToolOptions): Tool<z.infer<typeof input>> {
+  checkOptions<CodeToolOptions>("codeTool", options, { sandbox: true, limits: true, maxCharacters: true });
   const {
     sandbox,
     limits,

@@ -36,8 +36,8 @@ before(async () => {
     response.end(JSON.stringify(reply));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
-  tool = visualInspector({ baseUrl, model: "eye", apiKey: "k", folders: [join(folder, "files")], retries: 0 });
+  const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
+  tool = visualInspector({ baseURL, model: "eye", apiKey: "k", folders: [join(folder, "files")], retries: 0 });
 });
 after(async () => {
   server.closeAllConnections();

@@ -1,8 +1,10 @@
 /** The visual_inspector tool: shows an image file to a vision model and reports what it sees. */
+
 import { readFile, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { z } from "zod";
 import { openaiChat } from "../base/wire/openai-chat.ts";
+import { checkOptions } from "../core/check-options.ts";
 import { messageOf, ToolError } from "../core/errors.ts";
 import { asObject } from "../core/json-value.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
@@ -14,7 +16,7 @@ const name = "visual_inspector";
 
 export interface VisualInspectorOptions {
   /** An OpenAI-compatible server, up to `/v1`. */
-  baseUrl: string;
+  baseURL: string;
   model: string;
   apiKey?: string;
   /** Images may be read from inside these folders only: the path comes from a model. */
@@ -27,7 +29,17 @@ export interface VisualInspectorOptions {
 
 /** Describes images with a vision model. */
 export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<typeof input>> {
-  const { baseUrl, model, apiKey = "", maxTokens = 1_000, retries = 2, backOffMs } = options;
+  checkOptions<VisualInspectorOptions>("visualInspector", options, {
+    baseURL: true,
+    model: true,
+    apiKey: true,
+    folders: true,
+    maxBytes: true,
+    maxTokens: true,
+    retries: true,
+    backOffMs: true,
+  });
+  const { baseURL, model, apiKey = "", maxTokens = 1_000, retries = 2, backOffMs } = options;
   return defineTool({
     name,
     description: "Look at an image file and describe what is in it, with a question in mind if one is given.",
@@ -52,7 +64,7 @@ export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<t
       const answer = await requestJson({
         service: `vision model ${model}`,
         request: (key) => ({
-          url: `${baseUrl.replace(/\/+$/, "")}/chat/completions`,
+          url: `${baseURL.replace(/\/+$/, "")}/chat/completions`,
           method: "POST",
           headers: key ? { authorization: `Bearer ${key}` } : undefined,
           body,

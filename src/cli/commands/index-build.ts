@@ -36,7 +36,7 @@ export default defineCommand({
       k1: numberOf(values.k1, "k1", { min: 0 }),
       b: numberOf(values.b, "b", { min: 0, max: 1 }),
       passageWords: numberOf(values["passage-words"], "passage-words", { min: 10, max: 100_000, integer: true }),
-      ...(values["base-url"] && { baseUrl: values["base-url"] }),
+      ...(values["base-url"] && { baseURL: values["base-url"] }),
       onProblem: (problem) => out.note(`skipped: ${problem}`),
       onProgress: (done) => out.progress({ stage: "index", done }),
       signal,

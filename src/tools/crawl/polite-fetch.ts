@@ -1,5 +1,7 @@
 /** Manners on top of a fetcher: few requests at a time per host, a pause between them, and robots.txt where asked for. */
+
 import { setTimeout as pause } from "node:timers/promises";
+import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
 import { crawlerName, type FetchPage } from "./fetch-page.ts";
@@ -25,6 +27,13 @@ interface HostState {
 
 /** Wraps a fetcher so that no host is asked too much. */
 export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): FetchPage {
+  checkOptions<PoliteOptions>("politeFetch", options, {
+    perHost: true,
+    intervalMs: true,
+    robots: true,
+    crawler: true,
+    now: true,
+  });
   const { perHost = 4, intervalMs = 0, robots = false, crawler = crawlerName, now = Date.now } = options;
   const hosts = new Map<string, HostState>();
 

@@ -3,7 +3,9 @@
  * the page says about the question, what it says about that hope, and which links are worth following. Equal page and
  * goal are answered from memory.
  */
+
 import { hash } from "node:crypto";
+import { checkOptions } from "../../core/check-options.ts";
 import type { ChatModel } from "../../core/model.ts";
 
 export interface SummaryGoal {
@@ -25,6 +27,12 @@ export interface SummariseOptions {
 
 /** Makes goal-directed summaries of pages with a chat model. */
 export function summarisePage(options: SummariseOptions): SummarisePage {
+  checkOptions<SummariseOptions>("summarisePage", options, {
+    model: true,
+    maxCharacters: true,
+    maxTokens: true,
+    cache: true,
+  });
   const { model, maxCharacters = 60_000, maxTokens = 1_500, cache = new Map<string, string>() } = options;
   const ask = async (content: string, tokens: number, signal: AbortSignal) =>
     (

@@ -57,7 +57,7 @@ describe("readCorpus", () => {
     await writeFile(join(site, "a.html"), "<title>Page A</title><nav>menu</nav><p>Hello there</p>");
     await writeFile(join(site, "sub dir", "b.md"), "# Head B\n\nSome text.\n");
     await writeFile(join(site, "ignored.bin"), "x");
-    assert.deepEqual(await Array.fromAsync(readCorpus(site, { baseUrl: "https://docs.example/base" })), [
+    assert.deepEqual(await Array.fromAsync(readCorpus(site, { baseURL: "https://docs.example/base" })), [
       { id: "a.html#0", title: "Page A", text: "Hello there", url: "https://docs.example/base/a.html" },
       {
         id: "sub dir/b.md#0",

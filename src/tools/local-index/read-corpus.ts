@@ -16,7 +16,7 @@ export interface CorpusOptions {
   /** Files of a folder are cut into passages of about this many words. */
   passageWords?: number;
   /** Address of the folder's root, where its files can be had from the web; `coa://docs/<name>/` otherwise. */
-  baseUrl?: string;
+  baseURL?: string;
   /** Name of the collection in its addresses; that of the file or folder unless told. */
   name?: string;
   /** Told of each file or line that can't be read; without it such a thing stops the work. */
@@ -58,7 +58,7 @@ export async function* readCorpus(path: string, options: CorpusOptions = {}): As
   const about = await stat(path).catch((error) => {
     throw new CoaError("storage", `no corpus at ${path}: ${messageOf(error)}`, { cause: error });
   });
-  const base = options.baseUrl ?? `${documentScheme}${encodeURIComponent(options.name ?? collectionName(path))}/`;
+  const base = options.baseURL ?? `${documentScheme}${encodeURIComponent(options.name ?? collectionName(path))}/`;
   const root = base.endsWith("/") ? base : `${base}/`;
   if (about.isDirectory()) {
     const names = await readdir(path, { recursive: true });

@@ -3,6 +3,7 @@
  * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
+import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
@@ -38,6 +39,19 @@ const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
 /** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS or remotely. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
+  checkOptions<ChooseSandboxOptions>("chooseSandbox", options, {
+    kind: true,
+    limits: true,
+    isolation: true,
+    warm: true,
+    most: true,
+    cacheFolder: true,
+    url: true,
+    headers: true,
+    nsjail: true,
+    bubblewrap: true,
+    environment: true,
+  });
   const { limits, isolation, warm, most } = options;
   const environment = options.environment ?? process.env;
   const url = options.url ?? environment["COA_SANDBOX_URL"];

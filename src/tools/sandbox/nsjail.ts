@@ -1,5 +1,7 @@
 /** The system's python3 in Google's nsjail, where somebody has built it and said where it is. */
+
 import { existsSync } from "node:fs";
+import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { childPool } from "./child-pool.ts";
@@ -25,6 +27,14 @@ const policy =
 
 /** Makes the sandbox; throws where there is no nsjail at `path`. */
 export function nsjailSandbox(options: NsjailOptions): Sandbox {
+  checkOptions<NsjailOptions>("nsjailSandbox", options, {
+    path: true,
+    limits: true,
+    diskMb: true,
+    maxProcesses: true,
+    concurrency: true,
+    python: true,
+  });
   if (!existsSync(options.path))
     throw new CoaError("sandbox", `no nsjail at ${options.path}: build it, or choose bubblewrap`);
   const processes = options.maxProcesses ?? 64;

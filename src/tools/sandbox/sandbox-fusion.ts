@@ -1,6 +1,8 @@
 /** Code run by another machine: the HTTP interface of SandboxFusion (`POST /run_code`), which several servers speak. */
+
 import { z } from "zod";
 import { httpClient } from "../../base/http/http-client.ts";
+import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { semaphore } from "../../core/limiter.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
@@ -29,6 +31,14 @@ const reply = z.object({ status: z.string(), message: z.string().nullish(), comp
 
 /** Makes the sandbox; nothing is sent before the first run. */
 export function sandboxFusion(options: SandboxFusionOptions): Sandbox {
+  checkOptions<SandboxFusionOptions>("sandboxFusion", options, {
+    url: true,
+    headers: true,
+    limits: true,
+    concurrency: true,
+    retries: true,
+    backOffMs: true,
+  });
   const url = `${options.url.replace(/\/+$/, "")}/run_code`;
   const most = Math.max(1, options.concurrency ?? 16);
   const places = semaphore(most);

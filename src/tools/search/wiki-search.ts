@@ -1,5 +1,7 @@
 /** The wiki_search tool: passages from a corpus, by a retrieval server or the local index. */
+
 import { z } from "zod";
+import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Searchable } from "../local-index/retrieve-handler.ts";
@@ -65,6 +67,14 @@ interface Waiting {
 
 /** A client of a retrieval server (`POST /retrieve`); queries of many chains are sent in batches. */
 export function retrievalClient(options: RetrievalClientOptions): Retrieve {
+  checkOptions<RetrievalClientOptions>("retrievalClient", options, {
+    url: true,
+    batchMs: true,
+    maxBatch: true,
+    timeoutMs: true,
+    retries: true,
+    backOffMs: true,
+  });
   const { batchMs = 5, maxBatch = 128, timeoutMs = 30_000, retries = 9, backOffMs = 250 } = options;
   const url = options.url.replace(/\/(?:retrieve\/?)?$/, "").concat("/retrieve");
   const queues = new Map<number, Waiting[]>(); // by topk
