@@ -2,11 +2,9 @@ import { createInterface } from "node:readline";
 import { UsageError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
-import { gradeTask } from "../../graders/grade-task.ts";
-import { judgeGrader } from "../../graders/judges/judge-grader.ts";
-import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { type Scorer, scorers } from "../../graders/scorers.ts";
 import { defineCommand, onePositional } from "../command.ts";
-import { gradingSandbox } from "./eval-grading.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
 
 const examples = [
   `echo '{"gold":"1/2","answer":"\\\\boxed{0.5}"}' | coa grade math`,
@@ -27,17 +25,24 @@ export default defineCommand({
   arguments: "<kind>",
   examples,
   options: {
-    "judge-model": { type: "string", valueName: "name", describe: "Judge for kind judge (default OPENAI_MODEL)" },
-    "judge-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL)" },
+    scorer: {
+      type: "string",
+      valueName: "name",
+      describe: `The benchmark's own rule: ${Object.keys(scorers).join(", ")}`,
+    },
+    ...gradingFlags,
   },
   async run({ values, positionals, out, signal }) {
     const kind = onePositional({ name: "grade", examples }, positionals, "a kind") as TaskKind;
     if (!taskKinds.includes(kind))
       throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
-    const sandbox = kind === "code" ? gradingSandbox() : undefined;
-    const model =
-      kind === "judge" ? openaiCompatible({ baseURL: values["judge-url"], model: values["judge-model"] }) : undefined;
-    const judge = model && judgeGrader(model);
+    const { scorer } = values;
+    if (scorer !== undefined && (scorers as Record<string, Scorer>)[scorer]?.kind !== kind)
+      throw new UsageError(`--scorer ${scorer} is not a rule of kind ${kind}`);
+    const sample = defineTask({ id: "line", question: "?", kind, scorer });
+    // For a kind that a model decides, the server of the environment is named by asking for that kind.
+    const server = { ...values, "judge-url": values["judge-url"] ?? process.env["OPENAI_BASE_URL"] };
+    const graders = await openGrader(kind === "judge" ? server : values, [sample], { parts: "whole" });
     const grades: Grade[] = [];
     let number = 0;
     try {
@@ -50,16 +55,16 @@ export default defineCommand({
         const task = defineTask({
           id: `line-${number}`,
           question,
-          kind,
+          kind: graders.tasks[0]!.kind,
+          scorer,
           ...(kind === "code" ? { tests: testsOf(gold, number) } : { answers: goldsOf(gold) }),
         });
-        const grade = await gradeTask(task, answer, { judge, sandbox, signal });
+        const grade = await graders.grader(task, answer, { signal });
         if (values.json) grades.push(grade);
-        else out.json({ correct: grade.correct, score: grade.score, reason: grade.reason });
+        else out.json(grade);
       }
     } finally {
-      await sandbox?.close();
-      await model?.close();
+      await graders.close();
     }
     if (values.json) out.json(grades);
     return 0;
