@@ -4,9 +4,8 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError } from "../core/errors.ts";
-import { profileSchema } from "../core/profile.ts";
 import { labProfile } from "../lab/profile.ts";
-import type { Profile } from "../language/profile.ts";
+import { type Profile, readProfile } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 
 /** The `--profile` flag, as every command that runs, trains or evaluates a chain takes it. */
@@ -29,8 +28,8 @@ export async function chooseProfile(name: string): Promise<Profile> {
       `there is no profile "${name}"; there are ${Object.keys(namedProfiles).join(", ")}, or give a file that exports one`,
     );
   }
-  if (name.endsWith(".json")) return profileSchema.parse(JSON.parse(await readFile(name, "utf8")));
+  if (name.endsWith(".json")) return readProfile(JSON.parse(await readFile(name, "utf8")), name);
   const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
   if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export: use defineProfile`);
-  return profile;
+  return readProfile(profile, name);
 }
