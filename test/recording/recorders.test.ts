@@ -52,6 +52,27 @@ describe("every API through the proxy", () => {
       });
     }
 
+    it(`${api.name}: two workers at the same time are linked to their own calls`, async () => {
+      const server = await startScriptedServer();
+      const where = folder();
+      const proxy = await startProxy({ to: server.origin, folder: where });
+      assert.equal(await runTeam(api, proxy.origin, true, undefined, "pmanager"), "Answer: 1990, 5953.");
+      await proxy.close();
+      await server.close();
+      const [run, ...others] = await readRecordings(where);
+      assert.equal(others.length, 0);
+      assert.deepEqual([run?.agents.length, run?.steps.length, run?.answer], [3, 6, "Answer: 1990, 5953."]);
+      const delegations = run?.steps[0]?.toolCalls ?? [];
+      assert.deepEqual(
+        delegations.map(({ name, delegatesTo }) => [name, run?.agents.find(({ id }) => id === delegatesTo)?.name]),
+        [
+          ["search_agent", "search_agent"],
+          ["code_agent", "code_agent"],
+        ],
+      );
+      assert.equal(refusedForTraining(run!), null);
+    });
+
     it(`${api.name}: a budget of calls holds`, async () => {
       const server = await startScriptedServer();
       const proxy = await startProxy({ to: server.origin, folder: folder(), budget: { total: { calls: 2 } } });

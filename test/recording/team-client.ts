@@ -8,10 +8,12 @@ export async function runTeam(
   origin: string,
   stream: boolean,
   send: typeof post = post,
+  manager: "manager" | "pmanager" = "manager",
 ): Promise<string> {
   const schema = { type: "object", properties: { task: { type: "string" } } };
   const tools = {
     manager: ["search_agent", "code_agent"],
+    pmanager: ["search_agent", "code_agent"],
     search: ["web_search"],
     code: ["run_code"],
   };
@@ -28,7 +30,7 @@ export async function runTeam(
       if (toolCalls.length === 0) return text;
       const ids = toolCalls.map((call, index) => ({ ...call, id: call.id || `local-${messages.length}-${index}` }));
       messages.push({ role: "assistant", content: text, toolCalls: ids });
-      for (const call of ids) {
+      const work = async (call: (typeof ids)[number]): Promise<Message> => {
         const { task: given = "" } = JSON.parse(call.arguments) as { task?: string };
         const result =
           call.name === "search_agent"
@@ -38,11 +40,12 @@ export async function runTeam(
               : call.name === "run_code"
                 ? "5953"
                 : "launched in 1990. example.org";
-        messages.push({ role: "tool", content: result, toolCallId: call.id });
-      }
+        return { role: "tool", content: result, toolCallId: call.id };
+      };
+      messages.push(...(await Promise.all(ids.map(work))));
     }
   };
-  return agent("manager", "When was the telescope launched, and what is that year times 3 minus 17?");
+  return agent(manager, "When was the telescope launched, and what is that year times 3 minus 17?");
 }
 
 async function post(url: string, body: object): Promise<{ text: string; contentType: string }> {

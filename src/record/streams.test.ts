@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { bedrockConverse, readEventStream } from "../base/wire/bedrock-converse.ts";
+import { gemini } from "../base/wire/gemini.ts";
+import type { WireReply } from "../base/wire/wire-api.ts";
+import { readAnswer } from "./read-answer.ts";
+
+const reply: WireReply = {
+  text: "näher 😀 hin",
+  reasoning: "think",
+  toolCalls: [{ id: "c1", name: "look", arguments: '{"q":"x"}' }],
+  finish: "tool_calls",
+  finished: true,
+  usage: { promptTokens: 7, completionTokens: 4 },
+};
+
+/** One frame as Amazon writes it: lengths, check sums (not looked at), headers that are strings, the payload. */
+function frame(type: string, payload: object): Buffer {
+  const header = (name: string, value: string) =>
+    Buffer.concat([
+      Buffer.from([name.length]),
+      Buffer.from(name),
+      Buffer.from([7, value.length >> 8, value.length & 255]),
+      Buffer.from(value),
+    ]);
+  const headers = Buffer.concat([header(":message-type", "event"), header(":event-type", type)]);
+  const body = Buffer.from(JSON.stringify(payload));
+  const start = Buffer.alloc(12);
+  start.writeUInt32BE(16 + headers.length + body.length, 0);
+  start.writeUInt32BE(headers.length, 4);
+  return Buffer.concat([start, headers, body, Buffer.alloc(4)]);
+}
+
+describe("streams that are not server-sent events", () => {
+  it("reads Amazon's binary frames, also when the last is cut", () => {
+    const events = bedrockConverse.writeEvents(reply, ["näher ", "😀 hin"]) as { type: string }[];
+    const bytes = Buffer.concat(events.map(({ type, ...payload }) => frame(type, payload)));
+    assert.deepEqual(readEventStream(bytes), events);
+    assert.deepEqual(readEventStream(bytes.subarray(0, bytes.length - 3)), events.slice(0, -1));
+    assert.deepEqual(readEventStream(Buffer.from("no frames at all, but long enough")), []);
+    const reader = bedrockConverse.replyReader();
+    for (const event of readEventStream(bytes)) reader.add(event);
+    assert.equal(reader.reply.text, reply.text);
+    assert.equal(reader.reply.reasoning, "think");
+    assert.deepEqual(reader.reply.toolCalls, reply.toolCalls);
+    assert.equal(reader.reply.usage?.completionTokens, 4);
+  });
+
+  it("reads Gemini's stream as one array, which it is without alt=sse", () => {
+    const array = JSON.stringify(gemini.writeEvents(reply, ["näher ", "😀 hin"]));
+    const { text, reasoning, toolCalls, finish, usage } = readAnswer(gemini, array, "application/json");
+    assert.deepEqual(
+      [text, reasoning, toolCalls.map(({ name }) => name), finish, usage?.promptTokens],
+      [reply.text, "think", ["look"], "tool_calls", 7],
+    );
+  });
+});
