@@ -5,8 +5,8 @@ export const expectedSkips: readonly RegExp[] = [
   // Files that come from elsewhere and are never committed.
   /benchmark files are not on this machine/,
   /stories260K/,
-  // Frameworks that the recorder is tried on have a package of their own.
-  /npm install --prefix test\/frameworks$/,
+  // Frameworks that the recorder is tried on, and clients of the server, have packages of their own.
+  /npm install --prefix test\/(?:frameworks|clients)$/,
   // What only some machines can show.
   /^no old Node on this machine$/,
   /^no PDF installed$/,
