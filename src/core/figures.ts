@@ -41,6 +41,17 @@ export interface GroupFigures {
   perSuccess: Costs | null;
 }
 
+/** Whether the scores of a system's own check tell right answers from wrong ones. */
+export interface CheckCalibration {
+  /** Answers that were checked and graded. */
+  runs: number;
+  /** Chance that a right answer was scored higher than a wrong one; null where all are right or all wrong. */
+  auc: number | null;
+  /** Mean squared distance of score (as a chance) and truth. */
+  brier: number;
+  groups: { score: number; chance: number; runs: number; right: number }[];
+}
+
 /** The figures of one system on one set of tasks. */
 export interface Summary extends GroupFigures {
   version: 1;
@@ -57,6 +68,8 @@ export interface Summary extends GroupFigures {
   passAtK: Record<string, number>;
   /** Success of the answer that most samples of a task agree on; null with one sample. */
   majority: number | null;
+  /** Of the system's own check; null where it has none. */
+  check?: CheckCalibration | null;
   /** Mean costs of right runs alone; null where there were none. */
   whenRight: Costs | null;
   runs: number;

@@ -92,6 +92,7 @@ export function teamRunResult(run: TeamRun): SystemResult {
     usage: run.usage,
     toolCalls,
     tokensByRole,
+    ...(typeof run.scores?.at(-1) === "number" && { check: run.scores.at(-1)! }),
     run: { kind: "team-run", value: run },
   };
 }

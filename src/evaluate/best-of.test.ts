@@ -5,7 +5,7 @@ import { defineSystem } from "../core/system.ts";
 import { defineTask } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
-import { mhqaProfile } from "../language/profiles.ts";
+import { mhqaProfile, webProfile } from "../language/profiles.ts";
 import { runTeam } from "../team/run-team.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";
@@ -137,6 +137,23 @@ describe("byMajority and byCheck", () => {
     assert.equal((await byCheck()(task, four, {})).index, 2);
     assert.equal((await byCheck()(task, candidates(["x"], ["y", 1], [null, 4]), {})).index, 1);
     assert.equal((await byCheck()(task, candidates([null]), {})).index, null);
+  });
+});
+
+describe("the score of a check", () => {
+  it("is the last one that a chain or a team gave its answer, and best-of can choose by it", async () => {
+    const verified = (score: number) =>
+      `<think>t</think><plan>p</plan><think>t</think><suggested_answer>${score}</suggested_answer><think>t</think>` +
+      `<double_check>The score this time is:${score}</double_check><answer>${score}</answer>`;
+    let next = 0;
+    const model = scriptedModel(() => verified([3, 4, 3][next++ % 3]!));
+    const chain = chainSystem({ model, tools: [tableTool({}, "web_search")], profile: webProfile });
+    assert.equal((await chain.run(task, once)).check, 3);
+    next = 0;
+    const best = await bestOf(chain, 3, byCheck()).run(task, once);
+    assert.deepEqual([best.answer, best.check], ["4", 4]);
+    assert.equal((await team.run(task, once)).check, 4);
+    assert.equal((await chains(["a"]).run(task, once)).check, undefined);
   });
 });
 

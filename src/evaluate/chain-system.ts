@@ -1,8 +1,9 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 import type { ChainOptions } from "../chain/chain-options.ts";
+import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
-import { defineSystem, type System } from "../core/system.ts";
+import { defineSystem, type System, trajectoryResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
@@ -19,14 +20,17 @@ export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOpti
     name: name ?? chain.model.name,
     topology: "single",
     identity: identity ?? identityOf({ tools, ...chain }),
-    run: (task, { sample, seed, signal }) =>
-      runChain(task, {
+    async run(task, { sample, seed, signal }) {
+      const trajectory = await runChain(task, {
         ...chain,
         tools: typeof tools === "function" ? tools(task) : tools,
         id: `${task.id}#${sample}`,
         sampling: { ...chain.sampling, seed },
         signal,
-      }),
+      });
+      const check = checkScore(chain.profile, trajectory);
+      return { ...trajectoryResult(trajectory), ...(check !== undefined && { check }) };
+    },
   });
 }
 

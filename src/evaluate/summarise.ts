@@ -5,6 +5,7 @@
  */
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
+import { checkCalibration } from "./check-calibration.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
 
@@ -53,6 +54,7 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     score: runs === 0 ? 0 : total(records, (record) => record.grade.score) / runs,
     passAtK: passes(rows, samples),
     majority: options.majority ?? null,
+    check: checkCalibration(records),
     calibrationError: calibrationError(records),
     whenRight: right.length === 0 ? null : divide(costs(right), right.length),
     runs,

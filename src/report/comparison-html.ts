@@ -3,6 +3,7 @@ import type { Comparison, Summary } from "../core/figures.ts";
 import { comparisonCells } from "./comparison-table.ts";
 import { count, duration, money, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
+import { reliabilityPlot } from "./reliability-plot.ts";
 import { runHtml } from "./run-html.ts";
 import { colour, groupedBars, scatterPlot, stackedBars } from "./svg-plots.ts";
 
@@ -63,10 +64,29 @@ ${stackedBars(
 )}
 <h2>Outcomes</h2>
 ${htmlTable(outcomeCells(comparison))}
+${checkSection(comparison)}
 <h2>Where they differ</h2>
 <p class="note">${comparison.differing.length} of ${tasks} tasks came out differently; ${examples.length} are shown.</p>
 ${examples.join("\n")}`,
   );
+}
+
+/** Whether the checks check: one plot and one table for all systems that have one. */
+function checkSection({ rows }: Comparison): string {
+  const checked = rows.flatMap((row, i) =>
+    row.summary.check ? [{ name: row.system, calibration: row.summary.check, colour: i }] : [],
+  );
+  if (checked.length === 0) return "";
+  const cells = checked.map(({ name, calibration: { auc, brier, runs } }) => [
+    name,
+    auc === null ? "–" : auc.toFixed(3),
+    brier.toFixed(3),
+    String(runs),
+  ]);
+  return `<h2>Does the check check?</h2>
+${htmlTable([["system", "area under the curve", "Brier score", "answers"], ...cells])}
+<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart. On the diagonal a score means what it says.</p>
+${reliabilityPlot(checked)}`;
 }
 
 function legend({ rows }: Comparison): string {

@@ -1,5 +1,5 @@
 /** A comparison as one table of text, for the terminal. */
-import type { Comparison } from "../core/figures.ts";
+import type { CheckCalibration, Comparison } from "../core/figures.ts";
 import { count, duration, money, percent, percentWithInterval, pValue } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */
@@ -45,11 +45,21 @@ export function comparisonTable(comparison: Comparison): string {
     textTable(cells),
     "",
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes.`,
+    ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
       ({ system, runs, crashed, undecided, missing }) =>
         `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no success.`,
     ),
   ].join("\n");
+}
+
+/** What the check of a system is worth, where it has one. */
+function checkLine(system: string, check: CheckCalibration | null | undefined): string[] {
+  if (!check) return [];
+  const area = check.auc === null ? "–" : check.auc.toFixed(3);
+  return [
+    `${system}: its check has area under the curve ${area}, Brier score ${check.brier.toFixed(3)} (${check.runs} answers).`,
+  ];
 }
 
 /** Columns padded to the same width. */
