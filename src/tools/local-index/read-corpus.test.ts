@@ -23,6 +23,18 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 describe("readCorpus", () => {
+  it("names a line that is no object, and reads past a byte order mark", async () => {
+    const path = join(folder, "odd.jsonl");
+    await writeFile(path, '\ufeff{"text":"marked"}\nnull\n5\n"words"\n');
+    const problems: string[] = [];
+    const read = await Array.fromAsync(readCorpus(path, { onProblem: (problem) => problems.push(problem) }));
+    assert.deepEqual(
+      read.map(({ text }) => text),
+      ["marked"],
+    );
+    assert.equal(problems.filter((problem) => problem.includes("not a JSON object")).length, 3);
+  });
+
   it("reads JSONL with title, text and url, or with contents", async () => {
     const path = join(folder, "corpus.jsonl");
     const lines = [

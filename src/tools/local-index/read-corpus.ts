@@ -82,10 +82,12 @@ async function* readLines(path: string, root: string, options: CorpusOptions): A
 function parseLine(line: string, number: number): IndexDocument | string {
   let record: Record<string, unknown>;
   try {
-    record = JSON.parse(line) as Record<string, unknown>;
+    // Editors of some systems put a byte order mark in front of the first line.
+    record = JSON.parse(line.replace(/^\ufeff/, "")) as Record<string, unknown>;
   } catch (error) {
     return `not JSON: ${messageOf(error)}`;
   }
+  if (record === null || typeof record !== "object") return "not a JSON object";
   const text = (value: unknown) => (typeof value === "string" ? value : undefined);
   const id = String(record["id"] ?? record["_id"] ?? record["doc_id"] ?? number);
   const url = text(record["url"]) ?? text(record["link"]);
