@@ -1,11 +1,9 @@
-import { taskGrader } from "../../graders/grade-task.ts";
-import { judgeGrader } from "../../graders/judges/judge-grader.ts";
-import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { defineTask, taskKinds } from "../../core/task.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
 import { runServer } from "../run-server.ts";
 import { portFlags, portOptions } from "../serve-flags.ts";
-import { gradingSandbox } from "./eval-grading.ts";
+import { gradingFlags, openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
   name: "serve rewards",
@@ -16,22 +14,18 @@ export default defineCommand({
   ],
   options: {
     ...portFlags,
-    "judge-model": { type: "string", valueName: "name", describe: "Model that judges answers to open questions" },
-    "judge-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
+    ...gradingFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
     const port = await portOptions(values);
-    const judging = values["judge-model"] !== undefined || values["judge-url"] !== undefined;
-    const model = judging
-      ? openaiCompatible({ baseURL: values["judge-url"], model: values["judge-model"] })
-      : undefined;
-    const sandbox = gradingSandbox();
+    // Any kind of task may be sent: programs need the sandbox, open questions the judge.
+    const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
+    const { grader, note, close } = await openGrader(values, kinds, { parts: "every" });
+    if (note) out.note("without --judge-model open questions are decided only where the answer matches word for word");
     try {
-      const grader = taskGrader({ sandbox, ...(model && { judge: judgeGrader(model) }) });
       return await runServer(rewardHandler({ ...port, grader }), port, { out, signal, json: values.json });
     } finally {
-      await sandbox.close();
-      await model?.close();
+      await close();
     }
   },
 });
