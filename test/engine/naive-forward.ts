@@ -29,7 +29,7 @@ export function naiveForward(config: ModelConfig, parameters: ParameterSet, toke
     const half = headSize / 2;
     return x.map((value, index) => {
       const within = index % headSize;
-      const angle = position * config.ropeTheta ** (-(within % half) / half);
+      const angle = position * stretched(config, config.ropeTheta ** (-(within % half) / half));
       const partner = within < half ? -x[index + half]! : x[index - half]!;
       return value * Math.cos(angle) + partner * Math.sin(angle);
     });
@@ -76,4 +76,15 @@ function logSoftmax(values: ArrayLike<number>): Float64Array {
   const largest = Math.max(...Array.from(values));
   const log = Math.log(Array.from(values).reduce((sum, value) => sum + Math.exp(value - largest), 0));
   return Float64Array.from(values, (value) => value - largest - log);
+}
+
+/** Llama 3.1's rule by wavelengths, as transformers writes it. */
+function stretched({ ropeScaling }: ModelConfig, frequency: number): number {
+  if (!ropeScaling) return frequency;
+  const { factor, lowFrequencyFactor, highFrequencyFactor, originalContext } = ropeScaling;
+  const wavelength = (2 * Math.PI) / frequency;
+  if (wavelength < originalContext / highFrequencyFactor) return frequency;
+  if (wavelength > originalContext / lowFrequencyFactor) return frequency / factor;
+  const smooth = (originalContext / wavelength - lowFrequencyFactor) / (highFrequencyFactor - lowFrequencyFactor);
+  return ((1 - smooth) * frequency) / factor + smooth * frequency;
 }

@@ -21,3 +21,13 @@ describe("the embedded engine with an adapter", () => {
   const lora = { rank: 4, alpha: 8, seed: 5 };
   for (const { name, run } of engineConformance(() => openEmbeddedEngine({ ...options, lora }))) it(name, run);
 });
+
+describe("the embedded engine with a Llama 3.1 model", () => {
+  const llama = modelConfig({ ...config, architecture: "llama", ropeTheta: 100 });
+  const ropeScaling = { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalContext: 8 };
+  const scaled = { ...options, config: { ...llama, ropeScaling } };
+  const sampling = engineConformance(() => openEmbeddedEngine(scaled)).filter(({ name }) =>
+    /sample|publish/.test(name),
+  );
+  for (const { name, run } of sampling) it(name, run);
+});

@@ -124,11 +124,12 @@ export interface RotaryTables {
 }
 
 /** Tables for positions 0 to `length - 1` as constants of the graph. */
-export function rotaryTables(tape: Tape, options: { length: number; headSize: number; theta: number }): RotaryTables {
-  const pairs = options.headSize / 2;
+export function rotaryTables(tape: Tape, options: { length: number; frequencies: Float64Array }): RotaryTables {
+  const { frequencies } = options;
+  const pairs = frequencies.length;
   const angles = Float64Array.from(
     { length: options.length * pairs },
-    (_, index) => Math.floor(index / pairs) * options.theta ** (-(index % pairs) / pairs),
+    (_, index) => Math.floor(index / pairs) * frequencies[index % pairs]!,
   );
   const constant = (read: (angle: number) => number) =>
     tape.graph.constant(Float32Array.from(angles, read), [options.length, pairs]);

@@ -96,6 +96,11 @@ export async function saveGguf(
       "format",
       `llama.cpp takes Qwen2 models only where heads x head size is the hidden size; here it is ${config.heads} x ${config.headSize} and ${config.hiddenSize}`,
     );
+  if (config.ropeScaling)
+    throw new CoaError(
+      "format",
+      `${path}: a GGUF file with rope type llama3 is not written here; use the model's folder`,
+    );
   const names = tensorNames(config);
   const tensors = new Map<string, GgufTensor>();
   for (const [name, parameter] of parameters)

@@ -5,6 +5,7 @@
  */
 import * as z from "zod";
 import { CoaError } from "../../../core/errors.ts";
+import type { RopeScaling } from "./rotary.ts";
 
 /** Which tensors a decoder has and how they are combined. */
 export interface ModelConfig {
@@ -18,6 +19,8 @@ export interface ModelConfig {
   headSize: number;
   intermediateSize: number;
   ropeTheta: number;
+  /** Llama 3.1's stretching of long waves; absent: none. */
+  ropeScaling?: RopeScaling;
   rmsEpsilon: number;
   /** The output projection is the embedding matrix. */
   tieEmbeddings: boolean;
@@ -97,6 +100,16 @@ const supported = ["qwen2", "llama"] as const;
 // Far beyond any model: a file that claims more is broken or hostile, and must not be believed before it is read.
 const count = z.number().int().positive().max(1e8);
 const layerCount = z.number().int().positive().max(1000);
+const positive = z.number().positive();
+const ropeSchema = z.looseObject({
+  rope_theta: positive.nullish(),
+  rope_type: z.string().nullish(),
+  type: z.string().nullish(),
+  factor: positive.nullish(),
+  low_freq_factor: positive.nullish(),
+  high_freq_factor: positive.nullish(),
+  original_max_position_embeddings: positive.nullish(),
+});
 const huggingFaceSchema = z.looseObject({
   model_type: z.string(),
   vocab_size: count,
@@ -107,10 +120,8 @@ const huggingFaceSchema = z.looseObject({
   head_dim: count.nullish(),
   intermediate_size: count,
   rope_theta: z.number().positive().nullish(),
-  rope_parameters: z
-    .looseObject({ rope_theta: z.number().positive().nullish(), rope_type: z.string().nullish() })
-    .nullish(),
-  rope_scaling: z.looseObject({ rope_type: z.string().nullish(), type: z.string().nullish() }).nullish(),
+  rope_parameters: ropeSchema.nullish(),
+  rope_scaling: ropeSchema.nullish(),
   rms_norm_eps: z.number().positive().nullish(),
   tie_word_embeddings: z.boolean().nullish(),
   max_position_embeddings: count.nullish(),
@@ -137,7 +148,10 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
   const architecture = json.model_type as ModelConfig["architecture"];
   const ropeType =
     json.rope_parameters?.rope_type ?? json.rope_scaling?.rope_type ?? json.rope_scaling?.type ?? "default";
-  if (ropeType !== "default") refuse(`rope type "${ropeType}"`);
+  if (ropeType !== "default" && ropeType !== "llama3") refuse(`rope type "${ropeType}"`);
+  const ropeScaling =
+    ropeType === "llama3" ? llama3Scaling(json.rope_parameters ?? json.rope_scaling ?? {}) : undefined;
+  if (ropeScaling === null) refuse("rope type llama3 without all of its numbers");
   if ((json.hidden_act ?? "silu") !== "silu") refuse(`hidden_act "${json.hidden_act}"`);
   if (architecture === "llama" && json.attention_bias)
     refuse("attention_bias in Llama (it also biases the output projection)");
@@ -153,11 +167,19 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
     headSize: json.head_dim ?? Math.floor(json.hidden_size / json.num_attention_heads),
     intermediateSize: json.intermediate_size,
     ropeTheta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 10_000,
+    ...(ropeScaling ? { ropeScaling } : {}),
     rmsEpsilon: json.rms_norm_eps ?? 1e-6,
     tieEmbeddings: json.tie_word_embeddings ?? false,
     qkvBias: architecture === "qwen2",
     maxContext: json.max_position_embeddings ?? 2048,
   });
+}
+
+/** The numbers of Llama 3.1's stretching, or null where one is missing or they do not fit together. */
+function llama3Scaling(rope: z.infer<typeof ropeSchema>): RopeScaling | null {
+  const { factor, low_freq_factor: low, high_freq_factor: high, original_max_position_embeddings: original } = rope;
+  if (!factor || !low || !high || !original || high <= low) return null;
+  return { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContext: original };
 }
 
 /** Writes the config as a Hugging Face `config.json` value. */
@@ -174,6 +196,15 @@ export function configToHuggingFace(config: ModelConfig): Record<string, unknown
     intermediate_size: config.intermediateSize,
     hidden_act: "silu",
     rope_theta: config.ropeTheta,
+    ...(config.ropeScaling && {
+      rope_scaling: {
+        rope_type: "llama3",
+        factor: config.ropeScaling.factor,
+        low_freq_factor: config.ropeScaling.lowFrequencyFactor,
+        high_freq_factor: config.ropeScaling.highFrequencyFactor,
+        original_max_position_embeddings: config.ropeScaling.originalContext,
+      },
+    }),
     rms_norm_eps: config.rmsEpsilon,
     tie_word_embeddings: config.tieEmbeddings,
     max_position_embeddings: config.maxContext,

@@ -18,6 +18,7 @@ import type { Tape } from "../autodiff/tape.ts";
 import type { Value } from "../onnx/graph.ts";
 import type { ModelConfig } from "./config.ts";
 import { finalNormName, layerNames } from "./parameters.ts";
+import { rotaryFrequencies } from "./rotary.ts";
 
 /** What the forward function reads: weights by Hugging Face name, and how a projection is done (it may carry an adapter). */
 export interface DecoderWeights {
@@ -38,7 +39,7 @@ export function rowLayout(tape: Tape, config: ModelConfig, blockCount: number): 
   return {
     headRule: tape.graph.input("headRule", "int64", [4]),
     blocks: attentionBlocks(tape.graph, blockCount),
-    tables: rotaryTables(tape, { length: config.maxContext, headSize: config.headSize, theta: config.ropeTheta }),
+    tables: rotaryTables(tape, { length: config.maxContext, frequencies: rotaryFrequencies(config) }),
   };
 }
 

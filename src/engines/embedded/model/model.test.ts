@@ -13,6 +13,10 @@ describe("model config", () => {
     for (const config of [
       modelConfig(size),
       modelConfig({ ...size, architecture: "llama", kvHeads: 2, headSize: 16, tieEmbeddings: false, ropeTheta: 5000 }),
+      {
+        ...modelConfig({ ...size, architecture: "llama" }),
+        ropeScaling: { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalContext: 8192 },
+      },
     ]) {
       assert.deepEqual(configFromHuggingFace(JSON.parse(JSON.stringify(configToHuggingFace(config)))), config);
     }
@@ -24,6 +28,7 @@ describe("model config", () => {
       assert.throws(() => configFromHuggingFace({ ...json, ...change }, "here/config.json"), pattern);
     refused({ model_type: "mamba" }, /here\/config\.json: model_type "mamba"/);
     refused({ rope_scaling: { rope_type: "yarn" } }, /rope type "yarn"/);
+    refused({ rope_scaling: { rope_type: "llama3", factor: 8 } }, /llama3 without all of its numbers/);
     refused({ hidden_act: "gelu" }, /hidden_act "gelu"/);
     refused({ hidden_size: "big" }, /hidden_size/);
     refused({ num_key_value_heads: 3 }, /can't share 3 key-value heads/);

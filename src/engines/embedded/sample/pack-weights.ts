@@ -5,6 +5,7 @@
  */
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
+import { rotaryFrequencies } from "../model/rotary.ts";
 import type { DecoderLayout } from "./decoder-layout.ts";
 import { panelColumns } from "./wasm/matmul.ts";
 
@@ -83,9 +84,7 @@ interface PackOptions {
 /** Fills the rotary table: for every position the cosines, then the sines, of its angles. */
 export function writeRotaryTable(buffer: ArrayBufferLike, layout: DecoderLayout, config: ModelConfig): void {
   const memory = new Float32Array(buffer);
-  const half = config.headSize / 2;
-  for (let index = 0; index < half; index++) {
-    const frequency = config.ropeTheta ** (-index / half);
+  for (const [index, frequency] of rotaryFrequencies(config).entries()) {
     for (let position = 0; position < layout.maxContext; position++) {
       const at = layout.rotary / 4 + position * layout.headWidth + index;
       memory[at] = Math.cos(position * frequency);

@@ -24,6 +24,19 @@ const models = {
     intermediateSize: 24,
     maxContext: 256,
   }),
+  "llama 3.1": {
+    ...modelConfig({
+      architecture: "llama",
+      vocabularySize: 11,
+      hiddenSize: 16,
+      layers: 1,
+      heads: 2,
+      intermediateSize: 20,
+      ropeTheta: 100,
+      maxContext: 256,
+    }),
+    ropeScaling: { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalContext: 32 },
+  },
   "llama, untied": modelConfig({
     architecture: "llama",
     vocabularySize: 11,
