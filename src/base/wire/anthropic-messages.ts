@@ -1,36 +1,22 @@
 /** Anthropic's Messages API: a message is a list of blocks, tool results are blocks of the user's next message. */
 
-import {
-  asNumber,
-  asObject,
-  asString,
-  asText,
-  defined,
-  type Json,
-  objectsOf,
-  parseJson,
-} from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { readStop, readTools } from "./openai-chat.ts";
-import {
-  errorText,
-  type HostedCall,
-  lose,
-  noReply,
-  type ReplyReader,
-  type WireApi,
-  type WireFinish,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
+import type { HostedCall, ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
-const finishes: Record<string, WireFinish> = {
+/** Why a model of Anthropic stopped, directly or behind Bedrock. */
+export const stopReasons: Record<string, WireFinish> = {
   end_turn: "stop",
   stop_sequence: "stop",
   max_tokens: "length",
   model_context_window_exceeded: "length",
   tool_use: "tool_calls",
   refusal: "refusal",
+  guardrail_intervened: "refusal",
+  content_filtered: "refusal",
 };
 
 function blocksOf(content: unknown): Json[] {
@@ -120,7 +106,7 @@ function readReply(json: Json): WireReply {
     ...(reasoning && { reasoning }),
     toolCalls,
     ...(hosted.length > 0 && { hosted }),
-    ...(stop && { finish: finishes[stop] ?? "other" }),
+    ...(stop && { finish: stopReasons[stop] ?? "other" }),
     finished: stop !== undefined,
     ...defined({ responseId: asString(json["id"]), model: asString(json["model"]), usage: readUsage(json["usage"]) }),
   };

@@ -3,37 +3,13 @@
  * JSON lines `{type, …}` (`readEventStream`), and that is what is read here.
  */
 
-import {
-  asNumber,
-  asObject,
-  asString,
-  asText,
-  defined,
-  type Json,
-  objectsOf,
-  parseJson,
-} from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
+import { stopReasons } from "./anthropic-messages.ts";
 import { readStop } from "./openai-chat.ts";
-import {
-  errorText,
-  lose,
-  noReply,
-  type ReplyReader,
-  type WireApi,
-  type WireFinish,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
-
-const finishes: Record<string, WireFinish> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  max_tokens: "length",
-  tool_use: "tool_calls",
-  guardrail_intervened: "refusal",
-  content_filtered: "refusal",
-};
+import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
 function readBlocks(blocks: readonly Json[]) {
   const read = {
@@ -81,7 +57,7 @@ function readReply(json: Json): WireReply {
     text,
     ...(reasoning && { reasoning }),
     toolCalls,
-    ...(stop && { finish: finishes[stop] ?? "other" }),
+    ...(stop && { finish: stopReasons[stop] ?? "other" }),
     finished: stop !== undefined,
     ...(usage && {
       usage: defined({
@@ -156,7 +132,7 @@ function writeMessages(messages: readonly Message[]): Json[] {
   return written;
 }
 
-const stopReasons = {
+const writtenReasons = {
   stop: "end_turn",
   length: "max_tokens",
   tool_calls: "tool_use",
@@ -168,7 +144,7 @@ function writeReply(reply: WireReply): Json {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = reply.usage ?? {};
   return {
     output: { message: { role: "assistant", content: writeBlocks(reply) } },
-    stopReason: stopReasons[reply.finish ?? (reply.toolCalls.length > 0 ? "tool_calls" : "stop")],
+    stopReason: writtenReasons[reply.finish ?? (reply.toolCalls.length > 0 ? "tool_calls" : "stop")],
     usage: {
       inputTokens: promptTokens - cachedTokens,
       outputTokens: completionTokens,

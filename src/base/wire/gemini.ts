@@ -1,29 +1,12 @@
 /** Gemini's generateContent and streamGenerateContent: contents made of parts; calls have no ids of their own. */
 
-import {
-  asNumber,
-  asObject,
-  asString,
-  asText,
-  defined,
-  type Json,
-  objectsOf,
-  parseJson,
-} from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop } from "./openai-chat.ts";
-import {
-  errorText,
-  lose,
-  noReply,
-  type ReplyReader,
-  type ToolDefinition,
-  type WireApi,
-  type WireFinish,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
+import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
 const finishes: Record<string, WireFinish> = {
   STOP: "stop",

@@ -1,28 +1,12 @@
 /** Ollama's own API: chat and generate. A stream is JSON lines, and streaming is the default. */
 
-import {
-  asNumber,
-  asObject,
-  asString,
-  asText,
-  defined,
-  type Json,
-  objectsOf,
-  parseJson,
-} from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop, readTools } from "./openai-chat.ts";
-import {
-  errorText,
-  lose,
-  noReply,
-  type ReplyReader,
-  type WireApi,
-  type WireFinish,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
+import type { ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
 const roles = ["system", "user", "assistant", "tool"];
 

@@ -1,20 +1,12 @@
 /** OpenAI chat completions, and the messages in that form that most servers, frameworks and files use. */
 
-import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { CallUsage } from "../../core/model.ts";
 import { fillCallIds } from "./call-ids.ts";
-import {
-  errorText,
-  lose,
-  noReply,
-  type ReplyReader,
-  type ToolDefinition,
-  type WireApi,
-  type WireFinish,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
+import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
 const roles = new Map<unknown, Message["role"]>([
   ["system", "system"],

@@ -3,19 +3,12 @@
  * server runs itself (web search, code interpreter, MCP) stand in it as items too.
  */
 
-import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
+import type { Json } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { contentText, hasMedia, readChatMessage, readReplyFacts, readTools } from "./openai-chat.ts";
-import {
-  errorText,
-  type HostedCall,
-  lose,
-  noReply,
-  type ReplyReader,
-  type WireApi,
-  type WireReply,
-  type WireRequest,
-} from "./wire-api.ts";
+import type { HostedCall, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { errorText, lose, noReply } from "./wire-api.ts";
 
 /** The conversation of a request: instructions, then items of several types. */
 export function readResponsesInput(body: Json): Message[] {
