@@ -149,6 +149,7 @@ describe("RL with a judge over HTTP", () => {
           id: `${id}-${sample}`,
           answer: answers[id]![sample],
           segments: [],
+          ending: { reason: "answered" },
           usage: emptyUsage(),
         }) as unknown as Trajectory,
       reward,
