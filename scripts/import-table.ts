@@ -57,6 +57,3 @@ export const readersOnly: Record<string, { folders: readonly string[]; files: Re
 
 /** Rows whose imports from the folders named must be `import type`: the browser app takes data over HTTP only. */
 export const typesOnly: Record<string, readonly string[]> = { "studio/app": ["core", "studio/api"] };
-
-/** Imports that the table forbids and the moved files still have. Each goes with its mechanism's own commit; none may be added. */
-export const notYet: readonly string[] = [];
