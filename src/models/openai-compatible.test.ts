@@ -165,7 +165,7 @@ describe("openaiCompatible", () => {
     assert.match(trajectory.ending.detail!, /HTTP 500: something broke/);
     assert.equal(server.requests.length, 3);
     await server.close();
-    const gone = await runChain(task, { model, tools: [], profile: mhqaProfile });
+    const gone = await runChain(task, { model, tools: [search()], profile: mhqaProfile });
     assert.equal(gone.ending.reason, "error");
     await model.close();
   });

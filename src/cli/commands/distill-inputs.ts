@@ -52,17 +52,23 @@ async function filesOf(path: string): Promise<string[]> {
   return names.filter((name) => /\.jsonl?$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
 }
 
-/** Whether the first line is a team run or a chain of ours; broken lines are for the distillation to report. */
+/** Whether the first line is a team run, a chain or a rollout of ours; broken lines are for the distillation to report. */
 async function holdsRecords(file: string): Promise<boolean> {
   if (!file.endsWith(".jsonl")) return false;
   try {
     for await (const line of readJsonl<Record<string, unknown>>(file)) {
-      return Array.isArray(line["segments"]) || (Array.isArray(line["agents"]) && Array.isArray(line["steps"]));
+      return chainOf(line) !== undefined || (Array.isArray(line["agents"]) && Array.isArray(line["steps"]));
     }
   } catch {
     return true;
   }
   return true;
+}
+
+/** A chain as it stands in a line: by itself, or inside a rollout of RL. */
+function chainOf(line: Record<string, unknown>): { profile?: unknown } | undefined {
+  const inner = line["trajectory"] as Record<string, unknown> | null | undefined;
+  return [line, inner].find((one) => Array.isArray(one?.["segments"])) ?? undefined;
 }
 
 /** The profile that fits the runs of these files; chains keep the one they were written in. */
@@ -73,7 +79,8 @@ export async function profileOf(
   async function* runs(): AsyncGenerator<TeamRun> {
     for (const file of files) {
       for await (const line of readJsonl<Record<string, unknown>>(file, undefined, { onBad: () => {} })) {
-        if (Array.isArray(line["segments"])) named ??= String(line["profile"]);
+        const chain = chainOf(line);
+        if (chain) named ??= String(chain.profile);
         const run = teamRunSchema.safeParse(line);
         if (run.success) yield run.data as TeamRun;
       }
