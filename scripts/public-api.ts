@@ -3,6 +3,7 @@
  * them in docs/public-api.txt, and a test compares. A changed line there is a change for users: say it in CHANGELOG.md.
  */
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -43,10 +44,17 @@ function namesOf(entry: string): string[] {
     for (const item of list.split(",").map((part) => part.trim().replace(/^type /, ""))) {
       if (item === "") continue;
       const [own = item, shown = own] = item.split(" as ");
-      lines.push(`${shown}: ${declarationOf(own, text)}`);
+      lines.push(`${shown}: ${shortened(declarationOf(own, text))}`);
     }
   }
   return lines.toSorted();
+}
+
+/** A long declaration by its beginning and a hash of the whole: readable, and still different when anything in it changes. */
+function shortened(declaration: string): string {
+  if (declaration.length <= 600) return declaration;
+  const hash = createHash("sha256").update(declaration).digest("hex").slice(0, 12);
+  return `${declaration.slice(0, 300)} … (${declaration.length} characters, ${hash})`;
 }
 
 /** The declaration of a name in a .d.ts file, without comments, on one line. */
