@@ -41,8 +41,8 @@ async function main(): Promise<number> {
     return 2;
   }
   if (values.tier === "long") {
-    process.env["COA_FUZZ"] ??= "1000";
-    process.env["COA_KILL_ROUNDS"] ??= "200";
+    process.env["COA_FUZZ"] ??= "300";
+    process.env["COA_KILL_ROUNDS"] ??= "100";
   }
   const counts = { passed: 0, failed: 0 };
   const skips = new Map<string, number>();

@@ -2,6 +2,7 @@
 
 import { packageVersion } from "../../base/files/package-version.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
+import { messageOf } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
 import { table } from "../output.ts";
 
@@ -96,7 +97,9 @@ async function endpoint(signal: AbortSignal): Promise<Finding> {
 }
 
 async function disk(): Promise<Finding> {
-  const workspace = await openWorkspace();
+  const workspace = await openWorkspace().catch((error: unknown) => messageOf(error));
+  if (typeof workspace === "string")
+    return { what: "disk", ok: false, detail: workspace, remedy: "set COA_HOME to a folder that can be written" };
   const gigabytes = (await workspace.freeBytes()) / 1e9;
   const ok = gigabytes > 1;
   return {

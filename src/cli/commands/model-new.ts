@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { modelConfig } from "../../engines/embedded/model/config.ts";
@@ -30,9 +32,12 @@ export default defineCommand({
     untied: { type: "boolean", default: false, describe: "An output matrix of its own instead of the embedding" },
     "copy-init": { type: "boolean", default: false, describe: "Start with a circuit that copies (qwen2 only)" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Seed of the weights" },
+    overwrite: { type: "boolean", default: false, describe: "Replace a model that the folder holds" },
   },
   async run({ values, positionals, out }) {
     const folder = onePositional(command, positionals, "a folder to write");
+    if (existsSync(join(folder, "config.json")) && !values.overwrite)
+      throw new UsageError(`${folder} holds a model already: choose another folder, or replace it with --overwrite`);
     const whole = (name: "hidden" | "layers" | "heads" | "kv-heads" | "inner" | "context" | "vocabulary") =>
       numberOf(values[name], name, { min: 1, integer: true });
     const { architecture } = values;

@@ -116,6 +116,22 @@ describe("coa model", () => {
     await assert.rejects(coa("model", "score", model, "--tokens", "1,x"), /whole numbers separated by commas/);
     await assert.rejects(coa("model", "convert", model, "x.gguf", "--type", "bf16"), /one of f32, f16, q8_0/);
     await assert.rejects(coa("model", "new", join(folder, "n")), /--tokenizer <folder> or --vocabulary/);
+    const again = [
+      "model",
+      "new",
+      join(folder, "twice"),
+      "--vocabulary",
+      "64",
+      "--hidden",
+      "32",
+      "--layers",
+      "1",
+      "--heads",
+      "1",
+    ];
+    await coa(...again);
+    await assert.rejects(coa(...again), /holds a model already: choose another folder, or replace it with --overwrite/);
+    await coa(...again, "--overwrite");
     await assert.rejects(coa("model", "info", join(folder, "nowhere")), /nowhere\/config\.json/);
   });
 });
