@@ -42,11 +42,11 @@ export function asString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A finite number (numbers written as text count), or undefined. */
+/** A number that can be counted with (numbers written as text count too), or undefined: sums of larger ones would not be exact. */
 export function asNumber(value: unknown): number | undefined {
   if (typeof value === "string" && value.trim() === "") return undefined;
   const number = typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN;
-  return Number.isFinite(number) ? number : undefined;
+  return Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : undefined;
 }
 
 /** Text as it is, anything else as JSON. */
