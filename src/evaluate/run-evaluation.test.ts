@@ -84,9 +84,7 @@ function run(file: string, into: string, killAt = Number.POSITIVE_INFINITY): Pro
 }
 
 describe("runEvaluation", () => {
-  it("gives the same bytes when 500 tasks are killed three times as when they are left alone", {
-    timeout: 120_000,
-  }, async () => {
+  it("gives the same bytes when 500 tasks are killed three times as when they are left alone", async () => {
     const file = join(folder, "evaluate.ts");
     await writeFile(file, script);
     const [whole, torn] = [join(folder, "whole"), join(folder, "torn")];

@@ -40,7 +40,7 @@ describe("runTeams", () => {
     }
   });
 
-  it("goes on where it was stopped", async () => {
+  it("resumes where it was stopped", async () => {
     const journal = memoryJournal<TeamRun>();
     for await (const run of runTeams(tasks, { roles, tools: [], concurrency: 1, journal }))
       if (run.taskId === "t4") break;

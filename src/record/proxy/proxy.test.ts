@@ -368,7 +368,7 @@ describe("recording proxy", () => {
     assert.match(refused?.error ?? "", /^budget: all runs/);
   });
 
-  it("has recorded every call whose end a client saw, when it is killed", { timeout: 60_000 }, async () => {
+  it("has recorded every call whose end a client saw, when it is killed", async () => {
     const to = await upstream((body, response, request) => {
       if (body["stream"] !== true) return whole(body, response, request);
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -118,7 +118,6 @@ describe("graders on real benchmark files", { skip }, () => {
   const noSandbox = bubblewrapProblem();
   it("passes programs that know LiveCodeBench's outputs and fails ones that don't", {
     skip: noSandbox ?? false,
-    timeout: 120_000,
   }, async (t) => {
     const tasks = await loadTasks(`${folder}livecodebench_v4.parquet`);
     assert.equal(tasks.length, 100);
