@@ -4,7 +4,7 @@ import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { openSystem, systemFlags } from "./eval-system.ts";
@@ -57,7 +57,7 @@ export default defineCommand({
     ...gradingFlags,
   },
   async run({ values, positionals, out, signal }) {
-    const file = onePositional({ name: "eval run", examples }, positionals, "a file of tasks");
+    const file = oneInputFile({ name: "eval run", examples }, positionals, "a file of tasks");
     const whole = (text: string | undefined, flag: string, min = 1) => numberOf(text, flag, { min, integer: true });
     const seed = whole(values.seed, "seed", 0)!;
     const { tasks: loaded, source } = await loadBenchmark(file, {
