@@ -82,7 +82,8 @@ export async function claimFolder(
   }
 }
 
-function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifest {
+/** The manifest of work that begins now. */
+export function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifest {
   const now = new Date().toISOString();
   // As it will be read back: what JSON can't hold must not look like a difference.
   const plain = JSON.parse(JSON.stringify({ configuration, inputs })) as Pick<Manifest, "configuration" | "inputs">;
@@ -105,7 +106,8 @@ function identityOf({ role, path, fingerprint }: Lineage): Record<string, unknow
   return fingerprint === undefined ? { role, path } : { role, fingerprint };
 }
 
-function refuseOther(path: string, before: Manifest, wanted: Manifest, hint: Hint | undefined): void {
+/** Refuses to continue other work, with the first difference named. */
+export function refuseOther(path: string, before: Manifest, wanted: Manifest, hint: Hint | undefined): void {
   if (before.fingerprint === wanted.fingerprint) return;
   const difference =
     before.kind === wanted.kind

@@ -1,5 +1,6 @@
 /**
- * What a stage leaves on disk says what made it: `manifest.json` in every folder, one schema for all stages. It holds the
+ * What a stage leaves on disk says what made it: `manifest.json` in every folder, `<name>.manifest.json` beside a single
+ * file, one schema for all stages. It holds the
  * whole configuration, where the inputs came from and how far the work is, so that the same work can be resumed, other
  * work is refused, and a reader can follow a model back to the runs it learned from.
  */
@@ -62,8 +63,17 @@ export const manifestSchema = z.object({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /** The manifest of a folder; undefined where there is none. */
-export async function readManifest(folder: string): Promise<Manifest | undefined> {
-  const path = join(folder, manifestName);
+export function readManifest(folder: string): Promise<Manifest | undefined> {
+  return readManifestFile(join(folder, manifestName));
+}
+
+/** Where the manifest of a single file of records stands: `runs.manifest.json` beside `runs.jsonl`. */
+export function manifestBeside(file: string): string {
+  return `${file.replace(/\.jsonl$/, "")}.${manifestName}`;
+}
+
+/** A manifest at its own path; undefined where there is none. */
+export async function readManifestFile(path: string): Promise<Manifest | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");

@@ -2,7 +2,7 @@
 import { mkdir, readdir, statfs, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
-import { type Manifest, manifestName, readManifest } from "./manifest.ts";
+import { type Manifest, manifestName, readManifest, readManifestFile } from "./manifest.ts";
 
 export interface Workspace {
   readonly root: string;
@@ -40,7 +40,7 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
   };
 }
 
-/** A folder that a stage left, or one whose manifest can't be read, with the reason. */
+/** A folder or file that a stage left, or one whose manifest can't be read, with the reason. */
 export type WorkspaceEntry = { path: string } & ({ manifest: Manifest } | { problem: string });
 
 const maxDepth = 6;
@@ -56,6 +56,15 @@ export async function listWorkspace(root: string): Promise<WorkspaceEntry[]> {
         found.push({ path, manifest: (await readManifest(folder))! });
       } catch (error) {
         found.push({ path, problem: messageOf(error) });
+      }
+    }
+    for (const { name } of entries) {
+      if (!name.endsWith(`.${manifestName}`)) continue;
+      const path = relative(root, join(folder, name.slice(0, -manifestName.length - 1)));
+      try {
+        found.push({ path: `${path}.jsonl`, manifest: (await readManifestFile(join(folder, name)))! });
+      } catch (error) {
+        found.push({ path: `${path}.jsonl`, problem: messageOf(error) });
       }
     }
     if (depth === maxDepth) return;

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { listWorkspace } from "../../base/files/workspace.ts";
 import { taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { main } from "../main.ts";
@@ -68,6 +69,23 @@ describe("coa team run", () => {
     const runs = (await readAllJsonl(at("runs.jsonl"), teamRunSchema as never)) as TeamRun[];
     assert.equal(runs.length, 2000);
     assert.equal(new Set(runs.map((run) => run.taskId)).size, 2000);
+  });
+
+  it("says beside the runs what made them, and refuses to add runs of another team", async () => {
+    await coa("lab", "tasks", "--pages", "40", "--count", "3", "--out", at("three.jsonl"));
+    const command = ["team", "run", at("three.jsonl"), "--scripted", "--fast", "--out", at("three-runs.jsonl")];
+    assert.equal((await coa(...command, "--limit", "2")).code, 0);
+    await assert.rejects(
+      coa(...command, "--topology", "handoff"),
+      /three-runs\.jsonl belongs to other work: topology was "agents-as-tools", is "handoff"/,
+    );
+    assert.equal((await coa(...command)).code, 0);
+    const entry = (await listWorkspace(folder)).find(({ path }) => path === "three-runs.jsonl");
+    assert.ok(entry && "manifest" in entry);
+    assert.equal(entry.manifest.kind, "team-runs");
+    assert.deepEqual(entry.manifest.inputs, [{ role: "tasks", path: at("three.jsonl"), records: 3 }]);
+    assert.equal(entry.manifest.progress.state, "done");
+    assert.deepEqual(entry.manifest.progress.figures, { solved: 1 });
   });
 
   it("refuses tasks that scripts can't play, and to start without a model", async () => {

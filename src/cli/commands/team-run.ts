@@ -1,5 +1,8 @@
+import { resolve } from "node:path";
+import { claimFile } from "../../base/files/claim-file.ts";
 import { jsonlJournal } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
+import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
@@ -19,6 +22,53 @@ const examples = [
   "coa team run tasks.jsonl --scripted --out runs.jsonl",
   "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
 ];
+
+/** What a run of the team depends on. How many at a time and how far to go do not belong to it, nor do tasks added later. */
+const deciding = [
+  "scripted",
+  "imperfect",
+  "lab",
+  "fast",
+  "model",
+  "base-url",
+  "role",
+  "tools",
+  "search",
+  "docs",
+  "index",
+  "retrieval",
+  "tool",
+  "mcp",
+  "tool-faults",
+  "topology",
+  "run-tokens",
+  "survey",
+  "plan-interval",
+  "review-interval",
+  "best-of",
+  "choose",
+  "memory",
+  "seed",
+] as const;
+
+function claimRuns(values: { out: string } & Record<string, unknown>, file: string, records: number) {
+  const configuration = {
+    ...Object.fromEntries(deciding.map((name) => [name, values[name]])),
+    ...(!values["scripted"] && {
+      model: values["model"] ?? process.env["OPENAI_MODEL"],
+      "base-url": values["base-url"] ?? process.env["OPENAI_BASE_URL"],
+    }),
+  };
+  return claimFile(
+    values.out,
+    {
+      kind: "team-runs",
+      configuration: redactSecrets(configuration) as typeof configuration,
+      inputs: [{ role: "tasks", path: resolve(file), records }],
+    },
+    { hint: { option: "out", value: "<file>" } },
+  );
+}
 
 export default defineCommand({
   name: "team run",
@@ -73,6 +123,10 @@ export default defineCommand({
     const tools = players && !values.lab ? await openTools(values, { signal }) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
     const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
+    const claimed = await claimRuns(values, file, tasks.length).catch(async (error: unknown) => {
+      await Promise.all([journal.close(), memory?.close(), tools?.close(), players?.close()]);
+      throw error;
+    });
     const common = {
       topology,
       concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
@@ -114,6 +168,13 @@ export default defineCommand({
       tasks,
       taskGrader(),
     );
+    const finished = summary.runs >= tasks.length;
+    await claimed.report({
+      state: finished ? "done" : "running",
+      done: summary.runs,
+      total: tasks.length,
+      figures: { ...(summary.solvedShare !== null && { solved: summary.solvedShare }) },
+    });
     if (values.json) out.json({ file: values.out, how, topology: values.topology, ...summary });
     else out.print(`${text}\n${values.topology}; ${how}\nruns in ${values.out}`);
     return 0;
