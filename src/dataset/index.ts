@@ -23,6 +23,8 @@ export { sequenceToExample, type TrainingSequence, weightsOf } from "./training-
 export {
   type ExampleOptions,
   rolloutToExamples,
+  type SampledSequence,
+  sampledSequences,
   trajectoryToExample,
   trajectoryToSequence,
 } from "./trajectory-to-example.ts";

@@ -80,45 +80,49 @@ export function trajectoryToExample(
   return { example: sequenceToExample(result.sequence), sequence: result.sequence };
 }
 
-/**
- * A sampled trajectory as policy-gradient examples, one for each context it was written in: a chain whose context was shortened
- * on the way is several, so that every token is trained after exactly what the model saw. Tokens the model wrote carry the
- * advantage and the log-probability they were sampled with; tokens it did not sample (forced by the runtime) carry none.
- */
-export function rolloutToExamples(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example[] {
-  return contextVersions(trajectory).map(({ from, to, segments }) =>
-    writtenBetween({ ...trajectory, segments }, tokenizer, advantage, from, to),
-  );
+/** What was sampled in one context: ids of the whole sequence, which of them the model sampled, and their log-probabilities. */
+export interface SampledSequence {
+  tokens: number[];
+  promptLength: number;
+  /** 1 on tokens that the model sampled in this context. */
+  mask: number[]; // [token]
+  /** Of the distribution each token was sampled from; 0 where the mask is 0. */
+  logprobs: number[]; // [token]
 }
 
-/** The trajectory with advantages on what the model wrote in segments `from` (inclusive) to `to` (exclusive). */
-function writtenBetween(
-  trajectory: Trajectory,
-  tokenizer: Tokenizer,
-  advantage: number,
-  from: number,
-  to: number,
-): Example {
-  const { tokens, owners } = tokenizeTrajectory(trajectory, tokenizer);
-  const advantages = new Float32Array(tokens.length);
-  const oldLogprobs = new Float32Array(tokens.length);
-  let owner = -1;
-  let within = 0;
-  for (let i = 0; i < tokens.length; i++) {
-    within = owners[i] === owner ? within + 1 : 0;
-    owner = owners[i]!;
-    const segment = owner < from || owner >= to ? undefined : trajectory.segments[owner];
-    const logprob = segment?.by === "model" ? segment.logprobs?.[within] : undefined;
-    if (logprob === undefined) continue;
-    advantages[i] = advantage;
-    oldLogprobs[i] = logprob;
-  }
-  return {
+/**
+ * A sampled trajectory as sequences, one for each context it was written in: a chain whose context was shortened on the way
+ * is several, so that every token stands after exactly what the model saw. Tokens that the model did not sample (forced by
+ * the runtime) are masked like the prompt and observations.
+ */
+export function sampledSequences(trajectory: Trajectory, tokenizer: Tokenizer): SampledSequence[] {
+  return contextVersions(trajectory).map(({ from, to, segments }) => {
+    const { tokens, owners, promptLength } = tokenizeTrajectory({ ...trajectory, segments }, tokenizer);
+    const mask: number[] = new Array(tokens.length).fill(0);
+    const logprobs: number[] = new Array(tokens.length).fill(0);
+    let owner = -1;
+    let within = 0;
+    for (let i = 0; i < tokens.length; i++) {
+      within = owners[i] === owner ? within + 1 : 0;
+      owner = owners[i]!;
+      const segment = owner < from || owner >= to ? undefined : segments[owner];
+      const logprob = segment?.by === "model" ? segment.logprobs?.[within] : undefined;
+      if (logprob === undefined) continue;
+      mask[i] = 1;
+      logprobs[i] = logprob;
+    }
+    return { tokens, promptLength, mask, logprobs };
+  });
+}
+
+/** A sampled trajectory as policy-gradient examples: what the model sampled carries the advantage. */
+export function rolloutToExamples(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example[] {
+  return sampledSequences(trajectory, tokenizer).map(({ tokens, mask, logprobs }) => ({
     input: Int32Array.from(tokens.slice(0, -1)),
     targets: Int32Array.from(tokens.slice(1)),
-    oldLogprobs: oldLogprobs.slice(1),
-    advantages: advantages.slice(1),
-  };
+    oldLogprobs: Float32Array.from(logprobs.slice(1)),
+    advantages: Float32Array.from(mask.slice(1), (sampled) => (sampled === 1 ? advantage : 0)),
+  }));
 }
 
 function endOfTurnToken(trajectory: Trajectory, tokenizer: Tokenizer, options: ExampleOptions): number | undefined {

@@ -4,4 +4,5 @@ export { chatTemplateOf, type RenderPrompt, textTemplate } from "../tokenizers/c
 export { cachedModel, cachedTools, openReplayModel } from "./cached-model.ts";
 export { type EngineModelOptions, engineModel } from "./engine-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
+export { openPolicyClients, type PolicyClients } from "./policy-clients.ts";
 export { type ServedTeacherOptions, servedTeacher } from "./served-teacher.ts";

@@ -6,7 +6,6 @@ import type { AccessOptions } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import type { Json } from "../core/json-value.ts";
-import type { Trajectory } from "../core/trajectory.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
@@ -14,7 +13,7 @@ import { completionsEndpoint } from "./completions-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
-import { metrics } from "./metrics.ts";
+import { countChain, metrics } from "./metrics.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 
@@ -66,7 +65,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const service = chainService({
     ...options,
     onTrajectory(trajectory, mayKeep) {
-      countChain(setup, trajectory);
+      countChain(setup.metrics, trajectory);
       options.onTrajectory?.(trajectory, mayKeep);
     },
   });
@@ -141,12 +140,4 @@ export function servedHandler(
     fetch: fetchHandler(handler, (reply, error) => replyJson(reply, 500, openaiError(apiErrorOf(error)))),
     stopAccepting: () => setup.stop(),
   };
-}
-
-function countChain({ metrics }: EndpointSetup, { ending, usage }: Trajectory): void {
-  metrics.add("coa_chains_total", { ending: ending.reason });
-  metrics.add("coa_tokens_total", { kind: "prompt" }, usage.promptTokens);
-  metrics.add("coa_tokens_total", { kind: "completion" }, usage.completionTokens);
-  metrics.add("coa_tokens_total", { kind: "computed" }, usage.computedTokens);
-  metrics.add("coa_tool_calls_total", {}, usage.toolCalls);
 }

@@ -4,6 +4,8 @@ export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeO
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
 export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
+export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
+export type { PolicyAddress } from "./rollout-request.ts";
 export { type PortOptions, serve } from "./serve.ts";
 export { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 export { type ToolHandlerOptions, toolHandler } from "./tool-handler.ts";

@@ -1,4 +1,5 @@
 /** Counters of a server in the text format of Prometheus. */
+import type { Trajectory } from "../core/trajectory.ts";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -46,4 +47,13 @@ export function metrics(): Metrics {
       return `${lines.join("\n")}\n`;
     },
   };
+}
+
+/** Counts a chain that has ended. */
+export function countChain(to: Metrics, { ending, usage }: Trajectory): void {
+  to.add("coa_chains_total", { ending: ending.reason });
+  to.add("coa_tokens_total", { kind: "prompt" }, usage.promptTokens);
+  to.add("coa_tokens_total", { kind: "completion" }, usage.completionTokens);
+  to.add("coa_tokens_total", { kind: "computed" }, usage.computedTokens);
+  to.add("coa_tool_calls_total", {}, usage.toolCalls);
 }

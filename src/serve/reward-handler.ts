@@ -7,11 +7,12 @@ import { replyJson } from "../base/http/handler.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { inParallel } from "../core/limiter.ts";
-import { defineTask, type Task, type TaskKind, taskKinds, taskSchema } from "../core/task.ts";
+import type { Task } from "../core/task.ts";
 import { trajectorySchema } from "../core/trajectory.ts";
 import { ApiError } from "./api-error.ts";
 import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
 import { type Call, endpoint } from "./endpoint.ts";
+import { readTask } from "./read-task.ts";
 
 export interface RewardHandlerOptions extends ServeOptions {
   grader: Grader;
@@ -71,7 +72,7 @@ function rewardOf({ correct, score, reason }: Grade): Omit<Verdict, "format"> {
 }
 
 function readItem(item: Json): { task: Task; answer: string | null; format: boolean | null } {
-  const task = readTask(item);
+  const task = readTask(item, { id: "reward", graded: true });
   if (item["trajectory"] !== undefined) {
     const parsed = trajectorySchema.safeParse(item["trajectory"]);
     if (!parsed.success) throw new ApiError(400, "the trajectory is not one of ours", { param: "trajectory" });
@@ -85,23 +86,6 @@ function readItem(item: Json): { task: Task; answer: string | null; format: bool
   if (from === -1) return { task, answer: text, format: null };
   const to = text.indexOf("</answer>", from);
   return { task, answer: text.slice(from + 8, to === -1 ? undefined : to).trim(), format: to !== -1 };
-}
-
-function readTask(item: Json): Task {
-  if (item["task"] !== undefined) {
-    const whole = { version: 2, id: "reward", kind: "qa", ...asObject(item["task"]) };
-    const parsed = taskSchema.safeParse(whole);
-    if (!parsed.success)
-      throw new ApiError(400, "the task is not one: it needs a question and answers", { param: "task" });
-    return parsed.data;
-  }
-  const answers = [item["answers"]].flat().filter((one) => one !== undefined && one !== null);
-  if (answers.length === 0) throw new ApiError(400, "a task or right answers are needed", { param: "answers" });
-  const kind = asString(item["kind"]) as TaskKind | undefined;
-  if (kind !== undefined && !taskKinds.includes(kind))
-    throw new ApiError(400, `there is no kind "${kind}"`, { param: "kind" });
-  const question = asString(item["question"]) || "?";
-  return defineTask({ id: "reward", question, answers: answers.map(String), ...(kind && { kind }) });
 }
 
 function verlItem(body: Json): Json {

@@ -17,6 +17,10 @@ export const commands: CommandTable = {
     summary: "Serve rewards over HTTP, as verl, TRL and slime call them",
     load: () => import("./serve-rewards.ts"),
   },
+  "serve rollouts": {
+    summary: "Run chains for another trainer: ids, mask, log-probabilities and reward",
+    load: () => import("./serve-rollouts.ts"),
+  },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

@@ -11,7 +11,6 @@ import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
-import { type FormatRule, outcomeReward } from "../../graders/reward.ts";
 import type { Profile } from "../../language/profile.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
@@ -24,6 +23,7 @@ import { openWork, workFlags } from "../open-chain.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { rewardFlags, rewardOf } from "./reward-flags.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 /** Flags of a run of rollouts and updates. */
@@ -43,11 +43,9 @@ export const rolloutFlags = {
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
   context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
-  "format-factor": { type: "string", valueName: "rule", describe: "Reward 0 where the form is wrong: reference (the paper's rule for code calls) or strict (any rule)" },
-  "overlong-tokens": { type: "string", valueName: "n", describe: "Longest answer that is fully rewarded" },
-  overlong: { type: "string", default: "punish", valueName: "way", describe: "What becomes of longer ones: punish (from 7/8 on), filter (cut-off rollouts leave their group) or both" },
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write; as the model was taught, or 1024" },
   concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
+  ...rewardFlags,
   ...gradingFlags,
   ...workFlags,
   ...trainFlags,
@@ -101,9 +99,7 @@ export async function trainOnRollouts(
   const needed = teach ? undefined : "a reward that can't tell a wrong answer teaches nothing";
   const graders = await openGrader(values, loaded, { needed, parts: "every" });
   const { tasks } = graders;
-  const tokens = numberOf(values["overlong-tokens"], "overlong-tokens", { min: 8, integer: true });
-  const how = choiceOf(values.overlong, "overlong", ["punish", "filter", "both"]);
-  const format = formatRule(values["format-factor"], profile);
+  const reward = rewardOf(values, graders.grader, profile);
   const trained = await openTrainEngine(values, start, out.note);
   const { engine, tokenizer } = trained;
   let taught: Awaited<ReturnType<Teach>> | undefined;
@@ -150,7 +146,7 @@ export async function trainOnRollouts(
         return withFaultMarks(trajectory, faults.take(trajectory.id));
       },
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
-      reward: outcomeReward(graders.grader, { format, overlong: tokens === undefined ? undefined : { tokens, how } }),
+      reward,
       dataFingerprint: `${tasks.length} tasks of ${file}`,
       config: {
         ...trained.description,
@@ -204,12 +200,6 @@ function disturbance(values: RolloutValues, steps: number) {
     disturb: (tools: readonly Tool[], step: number) =>
       plan ? withFaults(tools, { ...plan, onFault: recorder.onFault }, step / Math.max(1, steps - 1)) : [...tools],
   };
-}
-
-function formatRule(given: string | undefined, profile: Profile): FormatRule | undefined {
-  if (given === undefined) return undefined;
-  const rule = choiceOf(given, "format-factor", ["reference", "strict"]);
-  return rule === "strict" ? { rule, profile } : { rule };
 }
 
 /** `16384,32768@40`: tokens, each from the step after its `@` on. */

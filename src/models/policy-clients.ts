@@ -1,0 +1,37 @@
+/** Models behind the addresses of trainers, each opened once: a trainer asks for the same policy in every batch. */
+import type { Model } from "../core/model.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import { openaiCompatible } from "./openai-compatible.ts";
+
+/** Opens policies by address, and closes them all. */
+export interface PolicyClients {
+  at(address: { baseURL: string; model?: string; apiKey?: string }): Model;
+  close(): Promise<void>;
+}
+
+/** Clients that speak token ids as vLLM does (`return_token_ids`, stop strings kept); the least used are closed above `most`. */
+export function openPolicyClients(
+  tokenizer: Tokenizer,
+  options: { contextWindow?: number; retries?: number; most?: number } = {},
+): PolicyClients {
+  const { most = 64, ...rest } = options;
+  const open = new Map<string, ReturnType<typeof openaiCompatible>>(); // the longest unused first
+  return {
+    // Without a key of the caller's none is sent: the one of this machine's environment is not the caller's to use.
+    at({ baseURL, model = "policy", apiKey = "" }) {
+      const key = JSON.stringify([baseURL, model, apiKey]);
+      const known = open.get(key);
+      const client =
+        known ?? openaiCompatible({ ...rest, baseURL, model, apiKey, tokenizer, mode: "completions", server: "vllm" });
+      open.delete(key);
+      open.set(key, client);
+      const [oldest] = open;
+      if (open.size > most && oldest) {
+        open.delete(oldest[0]);
+        void oldest[1].close();
+      }
+      return client;
+    },
+    close: async () => void (await Promise.all([...open.values()].map((client) => client.close()))),
+  };
+}

@@ -1,0 +1,216 @@
+/**
+ * Rollouts over HTTP: our runtime is the agent, the trainer keeps its model. A trainer sends tasks and the base URL of its
+ * policy (`/v1/completions`, token ids in and out); chains run here with real tools, and ids, mask, log-probabilities and
+ * reward come back exactly as sampled. Nothing is tokenised twice.
+ */
+import { replyJson } from "../base/http/handler.ts";
+import type { ChainOptions } from "../chain/chain-options.ts";
+import { runChain } from "../chain/run-chain.ts";
+import { throwIfYours } from "../core/ending.ts";
+import { isAbort, messageOf } from "../core/errors.ts";
+import { asString, type Json } from "../core/json-value.ts";
+import { inParallel, semaphore } from "../core/limiter.ts";
+import type { Model } from "../core/model.ts";
+import type { Profile } from "../core/profile.ts";
+import type { Reward, RewardResult } from "../core/reward.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { type SampledSequence, sampledSequences } from "../dataset/trajectory-to-example.ts";
+import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
+import { type Call, endpoint } from "./endpoint.ts";
+import { eventStream } from "./event-stream.ts";
+import { countChain } from "./metrics.ts";
+import { type PolicyAddress, type RolloutJob, readRollouts } from "./rollout-request.ts";
+
+export interface RolloutHandlerOptions extends ServeOptions {
+  /** The model behind an address of a trainer. It must work on token ids. */
+  policyAt: (address: PolicyAddress) => Promise<Model> | Model;
+  profile: Profile;
+  /** The tools of a task. */
+  toolsOf: (task: Task) => readonly Tool[];
+  /** What a finished chain earned; without it every reward is null. */
+  reward?: Reward;
+  /** What chains are run with; what a request sets wins. */
+  defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement" | "sampling">;
+  /** Chains at a time over all requests; 64 by default. */
+  maxChains?: number;
+  /** Chains that may wait; 4,096 by default. More are refused with 429. */
+  maxQueue?: number;
+  /** Told of every rollout. */
+  onTrajectory?: (trajectory: Trajectory) => void;
+}
+
+/** Serves rollouts. */
+export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
+  const setup = endpointSetup(options);
+  const places = semaphore(options.maxChains ?? 64);
+  const batches = new Map<string, { caller: string; stop: AbortController }>();
+  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
+
+  async function rollout(job: RolloutJob, model: Model, signal: AbortSignal): Promise<Json> {
+    const release = await places.acquire(signal);
+    try {
+      const trajectory = await runChain(job.task, {
+        ...options.defaults,
+        id: job.id,
+        model,
+        profile: options.profile,
+        tools: [...options.toolsOf(job.task)],
+        limits: { ...options.defaults?.limits, ...job.limits },
+        sampling: { ...options.defaults?.sampling, ...job.sampling },
+        signal,
+      });
+      throwIfYours(trajectory.ending);
+      countChain(setup.metrics, trajectory);
+      const verdict = signal.aborted ? stopped : await judge(options.reward, trajectory, job.task, signal);
+      options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });
+      return rolloutAnswer(job, trajectory, sampledSequences(trajectory, model.tokenizer!), verdict);
+    } finally {
+      release();
+    }
+  }
+
+  return servedHandler(
+    setup,
+    {
+      get running() {
+        return places.held;
+      },
+      get waiting() {
+        return places.waiting;
+      },
+    },
+    {
+      ...on("POST /rollouts", async ({ request, reply, caller, id: requestId, headers, json }) => {
+        const body = await json();
+        const { id = requestId, policy, jobs, stream } = readRollouts(body);
+        if (places.waiting + jobs.length > (options.maxQueue ?? 4096) + (options.maxChains ?? 64))
+          throw new ApiError(429, `${jobs.length} more rollouts do not fit the queue`, {
+            code: "queue_full",
+            headers: { "retry-after": "5" },
+          });
+        if (batches.has(id))
+          throw new ApiError(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
+        const model = await options.policyAt(policy);
+        if (!model.tokenizer) throw new ApiError(400, "rollouts need a policy that works on token ids");
+        const stop = new AbortController();
+        const signal = AbortSignal.any([request.signal, stop.signal]);
+        batches.set(id, { caller: caller.name, stop });
+        // One failure that only the user can fix ends the whole batch: every other rollout would meet it too.
+        const failed = new AbortController();
+        const one = async (job: RolloutJob): Promise<Json> => {
+          try {
+            return await rollout(job, model, AbortSignal.any([signal, failed.signal]));
+          } catch (error) {
+            if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
+            failed.abort(error);
+            throw failed.signal.reason;
+          }
+        };
+        try {
+          if (!stream) {
+            const rollouts = await inParallel(jobs, jobs.length, one);
+            return replyJson(reply, 200, { id, rollouts }, { ...headers });
+          }
+          const events = eventStream(reply, headers);
+          try {
+            await inParallel(jobs, jobs.length, async (job) => events.write(JSON.stringify(await one(job))));
+            await events.write("[DONE]");
+          } catch (error) {
+            if (!events.opened || request.signal.aborted) throw error;
+            await events.write(JSON.stringify(openaiError(apiErrorOf(error))));
+          } finally {
+            events.end();
+          }
+        } finally {
+          batches.delete(id);
+        }
+      }),
+      ...on("POST /rollouts/{id}/cancel", async ({ request, reply, caller, headers }) => {
+        const id = request.params["id"]!;
+        const batch = batches.get(id);
+        if (batch?.caller !== caller.name) throw new ApiError(404, `no batch ${id} is running`);
+        batch.stop.abort(new DOMException("cancelled", "AbortError"));
+        replyJson(reply, 200, { id, cancelled: true }, headers);
+      }),
+    },
+  );
+}
+
+const stopped: RewardResult = { reward: null, correct: null, score: 0, reason: "cancelled", excluded: "cancelled" };
+
+async function judge(
+  reward: Reward | undefined,
+  trajectory: Trajectory,
+  task: Task,
+  signal: AbortSignal,
+): Promise<RewardResult> {
+  if (!reward) return { ...stopped, reason: "this server has no reward", excluded: "unjudged" };
+  try {
+    return await reward(trajectory, task, signal);
+  } catch (error) {
+    if (isAbort(error)) return stopped;
+    return { ...stopped, reason: `the reward failed: ${messageOf(error)}`, excluded: "unjudged" };
+  }
+}
+
+/** One rollout on the wire. A chain whose context was shortened has the sequences before that in `earlier`. */
+function rolloutAnswer(
+  job: RolloutJob,
+  trajectory: Trajectory,
+  sequences: readonly SampledSequence[],
+  verdict: RewardResult,
+): Json {
+  const { usage, ending } = trajectory;
+  return {
+    ...place(job),
+    ...sequenceOnWire(sequences.at(-1)!),
+    ...(sequences.length > 1 && { earlier: sequences.slice(0, -1).map(sequenceOnWire) }),
+    reward: verdict.reward,
+    correct: verdict.correct,
+    reason: verdict.reason,
+    ...(verdict.excluded !== undefined && { excluded: verdict.excluded }),
+    answer: trajectory.answer,
+    ending,
+    turns: usage.modelCalls,
+    extra: {
+      tool_calls: usage.toolCalls,
+      completion_tokens: usage.completionTokens,
+      violations: trajectory.violations.length,
+      seconds: usage.wallMs / 1000,
+      ...(trajectory.policyVersion !== undefined && { policy_version: trajectory.policyVersion }),
+    },
+    ...(job.withTrajectory && { trajectory }),
+  };
+}
+
+function sequenceOnWire({ tokens, promptLength, mask, logprobs }: SampledSequence): Json {
+  return {
+    prompt_ids: tokens.slice(0, promptLength),
+    response_ids: tokens.slice(promptLength),
+    response_mask: mask.slice(promptLength),
+    response_logprobs: logprobs.slice(promptLength),
+  };
+}
+
+function cancelledAnswer(job: RolloutJob): Json {
+  const empty = { prompt_ids: [], response_ids: [], response_mask: [], response_logprobs: [] };
+  const { reward, correct, reason, excluded } = stopped;
+  const verdict = {
+    reward,
+    correct,
+    reason,
+    excluded,
+    answer: null,
+    ending: { reason: "aborted" },
+    turns: 0,
+    extra: {},
+  };
+  return { ...place(job), ...empty, ...verdict };
+}
+
+function place({ id, item, sample, task, sampling }: RolloutJob): Json {
+  return { id, item, sample, task_id: asString(task.id), seed: sampling.seed ?? null };
+}

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { eventsOf } from "../base/http/server-events.ts";
+import { taskGrader } from "../graders/grade-task.ts";
+import { outcomeReward } from "../graders/reward.ts";
+import { mhqaProfile } from "../language/profiles.ts";
+import { openPolicyClients } from "../models/policy-clients.ts";
+import { byteTokenizer, type ModelServerOptions, startModelServer, tableTool } from "../testing/index.ts";
+import { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
+import { serve } from "./serve.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of a server
+type Loose = any;
+const tokenizer = byteTokenizer();
+const task = { question: "Where does Ada live?", answers: ["Lyon"] };
+const looks: ModelServerOptions["answer"] = ({ body }) =>
+  tokenizer.decode(body["prompt"] as number[]).includes("Ada lives in Lyon.")
+    ? "<think>there</think><answer>Lyon</answer>"
+    : "<think>look it up</think><wiki_search>Ada</wiki_search>";
+
+type Ask = (path: string, body: object) => Promise<{ status: number; body: Loose; text: string }>;
+
+/** A policy of a trainer and a rollout server, both on real ports. */
+async function withRollouts(
+  use: (ask: Ask, baseURL: string, requests: Loose[]) => Promise<void>,
+  options: Partial<RolloutHandlerOptions> & { answer?: ModelServerOptions["answer"]; stalls?: boolean } = {},
+): Promise<void> {
+  const { answer = looks, stalls, ...rest } = options;
+  const policy = await startModelServer({
+    answer,
+    tokenizer,
+    keepStop: true,
+    ...(stalls && { fault: (_request, index) => (index === 0 ? "none" : "stall") }),
+  });
+  const clients = openPolicyClients(tokenizer, { retries: 0 });
+  const served = rolloutHandler({
+    policyAt: (address) => clients.at(address),
+    profile: mhqaProfile,
+    toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],
+    reward: outcomeReward(taskGrader()),
+    defaults: { systemPrompt: false },
+    ...rest,
+  });
+  const server = await serve(served, {});
+  const ask: Ask = async (path, body) => {
+    const response = await fetch(server.origin + path, { method: "POST", body: JSON.stringify(body) });
+    const text = await response.text();
+    return { status: response.status, text, body: text.startsWith("{") ? JSON.parse(text) : undefined };
+  };
+  try {
+    await use(ask, policy.url, policy.requests);
+  } finally {
+    await clients.close();
+    await server.stop(1000);
+    await policy.close();
+  }
+}
+
+describe("rolloutHandler", () => {
+  it("gives ids, mask, log-probabilities and reward exactly as the policy sampled them", async () => {
+    await withRollouts(async (ask, baseURL, requests) => {
+      const { status, body } = await ask("/rollouts", { baseURL, model: "m", items: [{ task, seed: 3 }] });
+      assert.equal(status, 200, JSON.stringify(body));
+      const [one] = body.rollouts;
+      assert.deepEqual([one.reward, one.correct, one.answer, one.ending.reason], [1, true, "Lyon", "answered"]);
+      assert.deepEqual([one.turns, one.extra.tool_calls, one.seed], [2, 1, 3]);
+      assert.equal(one.response_mask.length, one.response_ids.length);
+      assert.equal(one.response_logprobs.length, one.response_ids.length);
+      const sampled = one.response_ids.filter((_: number, index: number) => one.response_mask[index] === 1);
+      const written =
+        "<think>look it up</think><wiki_search>Ada</wiki_search><think>there</think><answer>Lyon</answer>";
+      assert.equal(tokenizer.decode(sampled), written);
+      const read = one.response_ids.filter((_: number, index: number) => one.response_mask[index] === 0);
+      assert.match(tokenizer.decode(read), /^\s*<observation>[\s\S]*Ada lives in Lyon\.[\s\S]*<\/observation>/);
+      for (const [index, logprob] of one.response_logprobs.entries())
+        assert.equal(logprob, one.response_mask[index] === 1 ? -0.1 : 0);
+      // What the second call of the policy saw is a prefix of what comes back.
+      const [first, second] = requests.map((request) => request.body.prompt);
+      assert.deepEqual(first, one.prompt_ids);
+      const whole = [...one.prompt_ids, ...one.response_ids];
+      assert.deepEqual(whole.slice(0, second.length), second);
+      assert.equal(requests[0].headers["x-session-id"], requests[1].headers["x-session-id"]);
+      assert.equal(requests[0].headers.authorization, undefined);
+    });
+  });
+
+  it("runs n of each item with seeds of their own, and streams them as they end", async () => {
+    await withRollouts(async (ask, baseURL, requests) => {
+      const asked = { baseURL, n: 3, seed: 7, sampling: { temperature: 0.5, top_p: 0.9, max_tokens: 200 } };
+      const items = [{ task }, { question: "Where does Bob live?", answers: ["Rome"], n: 1 }];
+      const { body } = await ask("/rollouts", { ...asked, items });
+      const places = body.rollouts.map((one: Loose) => `${one.item}/${one.sample}`);
+      assert.deepEqual(places, ["0/0", "0/1", "0/2", "1/0"]);
+      const seeds = body.rollouts.map((one: Loose) => one.seed);
+      assert.equal(new Set(seeds).size, 4);
+      assert.equal(seeds[3], 7);
+      assert.deepEqual(
+        body.rollouts.map((one: Loose) => one.reward),
+        [1, 1, 1, 0],
+      );
+      assert.ok(requests.every((request) => request.body.temperature === 0.5 && request.body.top_p === 0.9));
+      const { text } = await ask("/rollouts", { ...asked, items, stream: true });
+      const events = eventsOf(text);
+      assert.equal(events.at(-1), "[DONE]");
+      const streamed = events.slice(0, -1).map((one) => JSON.parse(one));
+      assert.deepEqual(streamed.map((one) => `${one.item}/${one.sample}`).toSorted(), places);
+      assert.deepEqual(new Set(streamed.map((one) => one.seed)), new Set(seeds));
+    });
+  });
+
+  it("cancels a batch: what had ended is given back, the rest says so and is not rewarded", async () => {
+    await withRollouts(
+      async (ask, baseURL, requests) => {
+        const items = [{ question: "q", answers: ["Lyon"] }, { task }];
+        const running = ask("/rollouts", { id: "batch-1", baseURL, items });
+        while (requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+        assert.equal((await ask("/rollouts", { id: "batch-1", baseURL, items })).status, 409);
+        assert.equal((await ask("/rollouts/other/cancel", {})).status, 404);
+        assert.equal((await ask("/rollouts/batch-1/cancel", {})).body.cancelled, true);
+        const { status, body } = await running;
+        assert.equal(status, 200);
+        const aborted = body.rollouts.filter((one: Loose) => one.ending.reason === "aborted");
+        assert.ok(aborted.length >= 1);
+        assert.ok(aborted.every((one: Loose) => one.reward === null && one.excluded === "cancelled"));
+      },
+      { answer: () => "<think>x</think><answer>Lyon</answer>", stalls: true, maxChains: 1 },
+    );
+  });
+
+  it("refuses what is wrong, and ends a batch whose policy does not answer", async () => {
+    await withRollouts(async (ask, baseURL) => {
+      const items = [{ task }];
+      for (const [wrong, param] of [
+        [{ items }, "baseURL"],
+        [{ baseURL: "file:///etc/passwd", items }, "baseURL"],
+        [{ baseURL, items: [] }, "items"],
+        [{ baseURL, items: [{}] }, "question"],
+        [{ baseURL, items, n: 0 }, "n"],
+        [{ baseURL, items, sampling: { temperature: -1 } }, "temperature"],
+      ] as const) {
+        const { status, body } = await ask("/rollouts", wrong);
+        assert.deepEqual([status, body.error.param], [400, param]);
+      }
+      const dead = await ask("/rollouts", { baseURL: "http://127.0.0.1:9/v1", items: [{ task }, { task }] });
+      assert.equal(dead.status, 502);
+      assert.match(dead.body.error.message, /stopped at the first failure/);
+    });
+    await withRollouts(
+      async (ask, baseURL) =>
+        assert.equal((await ask("/rollouts", { baseURL, items: [{ task, n: 9 }] })).body.error.code, "queue_full"),
+      { maxChains: 1, maxQueue: 2 },
+    );
+  });
+
+  it("says null where nobody could judge", async () => {
+    await withRollouts(
+      async (ask, baseURL) => {
+        const [one] = (await ask("/rollouts", { baseURL, items: [{ task, trajectory: true }] })).body.rollouts;
+        assert.deepEqual([one.reward, one.excluded], [null, "unjudged"]);
+        assert.equal(one.trajectory.answer, "Lyon");
+      },
+      { reward: async () => Promise.reject(new Error("the judge is down")) },
+    );
+  });
+});
