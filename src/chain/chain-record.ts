@@ -1,5 +1,5 @@
 /**
- * What a running chain writes down so that a killed run can go on: each finished model turn and each finished tool call,
+ * What a running chain writes down so that a killed run can continue: each finished model turn and each finished tool call,
  * as they happen. Resuming feeds these records through the same loop instead of asking the model or the tool again, so
  * a resumed chain and an uninterrupted one can't differ.
  */

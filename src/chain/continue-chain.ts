@@ -1,5 +1,5 @@
 /**
- * A chain that goes on from a trajectory: one that was suspended because a call is the caller's to make, or one that was
+ * A chain that continues from a trajectory: one that was suspended because a call is the caller's to make, or one that was
  * cut and edited. Prompt, segments and compactions are put back as they were, token by token, so that nothing is
  * tokenised again; usage and time count on.
  */

@@ -111,7 +111,7 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
 
 /**
  * Mean success with its interval. Where every task came out the same, drawing again can only repeat it, so the interval
- * is the exact binomial one: nought of three is no proof of nought.
+ * is the exact binomial one: none of three does not prove a rate of zero.
  */
 export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
   const estimate = bootstrap(shares, mean, options);

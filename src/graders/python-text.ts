@@ -45,7 +45,7 @@ export function strip(text: string): string {
   return trimmed(text, isSpace);
 }
 
-// A word character of Python is a letter, a number or an underscore of any script; a combining mark is none.
+// A word character of Python is a letter, a number or an underscore of any script; a combining mark is not.
 const article = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu;
 
 /** English articles as whole words give way to a blank; boundaries are those of Unicode. */

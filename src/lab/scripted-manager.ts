@@ -97,7 +97,7 @@ function readReport(situation: Situation, walk: Walk, task: string, report: stri
   }
   walk.values.push(value);
   walk.lastPage = page;
-  // The walk goes on from another thing, which has to be searched for. A rejected last value leads back to these pages.
+  // The walk continues from another thing, which has to be searched for. A rejected last value leads back to these pages.
   if (walk.values.length < walk.lookUp.relations.length) {
     walk.pages = null;
     walk.wrongPages.clear();

@@ -1,6 +1,6 @@
 /**
  * Any server that speaks the OpenAI protocol, as a model that continues chains and as a chat model. A chain is one
- * sequence, and there are three ways to make such a server go on with it: `completions` sends the raw text (or ids) in the
+ * sequence, and there are three ways to make such a server continue it: `completions` sends the raw text (or ids) in the
  * model's own chat template; `continue` sends the chain as a final assistant message that the server continues; `turns`
  * makes messages of it, for APIs that allow neither. `auto` asks the server who it is, picks the best, and says which.
  */

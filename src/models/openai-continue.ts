@@ -1,5 +1,5 @@
 /**
- * Going on with a chain over HTTP. The answer is streamed; when the stream breaks, nothing that was heard is lost: the
+ * Continuing a chain over HTTP. The answer is streamed; when the stream breaks, nothing that was heard is lost: the
  * next try continues after it. Servers that leave the stop string out get it put back, because the chain's text must
  * hold what the model wrote.
  */

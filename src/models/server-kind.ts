@@ -35,7 +35,7 @@ function kindOf(baseURL: string, owner: string): ServerKind {
   return /\/\/api\.openai\.com\b/.test(baseURL) ? "openai" : "other";
 }
 
-/** Whether the server goes on with a final assistant message instead of beginning a new one. */
+/** Whether the server continues a final assistant message instead of beginning a new one. */
 export function continuesMessages(kind: ServerKind): boolean {
   return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
 }

@@ -5,7 +5,7 @@
  */
 import type { Message } from "../core/message.ts";
 
-/** The messages of a chain so far; a chain that stopped in the middle is asked to go on. */
+/** The messages of a chain so far; a chain that stopped in the middle is asked to continue. */
 export function turnsOf(prompt: readonly Message[], text: string, observation = "observation"): Message[] {
   const messages: Message[] = [...prompt];
   const pattern = new RegExp(`\\s*(<${observation}>[\\s\\S]*?</${observation}>)\\s*`);

@@ -1,7 +1,7 @@
 /**
  * `node --import chain-of-agents/register app.js` records the model calls of an app that knows nothing of it. Settings
  * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`) and `COA_RUN` (one run id for the process).
- * The app must never notice: whatever goes wrong here is said once on stderr, and the call goes on.
+ * The app must never notice: whatever goes wrong here is said once on stderr, and the call continues.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";

@@ -83,12 +83,12 @@ function traceToRun(
   cuts.push(...spans.filter((span) => span.kind === "tool" && joined === 0).flatMap((span) => span.cut ?? []));
   if (placed.every(({ agent }) => agent === undefined)) return fromThreads(traceId, source, placed, cuts);
   const agents = agentsOf(spans, byId, placed);
-  const mend = new Map(agents.map((agent) => [agent.spanId, agent.id]));
+  const agentOfSpan = new Map(agents.map((agent) => [agent.spanId, agent.id]));
   return assembleRun({
     id: traceId,
     source: joined > 0 ? `${source}+wire` : source,
     agents: agents.map(({ spanId: _spanId, ...agent }) => agent),
-    calls: placed.map(({ parts }) => ({ ...parts, agentId: mend.get(parts.agentId) ?? agents[0]!.id })),
+    calls: placed.map(({ parts }) => ({ ...parts, agentId: agentOfSpan.get(parts.agentId) ?? agents[0]!.id })),
     truncated: cuts.length > 0,
     notes: [...new Set(cuts)].slice(0, 5),
   });

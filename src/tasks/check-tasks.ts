@@ -1,5 +1,5 @@
 /**
- * Whether a task is worth having: the team solves it with tools, and a model alone does not know the answer by heart.
+ * Whether a task is worth having: the team solves it with tools, and a model alone does not know the answer without them.
  * The paper drops a question when the share of right answers without tools is above 0.3.
  */
 import type { Grader } from "../core/grader.ts";

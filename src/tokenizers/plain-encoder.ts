@@ -1,5 +1,5 @@
 /**
- * Plain text to ids, with no door to special tokens. Hugging Face's `encode` looks for added tokens in every text first;
+ * Plain text to ids, in which no special token can arise. Hugging Face's `encode` looks for added tokens in every text first;
  * here the pre-tokenizer and the model are called directly, so `<|im_end|>` in a web page is nine ordinary characters.
  * Some models (Unigram, WordPiece, BPE with `ignore_merges`) have special strings in their ordinary vocabulary; where one
  * comes out anyway, its string is broken after the first character and both halves are encoded on their own.

@@ -151,7 +151,7 @@ function learnMerges(words: Word[], most: number): [number, number][] {
   const merges: [number, number][] = [];
   while (merges.length < most) {
     let best = -1;
-    let bestCount = 1; // a pair seen once is no pattern
+    let bestCount = 1; // a pair seen once is not a pattern
     for (const [pair, count] of counts) {
       if (count > bestCount || (count === bestCount && best !== -1 && pair < best)) [best, bestCount] = [pair, count];
     }

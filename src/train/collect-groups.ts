@@ -50,7 +50,7 @@ export interface CollectOptions {
   /** Groups wanted, and rollouts in each. */
   groups: number;
   samples: number;
-  /** Most rounds of refilling before the step goes on with what it has. */
+  /** Most rounds of refilling before the step continues with what it has. */
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];

@@ -1,5 +1,5 @@
 /**
- * From failed rollouts to lessons: a corrector names the first wrong step of each and what should stand there, and that step
+ * From failed rollouts to corrected chains: a corrector names the first wrong step of each and what should stand there, and that step
  * alone becomes the target. What stands before it is the student's own writing, ids as sampled: it learns what to do in states
  * that it reaches itself.
  */
@@ -45,8 +45,8 @@ export async function correctRollouts(
       continue;
     }
     const { from, segments } = answer.correction;
-    const lesson = correctedChain(wrong[at]!.trajectory, from, segments);
-    const { example } = trajectoryToExample(lesson, options.tokenizer, {
+    const corrected = correctedChain(wrong[at]!.trajectory, from, segments);
+    const { example } = trajectoryToExample(corrected, options.tokenizer, {
       maxTokens: options.maxContext,
       endOfTurn: false,
       weightOf: (_, index) => (index >= from ? 1 : 0),

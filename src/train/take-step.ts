@@ -16,7 +16,7 @@ export interface StepOptions {
   factor: number;
   microBatchTokens?: number;
   /** Examples to imitate in the same step; their mean loss counts `coefficient` times as much as the batch's. */
-  lessons?: { examples: readonly Example[]; coefficient: number };
+  imitate?: { examples: readonly Example[]; coefficient: number };
 }
 
 export interface StepResult {
@@ -30,8 +30,8 @@ export interface StepResult {
 
 /** Trains on one batch; rejects when the loss is not a number, which leaves earlier checkpoints as they were. */
 export async function takeStep(engine: Engine, batch: readonly Example[], options: StepOptions): Promise<StepResult> {
-  const { loss, lessons } = options;
-  const taught = lessons ? trainedTokens(lessons.examples, imitation) : 0;
+  const { loss, imitate } = options;
+  const taught = imitate ? trainedTokens(imitate.examples, imitation) : 0;
   const trained = trainedTokens(batch, loss);
   if (trained <= 0 && taught <= 0)
     throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
@@ -42,7 +42,7 @@ export async function takeStep(engine: Engine, batch: readonly Example[], option
   const passes = trained > 0 ? send(tokenMean(batch, loss, engine.capabilities), loss) : [];
   const imitated =
     taught > 0
-      ? send(scaled(tokenMean(lessons!.examples, imitation, engine.capabilities), lessons!.coefficient), imitation)
+      ? send(scaled(tokenMean(imitate!.examples, imitation, engine.capabilities), imitate!.coefficient), imitation)
       : [];
   const [update, ...results] = await allOf([
     engine.optimStep(scheduled(options.optimizer, options.factor)),

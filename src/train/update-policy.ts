@@ -51,14 +51,14 @@ export async function updatePolicy(
     const random = seededRandom(options.seed, "update", step, epoch);
     const updates = options.updatesPerEpoch ?? 2;
     const parts = inParts(random.shuffle(trained), updates);
-    const lessons = inParts(random.shuffle(corrections?.examples ?? []), updates);
-    for (let update = 0; update < Math.max(parts.length, lessons.length); update++) {
+    const imitated = inParts(random.shuffle(corrections?.examples ?? []), updates);
+    for (let update = 0; update < Math.max(parts.length, imitated.length); update++) {
       const batch = (parts[update] ?? []).sort((a, b) => a.example.input.length - b.example.input.length);
       const examples = batch.map(({ example }) => example);
       const { coefficient = 1 } = options.corrections ?? {};
-      const lesson = lessons[update];
-      const imitate = lesson ? { lessons: { examples: lesson, coefficient } } : {};
-      const result = await takeStep(engine, examples, { ...options, loss, factor, ...imitate });
+      const correction = imitated[update];
+      const also = correction ? { imitate: { examples: correction, coefficient } } : {};
+      const result = await takeStep(engine, examples, { ...options, loss, factor, ...also });
       noteRatios(batch, result);
       if (steps.length === 0) checkRatioGap(batch, result, options.maxRatioGap ?? 0.01);
       steps.push(result);

@@ -31,7 +31,7 @@ const schema = z.object({
   base: z.string().optional(),
 });
 
-/** What training goes on from. */
+/** What training continues from. */
 export interface EngineState {
   config: ModelConfig;
   parameters: ParameterSet;
@@ -81,7 +81,7 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
     throw new CoaError("format", `${statePath} is not a training state: ${z.prettifyError(parsed.error)}`);
   if (parsed.data.optimizer !== state.optimizer.name) {
     throw new UsageError(
-      `${source} was trained with ${parsed.data.optimizer}; open the engine with that optimizer to go on`,
+      `${source} was trained with ${parsed.data.optimizer}; open the engine with that optimizer to continue`,
     );
   }
   const optimizerPath = join(source, optimizerFile);

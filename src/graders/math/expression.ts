@@ -29,7 +29,7 @@ function loadEngine(): Promise<ComputeEngine> {
   return loading;
 }
 
-/** A parsed formula, or undefined where the text is no formula. */
+/** A parsed formula, or undefined where the text is not a formula. */
 export function parseExpression(calculator: Calculator, latex: string): Json | undefined {
   const { engine } = calculator;
   // The parser tries every pairing of bars, which doubles with each one.

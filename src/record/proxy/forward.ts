@@ -66,7 +66,7 @@ export function forward(options: ForwardOptions): Promise<void> {
           truncated: size > maxKeptBytes,
           ...(error !== undefined && { error }),
         })
-        .catch(() => {}); // the caller has reported it; the client's answer goes on
+        .catch(() => {}); // the caller has reported it; the client's answer continues
       return ended;
     };
     // Looked up here, long loaded by the proxy: importing the package should not pay for it.

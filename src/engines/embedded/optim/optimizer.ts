@@ -18,7 +18,7 @@ export interface Optimizer {
   readonly steps: number;
   /** Updates every parameter that has a gradient; returns the norm the gradients had before clipping. */
   step(parameters: ParameterSet, gradients: ReadonlyMap<string, Float32Array>, step: OptimizerStep): Promise<number>;
-  /** Everything that must be saved to go on later. */
+  /** Everything that must be saved to continue later. */
   state(): { steps: number; tensors: ParameterSet };
   restore(state: { steps: number; tensors: ParameterSet }, source: string): void;
 }

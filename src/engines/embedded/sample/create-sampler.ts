@@ -103,7 +103,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   const findTwin = ({ tokens }: Sequence): Sequence["twin"] => {
     let best: Sequence["twin"];
     for (const other of running) {
-      // One that waits itself is no twin: two sequences must never wait for each other.
+      // One that waits itself does not count: two sequences must never wait for each other.
       if (other.twin) continue;
       const shared = sharedPrefix(tokens, other.tokens);
       if (shared >= minShared && shared > (best?.shared ?? 0)) best = { sequence: other, shared };

@@ -2,7 +2,7 @@
  * A sampler advances many sequences together. It runs inside the engine's worker and never blocks on anyone: requests
  * are submitted at any time, `step` computes one token (or one chunk of context) for every sequence that can move, and
  * what happened comes back as events. A request whose next token must be chosen among allowed ones waits for its mask
- * while its neighbours go on.
+ * while the others continue.
  */
 
 /** A `SampleRequest` of core, without what can't cross a thread. */
@@ -29,7 +29,7 @@ export type SamplerEvent =
   | { type: "token"; id: number; token: number; logprob: number }
   /** The last event of a request. `computedTokens`: context tokens not found in the session's cache. */
   | { type: "finished"; id: number; finish: "stop" | "length"; computedTokens: number }
-  /** The last event of a request that can't go on (not-a-number weights, an empty mask); others are unaffected. */
+  /** The last event of a request that can't continue (not-a-number weights, an empty mask); others are unaffected. */
   | { type: "failed"; id: number; message: string };
 
 export interface Sampler {
