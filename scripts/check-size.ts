@@ -31,8 +31,8 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   evaluate: 1250,
   report: 850,
   lab: 2750,
-  serve: 3900,
-  cli: 6800,
+  serve: 5400,
+  cli: 6850,
   testing: 1350,
 };
 

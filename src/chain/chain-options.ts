@@ -53,6 +53,8 @@ export interface ChainOptions {
   systemPrompt?: string | false;
   /** Names the trajectory; needed to resume one of several runs of the same task. */
   id?: string;
+  /** Under which the model keeps its cache, where several chains share one (turns of a conversation); the caller ends it. */
+  session?: string;
   /** Where finished steps are written, and from where a killed run resumes. */
   journal?: Journal<ChainRecord>;
   /** What is already known of this chain, where the caller has read the journal. */
@@ -82,6 +84,7 @@ export interface ChainSetup {
   readonly clientTools: ReadonlySet<string>;
   readonly from: Trajectory | undefined;
   readonly results: Readonly<Record<string, ClientResult>>;
+  readonly session: string | undefined;
   readonly limits: Limits;
   readonly enforcement: Enforcement;
   readonly sampling: Sampling;
@@ -116,6 +119,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     clientTools: new Set(options.clientTools?.map((tool) => tool.name)),
     from: options.from,
     results: options.results ?? {},
+    session: options.session,
     // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
     limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
     enforcement: options.enforcement ?? "repair",

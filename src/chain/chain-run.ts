@@ -37,7 +37,8 @@ export function chainRun(id: string, task: Task, setup: ChainSetup, replay: Repl
     id,
     task,
     replay,
-    context: chainContext(from?.prompt ?? setup.prompt(task), setup.model, setup.count, from?.promptTokens),
+    // What somebody put together by hand has no prompt yet.
+    context: chainContext(from?.prompt.length ? from.prompt : setup.prompt(task), setup.model, setup.count, from?.promptTokens), // biome-ignore format: one argument each
     usage: emptyUsage(),
     violations: [],
     earlier: new Map(),

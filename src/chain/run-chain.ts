@@ -47,7 +47,7 @@ export async function runPrepared(id: string, task: Task, setup: ChainSetup, rep
     };
   }
   // What the model keeps of a suspended chain is needed when it is continued.
-  if (result.ending.reason !== "suspended") model.endSession?.(id);
+  if (result.ending.reason !== "suspended" && run.session === undefined) model.endSession?.(id);
   const trajectory = describe(run, result);
   if (result.ending.reason !== "aborted") {
     try {

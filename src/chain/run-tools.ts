@@ -87,11 +87,14 @@ function clientCallId(segment: number, index: number): string {
 
 function pendingCalls(run: ChainRun, { tool, read, segment }: ReadCall): PendingCall[] {
   if (!tool || !run.clientTools.has(tool.name) || !read?.ok) return [];
+  if (run.usage.toolCalls >= run.limits.maxToolCalls) return [];
   return read.inputs.flatMap((input, index) => {
     const id = clientCallId(segment, index);
     return run.results[id] ? [] : [{ id, tool: tool.name, input, segment }];
   });
 }
+
+const noneLeft = "error: no tool calls are left; answer with what is known";
 
 async function answerCalls(run: ChainRun, calls: readonly ReadCall[]): Promise<CallReport[]> {
   const { usage, limits, tools } = run;
@@ -112,8 +115,7 @@ async function answerCalls(run: ChainRun, calls: readonly ReadCall[]): Promise<C
       if (twin) return { outcome: await twin, repeated: step, executed: false };
     }
     if (usage.toolCalls >= limits.maxToolCalls) {
-      const output = "error: no tool calls are left; answer with what is known";
-      return { outcome: { tool: tool.name, input, ok: false, output, ms: 0 }, executed: false };
+      return { outcome: { tool: tool.name, input, ok: false, output: noneLeft, ms: 0 }, executed: false };
     }
     usage.toolCalls++;
     const work = execute(run, tool, input, step, index);
@@ -143,7 +145,9 @@ async function answerCalls(run: ChainRun, calls: readonly ReadCall[]): Promise<C
 function clientReport(run: ChainRun, tool: Tool, inputs: readonly unknown[], segment: number): CallReport {
   const results = inputs.map((input, index): AnsweredCall => {
     const callId = clientCallId(segment, index);
-    const { output, failed = false } = run.results[callId]!;
+    const result = run.results[callId];
+    if (!result) return { outcome: { tool: tool.name, input, ok: false, output: noneLeft, ms: 0 }, executed: false };
+    const { output, failed = false } = result;
     const text = failed ? errorText(tool.name, outputText(output)) : outputText(output);
     const shown = neutralFor(run.profile)(text);
     run.usage.toolCalls++;

@@ -129,7 +129,7 @@ function requestFor(run: ChainRun, turn: ModelTurn, plan: AllowedCall): Continue
     tokens: tokens && written !== "" ? [...tokens, ...turn.tokens()] : tokens,
     stop: run.stop,
     maxTokens: plan.maxTokens,
-    sessionKey: run.id,
+    sessionKey: run.session ?? run.id,
     ...(run.enforcement === "grammar"
       ? constraint(run.model, run.profile, run.state, turn, plan.kind === "final")
       : {}),

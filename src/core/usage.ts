@@ -49,6 +49,14 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return sum;
 }
 
+/** What was used since an earlier count of the same work. */
+export function usageSince(now: Usage, before: Usage | undefined): Usage {
+  if (!before) return now;
+  const rest = emptyUsage();
+  for (const key of Object.keys(rest) as (keyof Usage)[]) rest[key] = (now[key] ?? 0) - (before[key] ?? 0);
+  return rest;
+}
+
 /** US dollars of one call; 0 where no price is known. */
 export function callCost(usage: CallUsage, price: Price | undefined): number {
   if (!price) return 0;

@@ -121,7 +121,11 @@ function schemaOf(tool: Tool): JsonSchema {
 
 /** Reads a body leniently: the inputs it means, or how the tool is called. */
 export async function readCallBody(tag: TagSpec, tool: Tool, body: string): Promise<ReadCalls> {
-  if (body.trim() === "") return { ok: false, message: howToCall(tag, tool, "the call is empty") };
+  if (body.trim() === "") {
+    const nothing = await checkInput(tool, {});
+    if ("value" in nothing) return { ok: true, inputs: [nothing.value] };
+    return { ok: false, message: howToCall(tag, tool, "the call is empty") };
+  }
   let problem = "";
   for (const candidates of guesses(tag, schemaOf(tool), body)) {
     const inputs: unknown[] = [];

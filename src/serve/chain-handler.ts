@@ -64,9 +64,9 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const setup = endpointSetup(options);
   const service = chainService({
     ...options,
-    onTrajectory(trajectory, mayKeep) {
-      countChain(setup.metrics, trajectory);
-      options.onTrajectory?.(trajectory, mayKeep);
+    onTrajectory(trajectory, mayKeep, usage) {
+      countChain(setup.metrics, { ...trajectory, usage });
+      options.onTrajectory?.(trajectory, mayKeep, usage);
     },
   });
   const created = Math.floor(Date.now() / 1000);

@@ -4,8 +4,11 @@ import type { WireRequest } from "../base/wire/wire-api.ts";
 import type { Sampling } from "../chain/chain-options.ts";
 import type { Limits } from "../chain/limits.ts";
 import { asNumber, asObject, asString, type Json } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
+import type { ToolDescription } from "../core/profile.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { ApiError } from "./api-error.ts";
+import type { Continuation } from "./continued-chain.ts";
 
 /** What the chain is asked to do. */
 export interface ChainRequest {
@@ -20,12 +23,30 @@ export interface ChainRequest {
   keep: boolean;
   /** The caller forbade tools. */
   noTools: boolean;
+  /** Whose a suspended chain is. */
+  owner?: string;
+  /** Tools that the caller runs itself. */
+  clientTools?: readonly ToolDescription[];
+  /** The chain that this request continues. */
+  continues?: Continuation;
+  /** False: a suspended chain may be kept in memory, but not on disk. */
+  store?: boolean;
+  /** Hand the state of a suspended chain to the caller. */
+  carryState?: boolean;
+  /** Under which the model keeps its cache, where later requests may need it. */
+  session?: string;
 }
 
 const stepsOfEffort: Record<string, number> = { none: 4, minimal: 4, low: 8, medium: 24, high: 64, xhigh: 128 };
 
-/** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
+/** The settings and the task of a request. */
 export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
+  const settings = chainSettings(wire, body);
+  return { ...settings, task: taskOf(wire.messages, settings.id) };
+}
+
+/** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
+export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest, "task"> {
   if (wire.lost?.includes("media")) {
     throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
   }
@@ -35,23 +56,13 @@ export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
   if (wire.maxTokens !== undefined && !(wire.maxTokens >= 1)) {
     throw new ApiError(400, "the limit of tokens must be at least 1", { param: "max_tokens" });
   }
-  const messages = wire.messages;
-  const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
-  if (asked === -1) throw new ApiError(400, "the request has no message of a user", { param: "messages" });
-  const system = messages.filter((message) => message.role === "system").map(({ content }) => content);
-  const history = messages.slice(0, asked).filter((message) => message.role !== "system");
+  const system = wire.messages.filter((message) => message.role === "system").map(({ content }) => content);
   const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]);
   const maxSteps = effort === undefined ? undefined : stepsOfEffort[effort];
   const maxToolCalls = asNumber(body["max_tool_calls"]);
   const choice = body["tool_choice"];
-  const id = `chain_${randomUUID().replaceAll("-", "")}`;
   return {
-    id,
-    task: defineTask({
-      id,
-      question: messages[asked]!.content,
-      ...(history.length > 0 && { history }),
-    }),
+    id: newChainId(),
     ...(system.length > 0 && { instructions: system.join("\n\n") }),
     sampling: {
       ...(wire.temperature !== undefined && { temperature: wire.temperature }),
@@ -66,6 +77,21 @@ export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
     keep: body["store"] !== false,
     noTools: choice === "none" || asObject(choice)?.["type"] === "none",
   };
+}
+
+/** A name for a chain that nobody can guess: it is the handle with which clients come back to it. */
+export function newChainId(): string {
+  return `chain_${randomUUID().replaceAll("-", "")}`;
+}
+
+/** The last question of a conversation, and what user and assistant said before it. */
+export function taskOf(messages: readonly Message[], id: string): Task {
+  const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
+  if (asked === -1) throw new ApiError(400, "the request has no message of a user", { param: "messages" });
+  // Calls of earlier turns are not told again: what came of them stands in the answers.
+  const said = messages.slice(0, asked).filter(({ role, content }) => role === "user" || (role === "assistant" && content !== "")); // biome-ignore format: one condition
+  const history = said.map(({ role, content }) => ({ role, content }));
+  return defineTask({ id, question: messages[asked]!.content, ...(history.length > 0 && { history }) });
 }
 
 function checkNumber(value: number | undefined, param: string, min: number, max: number): void {

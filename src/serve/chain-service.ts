@@ -4,17 +4,22 @@
  */
 
 import type { ChainOptions } from "../chain/chain-options.ts";
+import { defaultLimits, type Limits } from "../chain/limits.ts";
 import { streamChain } from "../chain/stream-chain.ts";
+import { defined } from "../core/json-value.ts";
 import { type Release, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { Usage } from "../core/usage.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
+import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { ApiError } from "./api-error.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
+import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
 
 export interface ChainServiceOptions {
   model: Model;
@@ -29,8 +34,12 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
-  /** Told of every chain that has ended, and whether its caller lets it be kept. */
-  onTrajectory?: (trajectory: Trajectory, mayKeep: boolean) => void;
+  /** Told of every chain that has ended, whether its caller lets it be kept, and what its last request used. */
+  onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
+  /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
+  clientTools?: boolean;
+  /** Where chains wait that a client is to continue; in memory by default. */
+  suspended?: SuspendedChains;
 }
 
 /** Runs chains, counted and queued. */
@@ -38,6 +47,11 @@ export interface ChainService {
   readonly name: string;
   readonly profile: Profile;
   readonly model: Model;
+  /** Whether clients may bring tools of their own. */
+  readonly clientTools: boolean;
+  readonly suspended: Promise<SuspendedChains>;
+  /** The profile with the tools of a request. */
+  profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
   readonly running: number;
   readonly waiting: number;
   /** Takes a place, or refuses with 429. */
@@ -53,20 +67,36 @@ export function chainService(options: ChainServiceOptions): ChainService {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
   const name = options.name ?? model.name;
   const places = semaphore(options.maxChains ?? 16);
+  const suspended = Promise.resolve(options.suspended ?? openSuspendedChains());
+
+  function toolsFor({ clientTools = [], task }: Pick<ChainRequest, "clientTools" | "task">): KnownTool[] {
+    const own = options.toolsOf(task);
+    const taken = clientTools.find((tool) => own.some(({ name }) => name === tool.name));
+    if (!taken) return [...own, ...clientTools];
+    throw new ApiError(400, `this server has a tool named ${taken.name} itself: give yours another name`, {
+      code: "tool_name_taken",
+      param: "tools",
+    });
+  }
 
   function chainOptions(request: ChainRequest, signal: AbortSignal): ChainOptions {
-    const tools = request.noTools ? [] : options.toolsOf(request.task);
+    const { continues, clientTools } = request;
+    const tools = options.toolsOf(request.task);
     const own = defaults.systemPrompt;
-    const base = own === false ? "" : (own ?? systemPrompt(profile, tools));
+    const base = own === false ? "" : (own ?? systemPrompt(profile, toolsFor(request) as Tool[]));
+    const before = continues?.chain.trajectory.usage;
     return {
       ...defaults,
       id: request.id,
+      session: sessionOf(request),
       model,
       profile,
       tools: [...tools],
+      ...(clientTools && clientTools.length > 0 && { clientTools }),
+      ...(continues && { from: continues.chain.trajectory, results: continues.results }),
       // A model of our own was taught with the bare question: instructions would be words it has never seen.
       ...(own !== false && request.instructions && { systemPrompt: `${base}\n\n${request.instructions}` }),
-      limits: within(defaults.limits ?? {}, { ...request.limits, ...(request.noTools && { maxToolCalls: 0 }) }),
+      limits: within(defaults.limits ?? {}, asked(request, before, model)),
       sampling: { ...defaults.sampling, ...request.sampling },
       signal,
     };
@@ -86,6 +116,9 @@ export function chainService(options: ChainServiceOptions): ChainService {
     name,
     profile,
     model,
+    clientTools: options.clientTools ?? defaults.systemPrompt !== false,
+    suspended,
+    profileFor: (request) => withTools(profile, toolsFor(request)),
     get running() {
       return places.held;
     },
@@ -95,13 +128,31 @@ export function chainService(options: ChainServiceOptions): ChainService {
     knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
     place,
     async start(request, signal) {
+      const { continues, clientTools = [] } = request;
+      const running = chainOptions(request, signal);
+      const chains = await suspended;
       const release = await place(signal);
-      const project = servedEvents(profile);
+      const kept = (trajectory: Trajectory): SuspendedChain => ({
+        owner: request.owner ?? "",
+        clientTools,
+        session: sessionOf(request)!,
+        trajectory,
+      });
+      const project = servedEvents(clientTools.length > 0 ? this.profileFor(request) : profile, {
+        clientTools: new Set(clientTools.map((tool) => tool.name)),
+        before: continues?.chain.trajectory.usage,
+        ...(request.carryState && { state: (trajectory) => chains.seal.close(kept(trajectory), request.owner ?? "") }),
+      });
       return (async function* () {
         try {
-          for await (const event of streamChain(request.task, chainOptions(request, signal))) {
-            yield* project(event);
-            if (event.type === "chain-end") options.onTrajectory?.(event.trajectory, request.keep);
+          for await (const event of streamChain(request.task, running)) {
+            // The client hears of its call when the chain can be found again.
+            if (event.type === "chain-end" && event.trajectory.pending)
+              await chains.save(kept(event.trajectory), request.store === false ? "memory" : "disk");
+            const served = project(event);
+            yield* served;
+            const end = served.at(-1);
+            if (end?.type === "end") options.onTrajectory?.(end.trajectory, request.keep, end.usage);
           }
         } finally {
           release();
@@ -109,6 +160,27 @@ export function chainService(options: ChainServiceOptions): ChainService {
       })();
     },
   };
+}
+
+/** The steps of a suspended chain share the model's cache; so do the turns of a conversation that has a name. */
+function sessionOf({ id, continues, session, clientTools = [] }: ChainRequest): string | undefined {
+  return continues?.chain.session ?? session ?? (clientTools.length > 0 ? id : undefined);
+}
+
+/** What a request asks for is counted from where it begins, not from where its chain began. */
+function asked({ limits, noTools }: ChainRequest, before: Usage | undefined, model: Model): Partial<Limits> {
+  const { maxCompletionTokens, maxSteps, maxToolCalls } = limits;
+  // A small limit leaves room for work before the answer; a model of our own is never asked for it.
+  const reserve =
+    model.tokenizer || maxCompletionTokens === undefined ? undefined : Math.floor(maxCompletionTokens / 4);
+  const from = (limit: number | undefined, used = 0) => (limit === undefined ? undefined : limit + used);
+  return defined({
+    ...limits,
+    maxCompletionTokens: from(maxCompletionTokens, before?.completionTokens),
+    maxSteps: from(maxSteps, before?.modelCalls),
+    answerReserve: reserve === undefined ? undefined : Math.min(reserve, defaultLimits.answerReserve),
+    maxToolCalls: from(noTools ? 0 : maxToolCalls, before?.toolCalls),
+  });
 }
 
 /** What a caller asks for, never above what the server allows. */

@@ -3,9 +3,9 @@ import { replyJson } from "../base/http/handler.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject } from "../core/json-value.ts";
 import { apiErrorOf, openaiError } from "./api-error.ts";
-import { chainRequest } from "./chain-request.ts";
+import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkModel, checkTools } from "./check-request.ts";
+import { checkFormat } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { chatChunks, chatCompletion } from "./project/chat.ts";
@@ -22,10 +22,8 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
     const wire = openaiChat.readRequest(body, request.path);
-    checkModel(service, wire.model);
-    checkTools(wire.tools.length > 0, body);
-    const asked = chainRequest(wire, body);
-    asked.keep &&= caller.keep;
+    checkFormat(body);
+    const asked = await askedChain(service, { wire, body, caller, functions: wire.tools });
     const projection = {
       id: `chatcmpl-${id.slice(4)}`,
       model: service.name,

@@ -1,4 +1,4 @@
-/** What every API refuses alike: a model that is not here, tools and forms of answers that are not served. */
+/** What every API refuses alike: a model that is not here, forms of answers that are not served. */
 import { asObject, type Json } from "../core/json-value.ts";
 import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
@@ -12,14 +12,8 @@ export function checkModel(service: ChainService, asked: string | undefined): vo
   });
 }
 
-/** Refuses function tools of the client, and answers that must follow a schema. */
-export function checkTools(hasFunctions: boolean, body: Json): void {
-  if (hasFunctions && body["tool_choice"] !== "none") {
-    throw new ApiError(400, "function tools of the client are not served: this model brings its own tools", {
-      code: "unsupported_tool",
-      param: "tools",
-    });
-  }
+/** Refuses answers that must follow a schema. */
+export function checkFormat(body: Json): void {
   const format = asObject(body["response_format"]) ?? asObject(asObject(body["text"])?.["format"]);
   if (format && format["type"] !== "text") {
     throw new ApiError(400, `answers of the form ${String(format["type"])} are not served`, {

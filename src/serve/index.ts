@@ -7,5 +7,7 @@ export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
 export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
 export type { PolicyAddress } from "./rollout-request.ts";
 export { type PortOptions, serve } from "./serve.ts";
+export { openServeState, type ServeStateOptions } from "./serve-state.ts";
 export { openResponseStore, type ResponseStore } from "./stored-responses.ts";
+export type { SuspendedChains } from "./suspended-chains.ts";
 export { type ToolHandlerOptions, toolHandler } from "./tool-handler.ts";

@@ -2,6 +2,7 @@
  * Who may ask, and how much: keys with quotas. A key is found in constant time; its requests are counted by the minute and
  * its cost since the start of the server. Without keys everybody on this machine may ask.
  */
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { keyFinder, keyOf } from "../base/http/access.ts";
@@ -47,6 +48,8 @@ export async function readKeys(file: string): Promise<ServeKey[]> {
 /** A caller that was admitted. */
 export interface Caller {
   name: string;
+  /** Stands for the key where something belongs to it; the key can't be found from it. */
+  owner: string;
   keep: boolean;
   /** Rate-limit headers for its answer. */
   headers: Record<string, string>;
@@ -60,8 +63,9 @@ export function admission(
   now: () => number = Date.now,
 ): (header: (name: string) => string | undefined) => Caller {
   const find = keyFinder(keys);
+  const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
-  const anyone: Caller = { name: "anyone", keep: true, headers: {}, spend() {} };
+  const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, spend() {} };
   return (header) => {
     if (keys.length === 0) return anyone;
     const given = keyOf(header);
@@ -97,6 +101,7 @@ export function admission(
     count.requests++;
     return {
       name: entry.name ?? `key ${keys.indexOf(entry) + 1}`,
+      owner: owners.get(entry)!,
       keep: entry.keep !== false,
       headers,
       spend(tokens, usd) {

@@ -5,7 +5,7 @@ import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
 import { asString, type Json, objectsOf } from "../core/json-value.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
 import { ApiError, anthropicError, apiErrorOf } from "./api-error.ts";
-import { chainRequest } from "./chain-request.ts";
+import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
@@ -23,13 +23,10 @@ export function messagesEndpoint(
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
     const wire = anthropicMessages.readRequest(body, request.path);
-    checkModel(service, wire.model);
-    if (objectsOf(body["tools"]).some((tool) => tool["input_schema"] !== undefined)) {
-      throw new ApiError(400, "tools of the client are not served: this model brings its own tools");
-    }
     if (wire.responseFormat !== undefined) throw new ApiError(400, "answers that follow a schema are not served");
-    const asked = chainRequest(wire, body);
-    asked.keep &&= caller.keep;
+    const functions = wire.tools.filter((tool) => tool.parameters !== undefined);
+    const asked = await askedChain(service, { wire, body, caller, functions, ...carriedBy(body) });
+    asked.carryState = true;
     const projection = messagesProjection({
       id: `msg_${id.slice(4)}`,
       model: service.name,
@@ -63,6 +60,15 @@ export function messagesEndpoint(
     } finally {
       stream.end();
     }
+  };
+}
+
+/** What messages carry besides their text: states of chains in thinking blocks, and which calls failed. */
+function carriedBy(body: Json): { sealed: string[]; failed: Set<string> } {
+  const blocks = objectsOf(body["messages"]).flatMap((message) => objectsOf(message["content"]));
+  return {
+    sealed: blocks.flatMap((block) => asString(block["signature"]) ?? asString(block["data"]) ?? []),
+    failed: new Set(blocks.filter((block) => block["is_error"] === true).map((block) => String(block["tool_use_id"]))),
   };
 }
 

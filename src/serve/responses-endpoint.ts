@@ -1,14 +1,16 @@
 /** OpenAI's Responses API: create (whole, streamed, in the background), get, delete, cancel, list of input items. */
 import { randomUUID } from "node:crypto";
 import { replyJson } from "../base/http/handler.ts";
+import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { messageOf } from "../core/errors.ts";
-import { asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
+import { askedChain } from "./asked-chain.ts";
 import { type BackgroundRuns, backgroundRuns } from "./background-runs.ts";
-import { chainRequest } from "./chain-request.ts";
+import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkModel, checkTools } from "./check-request.ts";
+import { checkFormat } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
@@ -31,22 +33,24 @@ export function responsesEndpoints(service: ChainService, options: ResponsesOpti
     "GET /v1/responses/{id}": get(options.store, running),
     "DELETE /v1/responses/{id}": async ({ request, reply, caller, headers }) => {
       const id = request.params["id"]!;
-      if (!(await options.store.delete(id, caller.name))) throw notFound(id);
+      const metadata = asObject(options.store.find(id, caller.owner)?.response["metadata"]);
+      if (!(await options.store.delete(id, caller.owner))) throw notFound(id);
+      await (await service.suspended).delete(asString(metadata?.["coa_trajectory_id"]) ?? "", caller.owner);
       replyJson(reply, 200, { id, object: "response", deleted: true }, headers);
     },
     "POST /v1/responses/{id}/cancel": async ({ request, reply, caller, headers }) => {
       const id = request.params["id"]!;
-      const live = running.find(id, caller.name);
+      const live = running.find(id, caller.owner);
       if (live) {
         await live.cancel();
         replyJson(reply, 200, live.response(), headers);
         return;
       }
-      if (!options.store.find(id, caller.name)) throw notFound(id);
+      if (!options.store.find(id, caller.owner)) throw notFound(id);
       throw new ApiError(400, "only a response in the background that is still running can be cancelled");
     },
     "GET /v1/responses/{id}/input_items": async ({ request, reply, caller, headers }) => {
-      const stored = options.store.find(request.params["id"]!, caller.name);
+      const stored = options.store.find(request.params["id"]!, caller.owner);
       if (!stored) throw notFound(request.params["id"]!);
       const data = request.query.get("order") === "asc" ? stored.input : [...stored.input].reverse();
       const [first, last] = [data[0]?.["id"] ?? null, data.at(-1)?.["id"] ?? null];
@@ -63,17 +67,17 @@ function create(service: ChainService, { store, showTools }: ResponsesOptions, r
   return async ({ request, reply, caller, headers, json }) => {
     const body = await json();
     const id = `resp_${randomUUID().replaceAll("-", "")}`;
-    const { input, conversation } = conversationOf(body, id, store, caller.name);
+    const { input, conversation } = conversationOf(body, id, store, caller.owner);
     const wire = openaiResponses.readRequest({ ...body, input: conversation }, request.path);
-    checkModel(service, wire.model);
     const hosted = objectsOf(body["tools"]).some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
-    checkTools(
-      objectsOf(body["tools"]).some((tool) => tool["type"] === "function"),
-      body,
-    );
-    const asked = chainRequest({ ...wire, previousResponseId: undefined }, body);
-    asked.keep &&= caller.keep;
+    checkFormat(body);
+    const functions = readTools(objectsOf(body["tools"]).filter((tool) => tool["type"] === "function"));
+    const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
+    const asked = await askedChain(service, { wire, body, caller, functions, sealed });
     const wanted = body["store"] !== false;
+    const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
+    asked.carryState = encrypt || !wanted;
+    const { seal } = await service.suspended;
     const background = body["background"] === true;
     if (background && !wanted)
       throw new ApiError(400, "a response in the background must be stored", { param: "store" });
@@ -84,16 +88,17 @@ function create(service: ChainService, { store, showTools }: ResponsesOptions, r
       echo: echoOf(body, wanted, asked.id),
       hostedTools: hosted || showTools,
       isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
+      ...(encrypt && { encrypted: seal.close({ chain: asked.id }, caller.owner) }),
     });
     const save = async (response: Json): Promise<void> => {
       const own = objectsOf(response["output"]);
-      const stored = { id, caller: caller.name, at: Date.now(), response, input };
+      const stored = { id, caller: caller.owner, at: Date.now(), response, input };
       await store.save({ ...stored, conversation: [...conversation, ...own] });
     };
     const events = (signal: AbortSignal) => projected({ service, asked, signal, projection, caller, save, wanted });
     const named = { ...headers, "x-coa-trajectory": asked.id };
     if (background) {
-      const live = running.start(id, caller.name, projection, events);
+      const live = running.start(id, caller.owner, projection, events);
       if (body["stream"] !== true) return replyJson(reply, 200, { ...live.response(), status: "queued" }, named);
       return follow(live.follow(0, request.signal), eventStream(reply, named));
     }
@@ -117,7 +122,7 @@ async function follow(events: AsyncIterable<Json>, stream: ReturnType<typeof eve
 
 interface ProjectedChain {
   service: ChainService;
-  asked: ReturnType<typeof chainRequest>;
+  asked: ChainRequest;
   signal: AbortSignal;
   projection: ResponsesProjection;
   caller: Call["caller"];
@@ -147,12 +152,12 @@ async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
 function get(store: ResponseStore, running: BackgroundRuns): Work {
   return async ({ request, reply, caller, headers }) => {
     const id = request.params["id"]!;
-    const live = running.find(id, caller.name);
+    const live = running.find(id, caller.owner);
     if (live && request.query.get("stream") === "true") {
       const after = Number(request.query.get("starting_after") ?? -1);
       return follow(live.follow(after + 1, request.signal), eventStream(reply, headers));
     }
-    const response = live?.response() ?? store.find(id, caller.name)?.response;
+    const response = live?.response() ?? store.find(id, caller.owner)?.response;
     if (!response) throw notFound(id);
     replyJson(reply, 200, response, headers);
   };

@@ -175,8 +175,8 @@ describe("responses", () => {
   it("refuses what it does not serve", async () => {
     await withServer({}, async (ask) => {
       const refused = async (sent: object) => ((await (await ask("/v1/responses", sent)).json()) as Loose).error.code;
-      const tools = [{ type: "function", name: "f", parameters: {} }];
-      assert.equal(await refused({ input: question, tools }), "unsupported_tool");
+      const tools = [{ type: "function", name: "f", parameters: { type: "string" } }];
+      assert.equal(await refused({ input: question, tools }), "invalid_tool");
       const text = { format: { type: "json_schema", name: "x", schema: {} } };
       assert.equal(await refused({ input: question, text }), "unsupported_format");
       assert.equal(await refused({ input: question, model: "gpt-9" }), "model_not_found");

@@ -6,6 +6,8 @@
 import type { ChainEvent } from "../core/events.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { type Usage, usageSince } from "../core/usage.ts";
+import { type ClientCall, clientCall } from "./client-tools.ts";
 
 export type ServedEvent =
   | { type: "role-start"; role: string }
@@ -13,16 +15,33 @@ export type ServedEvent =
   | { type: "role-end" }
   | { type: "tool"; callId: string; tool: string; input: unknown; output: string; ok: boolean; ms: number }
   | { type: "answer"; text: string }
-  | { type: "end"; trajectory: Trajectory };
+  /** The chain waits for the client; `state` is what the client may carry for us. */
+  | { type: "client-calls"; calls: ClientCall[]; state?: string }
+  /** `usage` is what this request used: of a continued chain only the rest. */
+  | { type: "end"; trajectory: Trajectory; usage: Usage };
+
+export interface ServedEventsOptions {
+  /** Tools that the client runs; neither their calls nor their results are shown as ours. */
+  clientTools?: ReadonlySet<string>;
+  /** What the chain had used before this request. */
+  before?: Usage;
+  /** The state of a suspended chain for its client to carry. */
+  state?: (trajectory: Trajectory) => string | undefined;
+}
 
 /** Turns the events of a running chain into served events. */
-export function servedEvents(profile: Pick<Profile, "answer">): (event: ChainEvent) => ServedEvent[] {
+export function servedEvents(
+  profile: Pick<Profile, "answer" | "tags">,
+  options: ServedEventsOptions = {},
+): (event: ChainEvent) => ServedEvent[] {
+  const { clientTools = new Set() } = options;
+  const hidden = new Set(profile.tags.filter(({ tool }) => tool && clientTools.has(tool)).map(({ name }) => name));
   const inputs = new Map<string, unknown>();
   let open: number | undefined;
   return (event) => {
     switch (event.type) {
       case "segment-start":
-        if (event.by !== "model" || event.tag === profile.answer) return [];
+        if (event.by !== "model" || event.tag === profile.answer || hidden.has(event.tag)) return [];
         open = event.index;
         return [{ type: "role-start", role: event.tag }];
       case "segment-delta":
@@ -36,10 +55,11 @@ export function servedEvents(profile: Pick<Profile, "answer">): (event: ChainEve
         return [];
       case "tool-result": {
         const { callId, tool, output, ok, ms } = event;
+        if (clientTools.has(tool)) return [];
         return [{ type: "tool", callId, tool, input: inputs.get(callId), output, ok, ms }];
       }
       case "chain-end":
-        return ending(event.trajectory);
+        return ending(event.trajectory, options);
       default:
         return [];
     }
@@ -64,7 +84,13 @@ export function eventsOfTrajectory(trajectory: Trajectory, profile: Pick<Profile
   return [...events, ...ending(trajectory)];
 }
 
-function ending(trajectory: Trajectory): ServedEvent[] {
-  const answer = trajectory.answer ? [{ type: "answer" as const, text: trajectory.answer }] : [];
-  return [...answer, { type: "end", trajectory }];
+function ending(trajectory: Trajectory, { before, state }: ServedEventsOptions = {}): ServedEvent[] {
+  const { id, answer, pending = [] } = trajectory;
+  const end = { type: "end" as const, trajectory, usage: usageSince(trajectory.usage, before) };
+  if (pending.length > 0) {
+    const carried = state?.(trajectory);
+    const calls = pending.map((call) => clientCall(id, call));
+    return [{ type: "client-calls", calls, ...(carried !== undefined && { state: carried }) }, end];
+  }
+  return [...(answer ? [{ type: "answer" as const, text: answer }] : []), end];
 }

@@ -8,8 +8,8 @@ import type { ServedEvent } from "./served-events.ts";
 export function settle(events: readonly ServedEvent[], caller: Caller): Trajectory {
   const end = events.findLast((event) => event.type === "end");
   if (!end) throw new ApiError(500, "the chain broke off", { code: "chain_broken" });
-  const { trajectory } = end;
-  caller.spend(trajectory.usage.billedTokens, trajectory.usage.costUsd);
+  const { trajectory, usage } = end;
+  caller.spend(usage.billedTokens, usage.costUsd);
   const { reason, detail } = trajectory.ending;
   if (reason === "error") {
     throw new ApiError(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {

@@ -2,7 +2,7 @@ import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
-import { openResponseStore } from "../../serve/stored-responses.ts";
+import { openServeState } from "../../serve/serve-state.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
@@ -26,7 +26,9 @@ export default defineCommand({
     temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature where a request sets none" },
     "max-chains": { type: "string", default: "16", valueName: "n", describe: "Chains at a time; the others wait" },
     "max-queue": { type: "string", default: "256", valueName: "n", describe: "Chains that may wait; more are refused with 429" },
-    state: { type: "string", valueName: "folder", describe: "Where responses are kept (default: serve in the workspace)" },
+    state: { type: "string", valueName: "folder", describe: "Where responses and waiting chains are kept (default: serve in the workspace)" },
+    "seal-key-file": { type: "string", valueName: "file", describe: "Key of the state that clients carry, shared by servers behind one address (default: made in --state)" },
+    "client-tools": { type: "string", valueName: "on|off", describe: "Whether clients may bring tools of their own (default: on where the model is told of tools in a prompt)" },
     keep: { type: "string", valueName: "file", describe: "Append every served chain to this JSONL file, secrets taken out: the next dataset" },
     "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
@@ -36,7 +38,8 @@ export default defineCommand({
     const port = await portOptions(values);
     const whole = { min: 1, integer: true };
     const opened = await openChain(values, { note: out.note, signal });
-    const store = await openResponseStore(values.state ?? (await openWorkspace()).path("serve")).catch(
+    const state = values.state ?? (await openWorkspace()).path("serve");
+    const { store, suspended } = await openServeState(state, { sealKeyFile: values["seal-key-file"] }).catch(
       async (error) => {
         await opened.close();
         throw error;
@@ -56,8 +59,11 @@ export default defineCommand({
         observations: values.observations,
         showTools: values["show-tools"],
         store,
+        suspended,
+        clientTools: switchOf(values["client-tools"]),
         onTrajectory(trajectory, mayKeep) {
-          if (!kept || !mayKeep) return;
+          // A chain that waits is kept when it has ended.
+          if (!kept || !mayKeep || trajectory.pending) return;
           kept.append(redactSecrets(trajectory)).catch((error: Error) => out.note(`not kept: ${error.message}`));
         },
         defaults: {
@@ -75,3 +81,7 @@ export default defineCommand({
     }
   },
 });
+
+function switchOf(value: string | undefined): boolean | undefined {
+  return value === undefined ? undefined : choiceOf(value, "client-tools", ["on", "off"]) === "on";
+}

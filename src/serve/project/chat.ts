@@ -1,6 +1,9 @@
-/** Chains as OpenAI chat completions: roles are reasoning, each opening with its name on a line of its own; the answer is content. */
+/**
+ * Chains as OpenAI chat completions: roles are reasoning, each opening with its name on a line of its own; the answer is
+ * content; calls of the client's own tools are `tool_calls`.
+ */
 import type { Json } from "../../core/json-value.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { ClientCall } from "../client-tools.ts";
 import type { ServedEvent } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
@@ -35,10 +38,17 @@ export function chatChunks(options: ChatProjectionOptions): (event: ServedEvent)
     // vLLM's name and everybody else's: LangChain reads only the second, others either.
     if (text !== "") chunks.push(chunk({ reasoning: text, reasoning_content: text }));
     if (event.type === "answer") chunks.push(chunk({ content: event.text }));
+    if (event.type === "client-calls") {
+      for (const [index, call] of event.calls.entries()) {
+        const { function: called, ...rest } = toolCall(call);
+        chunks.push(chunk({ tool_calls: [{ index, ...rest, function: { name: call.tool, arguments: "" } }] }));
+        chunks.push(chunk({ tool_calls: [{ index, function: { arguments: called.arguments } }] }));
+      }
+    }
     if (event.type === "end") {
-      chunks.push(chunk({}, finishOf(event.trajectory)));
+      chunks.push(chunk({}, finishOf(event)));
       if (options.includeUsage) {
-        const usage = chatUsage(event.trajectory);
+        const usage = chatUsage(event);
         chunks.push({ id, object: "chat.completion.chunk", created, model, choices: [], usage });
       }
     }
@@ -51,7 +61,7 @@ export function chatCompletion(events: readonly ServedEvent[], options: ChatProj
   const roles = roleText(options);
   const reasoning = events.map(roles).join("");
   const end = events.findLast((event) => event.type === "end")!;
-  const { trajectory } = end;
+  const calls = events.flatMap((event) => (event.type === "client-calls" ? event.calls.map(toolCall) : []));
   return {
     id: options.id,
     object: "chat.completion",
@@ -62,15 +72,16 @@ export function chatCompletion(events: readonly ServedEvent[], options: ChatProj
         index: 0,
         message: {
           role: "assistant",
-          content: trajectory.answer ?? "",
+          content: calls.length > 0 ? null : (end.trajectory.answer ?? ""),
           refusal: null,
           ...(reasoning !== "" && { reasoning, reasoning_content: reasoning }),
+          ...(calls.length > 0 && { tool_calls: calls }),
         },
         logprobs: null,
-        finish_reason: finishOf(trajectory),
+        finish_reason: finishOf(end),
       },
     ],
-    usage: chatUsage(trajectory),
+    usage: chatUsage(end),
   };
 }
 
@@ -90,12 +101,19 @@ function roleText({ observations }: Pick<ChatProjectionOptions, "observations">)
   };
 }
 
-function finishOf({ ending }: Trajectory): string {
+function toolCall({ id, tool, input }: ClientCall) {
+  return { id: `call_${id}`, type: "function", function: { name: tool, arguments: JSON.stringify(input) } };
+}
+
+type End = Extract<ServedEvent, { type: "end" }>;
+
+function finishOf({ trajectory: { ending } }: End): string {
+  if (ending.reason === "suspended") return "tool_calls";
   return ending.reason === "limit" ? "length" : "stop";
 }
 
-function chatUsage(trajectory: Trajectory): Json {
-  const { prompt, completion, cached, reasoning } = servedUsage(trajectory);
+function chatUsage(end: End): Json {
+  const { prompt, completion, cached, reasoning } = servedUsage(end);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,

@@ -1,10 +1,11 @@
 /**
  * Chains as Anthropic messages: each run of roles is a thinking block, the answer is a text block. Executed tools are
  * `mcp_tool_use` and `mcp_tool_result` blocks where they are to be shown (clients reject tools that they never declared in
- * any other shape), and lines of thinking otherwise. The whole message is the state after the last event.
+ * any other shape), and lines of thinking otherwise. Calls of the client's own tools are `tool_use` blocks, with the state of
+ * the chain as the signature of the thinking before them. The whole message is the state after the last event.
  */
 import type { Json } from "../../core/json-value.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { ClientCall } from "../client-tools.ts";
 import type { ServedEvent } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
@@ -62,12 +63,12 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
     const delta = { type: "thinking_delta", thinking: text };
     return [...events, { type: "content_block_delta", index: thinking.index, delta }];
   }
-  function closeThinking(): Json[] {
+  function closeThinking(signature = options.signature): Json[] {
     if (!thinking) return [];
     const { index, text } = thinking;
     thinking = undefined;
-    content[index] = { type: "thinking", thinking: text, signature: options.signature };
-    const delta = { type: "signature_delta", signature: options.signature };
+    content[index] = { type: "thinking", thinking: text, signature };
+    const delta = { type: "signature_delta", signature };
     return [
       { type: "content_block_delta", index, delta },
       { type: "content_block_stop", index },
@@ -92,10 +93,24 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
       ...block(result, result, []),
     ];
   }
-  function finish(trajectory: Trajectory): Json[] {
+  function clientCalls(calls: readonly ClientCall[], state: string | undefined): Json[] {
+    const events = closeThinking(state);
+    // Without thinking before the call the state gets a block of its own, which clients send back unread.
+    if (events.length === 0 && state !== undefined) {
+      const hidden = { type: "redacted_thinking", data: state };
+      events.push(...block(hidden, hidden, []));
+    }
+    for (const { id, tool, input } of calls) {
+      const use = { type: "tool_use", id: `toolu_${id}`, name: tool };
+      const delta = { type: "input_json_delta", partial_json: JSON.stringify(input) };
+      events.push(...block({ ...use, input: input as Json }, { ...use, input: {} }, [delta]));
+    }
+    return events;
+  }
+  function finish(end: Extract<ServedEvent, { type: "end" }>): Json[] {
     const events = closeThinking();
-    const reason = trajectory.ending.reason === "limit" ? "max_tokens" : "end_turn";
-    facts = { stop_reason: reason, stop_sequence: null, usage: usageOf(trajectory) };
+    const reason = stops[end.trajectory.ending.reason] ?? "end_turn";
+    facts = { stop_reason: reason, stop_sequence: null, usage: usageOf(end) };
     const delta = { stop_reason: reason, stop_sequence: null };
     return [...events, { type: "message_delta", delta, usage: facts["usage"] }, { type: "message_stop" }];
   }
@@ -121,15 +136,19 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
             ...block(text, { type: "text", text: "" }, [{ type: "text_delta", text: served.text }]),
           ];
         }
+        case "client-calls":
+          return clientCalls(served.calls, served.state);
         case "end":
-          return finish(served.trajectory);
+          return finish(served);
       }
     },
   };
 }
 
-function usageOf(trajectory?: Trajectory): Json {
-  const { prompt, completion, cached } = trajectory ? servedUsage(trajectory) : { prompt: 0, completion: 0, cached: 0 };
+const stops: Record<string, string> = { limit: "max_tokens", suspended: "tool_use" };
+
+function usageOf(end?: Extract<ServedEvent, { type: "end" }>): Json {
+  const { prompt, completion, cached } = end ? servedUsage(end) : { prompt: 0, completion: 0, cached: 0 };
   return {
     input_tokens: prompt - cached,
     cache_creation_input_tokens: 0,

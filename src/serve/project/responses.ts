@@ -1,11 +1,11 @@
 /**
  * Chains as OpenAI responses. Roles are reasoning items with summary parts, one part to a segment: the one shape that all
  * clients show and none rejects. Executed tools are `mcp_call` items where the request asked for hosted tools, and
- * further summary parts otherwise; never function calls, which a client would try to execute. The whole response is the
+ * further summary parts otherwise; function calls are those of the client's own tools alone. The whole response is the
  * state after the last event, so streamed and whole can't differ.
  */
 import type { Json } from "../../core/json-value.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { ClientCall } from "../client-tools.ts";
 import type { ServedEvent } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
@@ -20,6 +20,8 @@ export interface ResponsesProjectionOptions {
   hostedTools?: boolean;
   /** Whether a role is the call of a tool. */
   isTool: (role: string) => boolean;
+  /** The encrypted content of reasoning, where the client asked for it. */
+  encrypted?: string;
 }
 
 /** Projects a chain event by event. */
@@ -63,13 +65,8 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
 
   function openPart(title: string): Json[] {
     const events = closePart();
-    if (!reasoning) {
-      const item = { id: `rs_${key}_${output.length}`, type: "reasoning", summary: [] as Json[] };
-      const added = addItem(item);
-      reasoning = { item, index: added.index };
-      events.push(...added.events);
-    }
-    const { item, index } = reasoning;
+    if (!reasoning) events.push(...openReasoning());
+    const { item, index } = reasoning!;
     const part = item.summary.length;
     open = { item, index, part, text: "" };
     item.summary.push({ type: "summary_text", text: "" });
@@ -101,10 +98,38 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
       event("response.reasoning_summary_part.done", { ...place, part: item.summary[part] }),
     ];
   }
-  function closeReasoning(): Json[] {
+  function closeReasoning(encrypted = options.encrypted): Json[] {
     const events = closePart();
-    if (reasoning) events.push(itemDone(reasoning.index));
+    if (reasoning) {
+      if (encrypted !== undefined) reasoning.item["encrypted_content"] = encrypted;
+      events.push(itemDone(reasoning.index));
+    }
     reasoning = undefined;
+    return events;
+  }
+  function openReasoning(): Json[] {
+    const item = { id: `rs_${key}_${output.length}`, type: "reasoning", summary: [] as Json[] };
+    const added = addItem(item);
+    reasoning = { item, index: added.index };
+    return added.events;
+  }
+  function clientCalls(calls: readonly ClientCall[], state: string | undefined): Json[] {
+    // The state travels with reasoning; a chain that wrote none gets an empty item for it.
+    const events = reasoning || state === undefined ? [] : openReasoning();
+    events.push(...closeReasoning(state));
+    for (const { id: call, tool: name, input } of calls) {
+      const text = JSON.stringify(input);
+      const item = { id: `fc_${key}_${output.length}`, type: "function_call", call_id: `call_${call}`, name };
+      const { index, events: added } = addItem({ ...item, arguments: "", status: "in_progress" });
+      const place = { item_id: item.id, output_index: index };
+      output[index] = { ...item, arguments: text, status: "completed" };
+      events.push(
+        ...added,
+        event("response.function_call_arguments.delta", { ...place, delta: text }),
+        event("response.function_call_arguments.done", { ...place, name, arguments: text }),
+        itemDone(index),
+      );
+    }
     return events;
   }
   function hostedCall(call: Extract<ServedEvent, { type: "tool" }>): Json[] {
@@ -155,15 +180,15 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
       itemDone(index),
     ];
   }
-  function finish(trajectory: Trajectory): Json[] {
+  function finish(end: Extract<ServedEvent, { type: "end" }>): Json[] {
     const events = closeReasoning();
-    const cut = trajectory.ending.reason === "limit";
+    const cut = end.trajectory.ending.reason === "limit";
     state = {
       ...state,
       status: cut ? "incomplete" : "completed",
       completed_at: cut ? null : Math.floor(Date.now() / 1000),
       incomplete_details: cut ? { reason: "max_output_tokens" } : null,
-      usage: responsesUsage(trajectory),
+      usage: responsesUsage(end),
     };
     return [...events, event(cut ? "response.incomplete" : "response.completed", { response: response() })];
   }
@@ -188,8 +213,10 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
         }
         case "answer":
           return answer(served.text);
+        case "client-calls":
+          return clientCalls(served.calls, served.state);
         case "end":
-          return finish(served.trajectory);
+          return finish(served);
       }
     },
     fail(code, message) {
@@ -238,8 +265,8 @@ function emptyResponse({ id, model, created, echo }: ResponsesProjectionOptions)
   };
 }
 
-function responsesUsage(trajectory: Trajectory): Json {
-  const { prompt, completion, cached, reasoning } = servedUsage(trajectory);
+function responsesUsage(end: Extract<ServedEvent, { type: "end" }>): Json {
+  const { prompt, completion, cached, reasoning } = servedUsage(end);
   return {
     input_tokens: prompt,
     input_tokens_details: { cached_tokens: cached },

@@ -3,7 +3,7 @@
  * not be processed again by a prefix cache, and of the completion what was not the answer is reasoning.
  */
 import { estimateTokens } from "../../core/token-estimate.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { ServedEvent } from "../served-events.ts";
 
 export interface ServedUsage {
   prompt: number;
@@ -12,8 +12,9 @@ export interface ServedUsage {
   reasoning: number;
 }
 
-/** The figures of one chain. */
-export function servedUsage({ usage, answer, segments }: Trajectory): ServedUsage {
+/** The figures of one request. */
+export function servedUsage({ trajectory, usage }: Extract<ServedEvent, { type: "end" }>): ServedUsage {
+  const { answer, segments } = trajectory;
   const last = segments.findLast((segment) => segment.by === "model" && segment.text.trim() === answer);
   const answered = last?.tokens?.length ?? (answer === null ? 0 : estimateTokens(answer));
   return {
