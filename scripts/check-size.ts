@@ -11,13 +11,13 @@ const testLimit = 500;
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
   core: 2750,
-  "base/files": 1550,
+  "base/files": 1600,
   "base/http": 850,
   "base/wire": 2700,
   "base/redact": 300,
   language: 2700,
-  tokenizers: 850,
-  models: 1000,
+  tokenizers: 950,
+  models: 1150,
   engines: 7150,
   tools: 7100,
   graders: 3250,

@@ -1,8 +1,8 @@
 /** A profile by its name, or from a file of the user's own. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { readJson } from "../base/files/read-json.ts";
 import { UsageError } from "../core/errors.ts";
 import { labProfile } from "../lab/profile.ts";
 import { type Profile, readProfile } from "../language/profile.ts";
@@ -28,7 +28,7 @@ export async function chooseProfile(name: string): Promise<Profile> {
       `there is no profile "${name}"; there are ${Object.keys(namedProfiles).join(", ")}, or give a file that exports one`,
     );
   }
-  if (name.endsWith(".json")) return readProfile(JSON.parse(await readFile(name, "utf8")), name);
+  if (name.endsWith(".json")) return readProfile(await readJson(name), name);
   const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
   if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export: use defineProfile`);
   return readProfile(profile, name);

@@ -4,15 +4,16 @@
  * nothing and carries a fingerprint of its examples, so that a training run can say exactly what it learned from.
  */
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { claimFolder } from "../base/files/claim-folder.ts";
 import type { Lineage } from "../base/files/manifest.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
+import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
-import { CoaError, messageOf } from "../core/errors.ts";
+import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { chainLanguageSchema } from "../core/profile.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -135,17 +136,11 @@ export interface Dataset {
 export async function openDataset(folder: string): Promise<Dataset> {
   const source = await currentFolder(folder);
   const path = join(source, "dataset.json");
-  let manifest: DatasetManifest;
-  try {
-    manifest = datasetManifestSchema.parse(JSON.parse(await readFile(path, "utf8")));
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    throw new CoaError(
-      "storage",
-      missing ? `${folder} is not a dataset: it has no dataset.json` : `can't read ${path}: ${messageOf(error)}`,
-      { cause: error },
-    );
-  }
+  const value = await readJsonIfThere(path);
+  if (value === undefined) throw new CoaError("storage", `${folder} is not a dataset: it has no dataset.json`);
+  const parsed = datasetManifestSchema.safeParse(value);
+  if (!parsed.success) throw new CoaError("storage", `can't read ${path}: ${z.prettifyError(parsed.error)}`);
+  const manifest = parsed.data;
   return {
     manifest,
     tokenizer: () => loadTokenizer(join(source, "tokenizer")),

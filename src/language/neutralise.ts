@@ -43,16 +43,16 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
   return (text) => {
     if (!suspicious.test(text)) return text;
     const { folded, placeOf } = fold(text);
-    let result = "";
+    const pieces: string[] = []; // joined at the end: a text of many tags is not copied for each of them
     let from = 0;
-    for (const match of folded.matchAll(pattern)) {
+    pattern.lastIndex = 0;
+    for (let match = pattern.exec(folded); match; match = pattern.exec(folded)) {
       const start = placeOf(match.index);
-      const end = placeOf(match.index + match[0].length);
       if (start < from) continue;
-      result += text.slice(from, start) + readable(match[0]);
-      from = end;
+      pieces.push(text.slice(from, start), readable(match[0]));
+      from = placeOf(pattern.lastIndex);
     }
-    return from === 0 ? text : result + text.slice(from);
+    return from === 0 ? text : pieces.join("") + text.slice(from);
   };
 }
 
@@ -121,11 +121,10 @@ function entityCharacter(entity: RegExpExecArray): string {
 
 /** `‹` and `›` never fold to brackets, so what is written here is never found again. */
 function readable(structure: string): string {
-  return structure
-    .replaceAll(/[<[]+/g, "‹")
-    .replaceAll(/[>\]]+/g, "›")
-    .replaceAll("|", "¦");
+  return structure.replaceAll(/[<[]+|[>\]]+|\|/g, (bracket) => harmless[bracket[0]!]!);
 }
+
+const harmless: Record<string, string> = { "<": "‹", "[": "‹", ">": "›", "]": "›", "|": "¦" };
 
 function escapeRegExp(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

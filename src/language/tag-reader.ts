@@ -88,7 +88,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
 
   let open: string | undefined; // tag of the segment being read; looseText when outside any tag but text has come
   let inside = false; // open is a real tag
-  let body = "";
+  let body: string[] = []; // pieces, joined once: a long body in small pieces is not copied for each of them
   let lead = "";
   let start = 0; // where the segment being read begins, or where the last one ended
   let held = ""; // the end of the last chunk that may be the beginning of a tag
@@ -106,28 +106,29 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
       open = looseText;
       const whole = lead + text;
       lead = "";
-      body = whole;
+      body = [whole];
       sink.open?.(looseText);
       sink.text?.(whole);
       return;
     }
-    body += text;
+    body.push(text);
     sink.text?.(text);
   }
 
   function finish(end: number, closed: boolean): void {
-    const segment: ReadSegment = { tag: open!, text: body, lead, closed, start, end };
+    const text = body.join("");
+    const segment: ReadSegment = { tag: open!, text, lead, closed, start, end };
     if (!inside) {
       sink.problem?.({
         kind: "loose-text",
         tag: looseText,
         at: start,
-        message: `text outside any tag: ${body.trim().slice(0, 60)}`,
+        message: `text outside any tag: ${text.trim().slice(0, 60)}`,
       });
     }
     open = undefined;
     inside = false;
-    body = "";
+    body = [];
     lead = "";
     start = end;
     if (sink.close(segment) === true) stopped = true;
@@ -141,7 +142,7 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
     if (stopped || (stopped = sink.open?.(tag) === true)) return;
     open = tag;
     inside = true;
-    body = "";
+    body = [];
   }
 
   /** Consumes `text` up to a possible partial tag at its end; returns where that begins (the length, where there is none). */

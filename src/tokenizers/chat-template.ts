@@ -8,9 +8,10 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Template } from "@huggingface/jinja";
+import { readJson } from "../base/files/read-json.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
+import { boundedTemplate } from "./bounded-template.ts";
 import { defaultTemplate, tokenizerConfigSchema, tokenString } from "./tokenizer-json.ts";
 
 /** A piece of a rendered prompt: written by the template (special strings count) or part of a message (they don't). */
@@ -34,14 +35,14 @@ const anySpecial = /<\|[^<>|\s]{1,60}\|>|<｜[^<>｜]{1,60}｜>|<\/?s>|<(?:start
 
 /** Compiles a Jinja chat template. `variables` are what the configuration offers it: `bos_token`, `eos_token`… */
 export function chatTemplate(source: string, variables: Record<string, string | undefined> = {}): ChatTemplate {
-  let template: Template;
+  let template: ReturnType<typeof boundedTemplate>;
   try {
-    template = new Template(source);
+    template = boundedTemplate(source);
   } catch (error) {
     throw new CoaError("format", `the chat template can't be read: ${messageOf(error)}`, { cause: error });
   }
   const fill = (messages: readonly Message[]) =>
-    template.render({ ...variables, messages: messages.map(templateMessage), add_generation_prompt: true });
+    template({ ...variables, messages: messages.map(templateMessage), add_generation_prompt: true });
   let markers: readonly string[] | undefined;
   return {
     render(messages, specials = []) {
@@ -66,7 +67,7 @@ export function textTemplate(source: string, variables: Record<string, string | 
 
 /** The template of a model folder in Hugging Face layout, for servers that take the prompt as text. */
 export async function chatTemplateOf(folder: string): Promise<RenderPrompt> {
-  const config = tokenizerConfigSchema.parse(JSON.parse(await readFile(join(folder, "tokenizer_config.json"), "utf8")));
+  const config = tokenizerConfigSchema.parse(await readJson(join(folder, "tokenizer_config.json")));
   const own = await readFile(join(folder, "chat_template.jinja"), "utf8").catch(() => undefined);
   const source = own ?? defaultTemplate(config);
   if (source === undefined) throw new CoaError("model", `${folder} has no chat template (tokenizer_config.json)`);

@@ -6,6 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
+import { readJsonIfThere } from "../base/files/read-json.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { bytesOfByteLevel } from "./byte-level.ts";
@@ -26,14 +27,16 @@ import {
 
 /** Reads `tokenizer.json` with `tokenizer_config.json` and, where it is a file of its own, `chat_template.jinja`. */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
-  const json = await readJson(join(folder, "tokenizer.json"));
+  const json = await readJsonIfThere(join(folder, "tokenizer.json"));
   if (json === undefined) {
     throw new CoaError("storage", `no tokenizer.json in ${folder}; a model folder in Hugging Face layout has one`);
   }
-  const config = ((await readJson(join(folder, "tokenizer_config.json"))) ?? {}) as Record<string, unknown>;
+  const config = ((await readJsonIfThere(join(folder, "tokenizer_config.json"))) ?? {}) as Record<string, unknown>;
   const template = await readText(join(folder, "chat_template.jinja"));
   if (template !== undefined) config["chat_template"] = template;
-  const generation = (await readJson(join(folder, "generation_config.json"))) as { eos_token_id?: unknown } | undefined;
+  const generation = (await readJsonIfThere(join(folder, "generation_config.json"))) as
+    | { eos_token_id?: unknown }
+    | undefined;
   const ends = [generation?.eos_token_id].flat().filter((id): id is number => typeof id === "number");
   try {
     return tokenizerFromJson(json, config, { endOfTurn: ends });
@@ -182,15 +185,5 @@ async function readText(path: string): Promise<string | undefined> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-async function readJson(path: string): Promise<unknown> {
-  const text = await readText(path);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -133,7 +133,13 @@ describe("readJsonl", () => {
     await writeFile(file, `\uFEFF${good}\n`);
     assert.equal((await readAllJsonl(file, taskSchema)).length, 1);
     await writeFile(file, `${good}\nnull\n`);
-    await assert.rejects(readAllJsonl(file, taskSchema), /file-\d+\.jsonl:2: .*expected object.*null/);
+    await assert.rejects(readAllJsonl(file, taskSchema), /file-\d+\.jsonl:2: a record is an object, not null/);
+    for (const line of ["null", "12", '"text"']) {
+      await writeFile(file, `{}\n${line}\n`);
+      await assert.rejects(readAllJsonl(file), /file-\d+\.jsonl:2: a record is an object, not /);
+    }
+    await writeFile(file, Buffer.from(`\uFEFF${good}\n`, "utf16le"));
+    await assert.rejects(readAllJsonl(file), /UTF-16.*UTF-8/);
   });
 
   it("gives readers the options of the work they are part of, and of no other", async () => {

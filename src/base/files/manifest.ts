@@ -4,10 +4,10 @@
  * whole configuration, where the inputs came from and how far the work is, so that the same work can be resumed, other
  * work is refused, and a reader can follow a model back to the runs it learned from.
  */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
+import { readJsonIfThere } from "./read-json.ts";
 
 /** The name of the file. */
 export const manifestName = "manifest.json";
@@ -74,20 +74,8 @@ export function manifestBeside(file: string): string {
 
 /** A manifest at its own path; undefined where there is none. */
 export async function readManifestFile(path: string): Promise<Manifest | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new CoaError("storage", `${path} is not JSON: ${(error as Error).message}`, { cause: error });
-  }
+  const value = await readJsonIfThere(path);
+  if (value === undefined) return undefined;
   const parsed = manifestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const version = (value as { version?: unknown } | null)?.version;

@@ -1,9 +1,9 @@
 /** `coa.json` beside a model's weights: how the model is to be used. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError } from "../../core/errors.ts";
 import { type ModelUse, modelUseSchema } from "../../core/model-use.ts";
+import { readJsonIfThere } from "./read-json.ts";
 import { writeJson } from "./write-file.ts";
 
 /** The name of the file in a model's folder. */
@@ -12,13 +12,8 @@ export const modelUseName = "coa.json";
 /** What a model's folder says of its use; undefined where it says nothing. Runs no code, opens no connection. */
 export async function readModelUse(folder: string): Promise<ModelUse | undefined> {
   const path = join(folder, modelUseName);
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(path, "utf8"));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
-  }
+  const value = await readJsonIfThere(path);
+  if (value === undefined) return undefined;
   const parsed = modelUseSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new CoaError("storage", `${path} does not say how the model is used: ${z.prettifyError(parsed.error)}`);

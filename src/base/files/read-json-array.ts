@@ -20,11 +20,14 @@ export async function* readJsonArray(file: string, options: { signal?: AbortSign
     element = "";
     if (text === "") return [];
     number++;
+    let value: unknown;
     try {
-      return [JSON.parse(text)];
+      value = JSON.parse(text);
     } catch (error) {
       throw new CoaError("format", `${file}, element ${number}: not JSON: ${messageOf(error)}`);
     }
+    if (value !== null && typeof value === "object") return [value];
+    throw new CoaError("format", `${file}, element ${number}: an element is an object, not ${text.slice(0, 40)}`);
   };
   for await (const chunk of createReadStream(file, {
     encoding: "utf8",

@@ -43,6 +43,10 @@ export async function* readJsonl<T = unknown>(
   let line = 0;
   for await (const { text: raw, complete } of lines(file, settings.signal)) {
     const text = line === 0 && raw.startsWith("\uFEFF") ? raw.slice(1) : raw;
+    // A UTF-16 byte order mark is not valid UTF-8: both of its bytes come out as the replacement character.
+    if (line === 0 && raw.startsWith("\uFFFD\uFFFD")) {
+      throw new CoaError("storage", `${file} is written in UTF-16; save it as UTF-8 (a byte order mark may stay)`);
+    }
     line++;
     if (text.trim() === "") continue;
     let value: unknown;
@@ -60,7 +64,12 @@ export async function* readJsonl<T = unknown>(
       continue;
     }
     if (!schema) {
-      yield value as T;
+      if (value !== null && typeof value === "object") yield value as T;
+      else
+        handle(
+          { file, line, kind: "schema", message: `a record is an object, not ${text.trim().slice(0, 40)}` },
+          settings,
+        );
       continue;
     }
     const parsed = schema.safeParse(value);
@@ -101,6 +110,9 @@ function explain(value: unknown, issues: readonly { path: PropertyKey[]; message
   const versionIssue = issues.find((issue) => issue.path[0] === "version");
   if (versionIssue && version !== undefined) {
     return `unknown version ${JSON.stringify(version)} (${versionIssue.message}): written by another release of chain-of-agents`;
+  }
+  if (value === null || typeof value !== "object") {
+    return `a record is an object, not ${JSON.stringify(value).slice(0, 40)}`;
   }
   const shown = issues.slice(0, 3).map((issue) => `${issue.path.join(".") || "record"}: ${issue.message}`);
   return `not what was expected: ${shown.join("; ")}`;

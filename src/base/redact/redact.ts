@@ -5,6 +5,7 @@
  * last.
  */
 import { CoaError } from "../../core/errors.ts";
+import { isTextNestedDeeper } from "../../core/json-value.ts";
 import { redactText } from "./redact-text.ts";
 import { isSecretName, redactedText } from "./secret-names.ts";
 
@@ -24,8 +25,8 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   const text = (one: string, textDepth: number): string => {
     let clean = one;
     if (textDepth < maxTextDepth && /^\s*[{[]/.test(one)) {
-      const json = parsed(one);
-      if (json !== undefined && !isNestedDeeper(json, maxDepth)) {
+      const json = isTextNestedDeeper(one, maxDepth) ? undefined : parsed(one);
+      if (json !== undefined) {
         const before = JSON.stringify(json);
         const after = JSON.stringify(walk(json, 0, textDepth + 1));
         if (after !== before) clean = after;

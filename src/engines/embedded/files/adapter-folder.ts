@@ -5,11 +5,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { type Adapter, createAdapter, loraTargets } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
-import { readJson } from "./model-folder.ts";
 import { readSafetensors, type TensorType, writeSafetensors } from "./safetensors.ts";
 
 const configFile = "adapter_config.json";

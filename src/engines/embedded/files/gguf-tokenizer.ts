@@ -4,9 +4,9 @@
  * else is refused rather than exported to split text differently.
  */
 import { join } from "node:path";
+import { readJson } from "../../../base/files/read-json.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { GgufValue } from "./gguf-format.ts";
-import { readJson } from "./model-folder.ts";
 
 interface TokenizerFile {
   model?: { type?: string; vocab?: Record<string, number>; merges?: (string | [string, string])[] };

@@ -3,10 +3,11 @@
  * `generation_config.json`, and the tokenizer's files. transformers, vLLM and llama.cpp's converter read the same
  * folder. We read the config and the weights; the other files travel along untouched.
  */
-import { copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
-import { CoaError, messageOf } from "../../../core/errors.ts";
+import { CoaError } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
 import { readSafetensors, sizeOf, type Tensor, type TensorType, writeSafetensors } from "./safetensors.ts";
@@ -170,20 +171,6 @@ async function writeWeights(
 
 async function companionsOf(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter((name) => companionFiles.has(name));
-}
-
-/** Reads a JSON file; `hint` ends the message when it isn't there. */
-export async function readJson(path: string, hint: string): Promise<unknown> {
-  const text = await readFile(path, "utf8").catch((error) => {
-    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}${hint ? ` (${hint})` : ""}`, {
-      cause: error,
-    });
-  });
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 async function writeJson(path: string, value: unknown): Promise<void> {

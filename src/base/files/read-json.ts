@@ -1,0 +1,26 @@
+/** Reads one JSON file that anybody may have written: a byte order mark is passed over, and every error names the file. */
+import { readFile } from "node:fs/promises";
+import { CoaError, messageOf } from "../../core/errors.ts";
+
+/** The value in a JSON file; `hint` ends the message when the file can't be read. */
+export async function readJson(path: string, hint = ""): Promise<unknown> {
+  const value = await readJsonIfThere(path);
+  if (value !== undefined) return value;
+  throw new CoaError("storage", `there is no file ${path}${hint ? ` (${hint})` : ""}`);
+}
+
+/** The value in a JSON file, or undefined where there is no such file. */
+export async function readJsonIfThere(path: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, "")) as unknown;
+  } catch (error) {
+    throw new CoaError("format", `${path} is not JSON: ${messageOf(error)}`, { cause: error });
+  }
+}
