@@ -32,7 +32,9 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   report: 850,
   lab: 2750,
   serve: 5400,
-  cli: 6850,
+  "studio/api": 2500,
+  "studio/app": 5500,
+  cli: 6900,
   testing: 1350,
 };
 

@@ -3,6 +3,7 @@
  * that is wrong at once. `--root` checks another tree with the same rules (the tests use it).
  */
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkImports } from "./check-imports.ts";
@@ -23,7 +24,11 @@ function external(command: string, args: string[]): string[] {
 
 const checks: Record<string, () => string[] | Promise<string[]>> = {
   "format and lint": () => external("biome", ["check", "--error-on-warnings", "."]),
-  types: () => external("tsc", ["-p", "tsconfig.json"]),
+  // The browser's app has its own globals and JSX, so it is checked by itself.
+  types: () =>
+    ["tsconfig.json", join("src", "studio", "app", "tsconfig.json")]
+      .filter((config) => existsSync(join(root, config)))
+      .flatMap((config) => external("tsc", ["-p", config])),
   imports: () => checkImports(root),
   sizes: () => checkSize(root),
   lockfile: () => checkLock(root),

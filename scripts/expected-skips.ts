@@ -9,6 +9,7 @@ export const expectedSkips: readonly RegExp[] = [
   /npm install --prefix test\/(?:frameworks|clients)$/,
   // What only some machines can show.
   /^no old Node on this machine$/,
+  /^no Chromium on this machine$/,
   /^no PDF installed$/,
   /documentation pages installed$/,
   /^no group can be made here$/,

@@ -46,6 +46,15 @@ export function runUsage(calls: readonly CountedCall[]): Usage {
   return usage;
 }
 
+/** How many prompt tokens of each call an earlier call of the run had already processed, by the definition above. */
+export function rereadTokens(calls: readonly CountedCall[]): number[] {
+  const known: PrefixNode = new Map();
+  const started = [...calls.keys()].sort((a, b) => (calls[a]!.startedAt ?? 0) - (calls[b]!.startedAt ?? 0));
+  const seen = calls.map(() => 0);
+  for (const index of started) seen[index] = seenTokens(known, calls[index]!);
+  return seen;
+}
+
 /** Everything that prompts of the run began with so far, as a tree of its pieces. */
 interface PrefixNode extends Map<string, PrefixNode> {}
 

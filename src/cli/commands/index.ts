@@ -21,6 +21,7 @@ export const commands: CommandTable = {
     summary: "Run chains for another trainer: ids, mask, log-probabilities and reward",
     load: () => import("./serve-rollouts.ts"),
   },
+  studio: { summary: "Look at runs, chains, training and evaluations in a browser", load: () => import("./studio.ts") },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

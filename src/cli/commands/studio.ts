@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { workspaceRoot } from "../../base/files/workspace.ts";
+import { readyLine } from "../../base/http/listen.ts";
+import { UsageError } from "../../core/errors.ts";
+import { serveStudio } from "../../studio/api/serve-studio.ts";
+import { defineCommand, numberOf } from "../command.ts";
+
+export default defineCommand({
+  name: "studio",
+  summary:
+    "Open what was recorded, distilled, trained and evaluated in a browser, on this machine alone, until Ctrl-C.",
+  arguments: "[path …]",
+  examples: ["coa studio", "coa studio .coa/quickstart-fast --port 4300", "coa studio traces.jsonl --no-open"],
+  options: {
+    port: { type: "string", default: "4300", valueName: "n", describe: "Port; 0 for any free one" },
+    open: { type: "boolean", default: true, describe: "Open the browser (--no-open to only print the address)" },
+  }, // biome-ignore format: one flag a line
+  async run({ values, positionals, out, signal }) {
+    const workspace = workspaceRoot();
+    if (positionals.length === 0 && !existsSync(workspace)) {
+      throw new UsageError(
+        `${workspace} does not exist yet: run coa quickstart --fast, or name files: coa studio <path>`,
+      );
+    }
+    const studio = await serveStudio({
+      paths: positionals.length === 0 ? [workspace] : positionals,
+      cache: join(workspace, "cache"),
+      port: numberOf(values.port, "port", { min: 0, max: 65_535, integer: true }),
+      onBuild: out.note,
+    });
+    try {
+      if (values.json) out.json({ ready: studio.url });
+      else out.print(readyLine(studio.url));
+      if (values.open && out.isTTY) openBrowser(studio.url);
+      if (!signal.aborted) await once(signal, "abort");
+    } finally {
+      await studio.close();
+    }
+    return 0;
+  },
+});
+
+/** Asks the system to show an address; where that fails the printed address is there. */
+function openBrowser(url: string): void {
+  const [command, ...args] =
+    process.platform === "darwin"
+      ? ["open", url]
+      : process.platform === "win32"
+        ? ["cmd", "/c", "start", "", url]
+        : ["xdg-open", url];
+  const child = spawn(command!, args, { stdio: "ignore", detached: true });
+  child.on("error", () => {});
+  child.unref();
+}

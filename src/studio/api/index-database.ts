@@ -1,0 +1,67 @@
+/**
+ * The studio's index: a throw-away SQLite file in `.coa/cache/` that says where each run and chain stands (file, offset,
+ * length), what a list shows of it, and which words it holds. The JSONL files stay the truth; deleting the index loses
+ * nothing. One process writes it (the worker), the others only read.
+ */
+import { rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+
+/** Raised when tables change: an index of another version is thrown away. */
+const version = 1;
+
+const schema = `
+CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, size INTEGER, mtime REAL, head TEXT,
+  indexed INTEGER, lines INTEGER, bad INTEGER, problem TEXT);
+CREATE TABLE item (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, offset INTEGER, length INTEGER, kind TEXT, key TEXT,
+  taskId TEXT, question TEXT, system TEXT, origin TEXT, family TEXT, ending TEXT, reward REAL, answer TEXT, moves INTEGER,
+  toolCalls INTEGER, billed INTEGER, computed INTEGER, violations INTEGER, runId TEXT, step INTEGER);
+CREATE INDEX item_key ON item (key);
+CREATE INDEX item_run ON item (runId) WHERE runId <> '';
+CREATE INDEX item_task ON item (taskId);
+CREATE INDEX item_cube ON item (kind, system, origin, family, ending, reward, file);
+CREATE VIRTUAL TABLE words USING fts5(body, content='', contentless_delete=1, detail=none, tokenize='unicode61');
+PRAGMA user_version = ${version};
+`;
+
+/** Opens the index, anew where it is of another version or can't be read. */
+export function openIndexDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
+  try {
+    return open(path, options.readOnly ?? false);
+  } catch (error) {
+    if (options.readOnly) throw error;
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+    return open(path, false);
+  }
+}
+
+function open(path: string, readOnly: boolean): DatabaseSync {
+  const database = new DatabaseSync(path, { readOnly, timeout: 30_000 });
+  try {
+    if (readOnly) return database;
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;");
+    const { user_version: found } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+    if (found === 0) database.exec(`BEGIN; ${schema} COMMIT;`);
+    else if (found !== version) throw new Error(`an index of version ${found}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** A file as the index knows it. */
+export interface FileRow {
+  id: number;
+  path: string;
+  kind: string;
+  size: number;
+  mtime: number;
+  head: string;
+  /** Bytes that were read. */
+  indexed: number;
+  lines: number;
+  /** Lines that could not be read. */
+  bad: number;
+  /** The first thing that was wrong. */
+  problem: string | null;
+}

@@ -1,0 +1,166 @@
+/**
+ * Brings the index up to date with one file: the lines after those it knows, in chunks, each chunk one transaction. A file
+ * that was replaced (another beginning, or shorter than before) is indexed anew; one that has grown only from its old end.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, openSync, readSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import type { SeenFile } from "./find-files.ts";
+import type { FileRow } from "./index-database.ts";
+import { indexRow } from "./index-row.ts";
+import { type FileKind, fileKindOf, recordIn } from "./record-kind.ts";
+
+const blockBytes = 1 << 22;
+const maxLineBytes = 1 << 28;
+const headBytes = 256;
+const chunkLines = 2_000;
+
+const columns = [
+  "file", "line", "offset", "length", "kind", "key", "taskId", "question", "system", "origin", "family", "ending",
+  "reward", "answer", "moves", "toolCalls", "billed", "computed", "violations", "runId", "step",
+]; // biome-ignore format: a list
+
+/** Kinds whose lines hold runs or chains; of all others only the file itself is known. */
+const indexedKinds = new Set<string>(["runs", "chains", "rollouts"] satisfies FileKind[]);
+
+/** Writes files into the index. */
+export interface FileIndexer {
+  /** Reads what is new; false where nothing was. `onChunk` is told after each chunk how far it is. */
+  update(file: SeenFile, onChunk?: (file: FileRow) => void): boolean;
+  /** Forgets a file that is gone. */
+  forget(path: string): void;
+}
+
+/** Prepares the statements over an open database. */
+export function fileIndexer(database: DatabaseSync): FileIndexer {
+  const known = database.prepare("SELECT * FROM file WHERE path = ?");
+  const insertFile = database.prepare(
+    "INSERT INTO file (path, kind, size, mtime, head, indexed, lines, bad) VALUES (?, 'other', 0, 0, ?, 0, 0, 0)",
+  );
+  const saveFile = database.prepare(
+    "UPDATE file SET kind = ?, size = ?, mtime = ?, indexed = ?, lines = ?, bad = ?, problem = ? WHERE id = ?",
+  );
+  const insertItem = database.prepare(
+    `INSERT INTO item (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  const insertWords = database.prepare("INSERT INTO words (rowid, body) VALUES (?, ?)");
+
+  function forget(path: string): void {
+    const row = known.get(path) as unknown as FileRow | undefined;
+    if (!row) return;
+    database.exec("BEGIN");
+    database.prepare("DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE file = ?)").run(row.id);
+    database.prepare("DELETE FROM item WHERE file = ?").run(row.id);
+    database.prepare("DELETE FROM file WHERE id = ?").run(row.id);
+    database.exec("COMMIT");
+  }
+
+  /** One line: a record, or something that is counted as bad. */
+  function take(file: FileRow, text: string, length: number): void {
+    const [line, offset] = [++file.lines, file.indexed];
+    if (text.trim() === "") return;
+    let value: unknown;
+    try {
+      value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+    } catch (error) {
+      file.bad++;
+      file.problem ??= `line ${line}: ${(error as Error).message.slice(0, 300)}`;
+      return;
+    }
+    if (file.kind === "other") file.kind = fileKindOf(value);
+    if (!indexedKinds.has(file.kind)) return;
+    try {
+      const found = recordIn(value);
+      if (!found) throw new Error("neither a run nor a chain");
+      const { kind, key, taskId, question, system, origin, family, ending, reward, answer, ...rest } = indexRow(found);
+      const { moves, toolCalls, billed, computed, violations, runId, step, text: words } = rest;
+      const about = [kind, key, taskId, question, system, origin, family, ending, reward, answer];
+      const figures = [moves, toolCalls, billed, computed, violations, runId, step];
+      const { lastInsertRowid } = insertItem.run(file.id, line, offset, length, ...about, ...figures);
+      insertWords.run(lastInsertRowid, words);
+    } catch (error) {
+      file.bad++;
+      file.problem ??= `line ${line}: ${(error as Error).message.slice(0, 300)}`;
+    }
+  }
+
+  /** Reads from the old end on. What stands after the last line break counts only once it is whole. */
+  function read(handle: number, file: FileRow, onChunk?: (file: FileRow) => void): void {
+    const block = Buffer.allocUnsafe(Math.min(blockBytes, Math.max(1, file.size - file.indexed)));
+    let held: Buffer = Buffer.alloc(0);
+    let [position, sinceChunk] = [file.indexed, 0];
+    const commit = () => {
+      const { kind, size, mtime, indexed, lines, bad, problem, id } = file;
+      saveFile.run(kind, size, mtime, indexed, lines, bad, problem, id);
+      database.exec("COMMIT");
+      sinceChunk = 0;
+      onChunk?.(file);
+    };
+    database.exec("BEGIN");
+    while (position < file.size) {
+      const count = readSync(handle, block, 0, Math.min(block.length, file.size - position), position);
+      if (count === 0) break;
+      position += count;
+      const bytes = held.length === 0 ? block.subarray(0, count) : Buffer.concat([held, block.subarray(0, count)]);
+      let from = 0;
+      for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+        take(file, bytes.toString("utf8", from, end), end - from);
+        file.indexed += end - from + 1;
+        from = end + 1;
+        if (++sinceChunk < chunkLines) continue;
+        commit();
+        database.exec("BEGIN");
+      }
+      held = Buffer.from(bytes.subarray(from));
+      if (held.length <= maxLineBytes) continue;
+      file.problem ??= `a line is longer than ${maxLineBytes} bytes: what follows it is not loaded`;
+      break;
+    }
+    if (isWhole(held)) {
+      take(file, held.toString("utf8"), held.length);
+      file.indexed += held.length;
+    }
+    commit();
+  }
+
+  return {
+    forget,
+    update(seen, onChunk) {
+      let row = known.get(seen.path) as unknown as FileRow | undefined;
+      if (row && row.size === seen.size && row.mtime === seen.mtime) return false;
+      const handle = openSync(seen.path, "r");
+      try {
+        const same = row && seen.size >= row.indexed && headOf(handle, Number.parseInt(row.head, 10)) === row.head;
+        if (row && !same) {
+          forget(seen.path);
+          row = undefined;
+        }
+        if (!row) {
+          insertFile.run(seen.path, headOf(handle, Math.min(headBytes, seen.size)));
+          row = known.get(seen.path) as unknown as FileRow;
+        }
+        read(handle, { ...row, size: seen.size, mtime: seen.mtime }, onChunk);
+      } finally {
+        closeSync(handle);
+      }
+      return true;
+    },
+  };
+}
+
+/** Whether bytes without a line break at their end are a complete JSON object all the same. */
+function isWhole(bytes: Buffer): boolean {
+  if (bytes.length === 0 || bytes.length > maxLineBytes) return false;
+  try {
+    return typeof JSON.parse(bytes.toString("utf8")) === "object";
+  } catch {
+    return false;
+  }
+}
+
+/** Says whether a file still begins as it did: a number of bytes and their hash. */
+function headOf(handle: number, length: number): string {
+  const bytes = Buffer.alloc(length);
+  const count = readSync(handle, bytes, 0, length, 0);
+  return `${length}:${createHash("sha256").update(bytes.subarray(0, count)).digest("hex").slice(0, 24)}`;
+}

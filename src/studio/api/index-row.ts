@@ -1,0 +1,128 @@
+/** One run or chain as a row of the index: what lists show, facets count and search looks through. */
+import type { Segment } from "../../core/trajectory.ts";
+import type { FoundRecord } from "./record-kind.ts";
+
+/** What the index knows of a run or a chain. */
+export interface IndexRow {
+  kind: "run" | "chain";
+  key: string;
+  taskId: string;
+  question: string;
+  /** The model of a chain, the topology of a team. */
+  system: string;
+  /** Where it came from: `distilled`, `rollout`, `chain`; of a run the recorder. */
+  origin: string;
+  family: string;
+  ending: string;
+  /** Null where none was given. */
+  reward: number | null;
+  answer: string;
+  /** Segments of a chain, steps of a run. */
+  moves: number;
+  toolCalls: number;
+  billed: number;
+  computed: number;
+  violations: number;
+  /** The team run that a chain was distilled from. */
+  runId: string;
+  /** The step of RL that sampled it. */
+  step: number | null;
+  text: string;
+}
+
+/** Characters of one record that can be searched; what stands after them is not found by search. */
+const searchedCharacters = 200_000;
+const shownCharacters = 300;
+
+/** The row of a record; whatever it lacks is left empty, for a broken record must be seen, not hidden. */
+export function indexRow(found: FoundRecord): IndexRow {
+  const { around = {} } = found;
+  if (found.kind === "run") {
+    const { run } = found;
+    return {
+      kind: "run",
+      key: word(run.id),
+      taskId: word(run.taskId),
+      question: short(run.question),
+      system: word(run.topology),
+      origin: word(run.source),
+      family: word(run.family ?? around.family),
+      ending: word(run.ending?.reason),
+      reward: around.reward ?? null,
+      answer: short(run.answer),
+      moves: run.steps.length,
+      toolCalls: figure(run.usage?.toolCalls),
+      billed: figure(run.usage?.billedTokens),
+      computed: figure(run.usage?.computedTokens),
+      violations: run.completeness?.untrainable?.length ?? 0,
+      runId: "",
+      step: null,
+      text: joined(runTexts(run.question, run.steps, run.answer)),
+    };
+  }
+  const { chain } = found;
+  const question = around.question ?? chain.prompt.findLast((message) => message?.role === "user")?.content;
+  return {
+    kind: "chain",
+    key: word(chain.id),
+    taskId: word(chain.taskId),
+    question: short(question),
+    system: word(chain.model),
+    origin: around.step === undefined ? (around.stage ? "dropped" : word(chain.source?.kind) || "chain") : "rollout",
+    family: word(chain.family ?? around.family),
+    ending: word(chain.ending?.reason),
+    reward: around.reward ?? chain.reward ?? null,
+    answer: short(chain.answer),
+    moves: chain.segments.length,
+    toolCalls: figure(chain.usage?.toolCalls),
+    billed: figure(chain.usage?.billedTokens),
+    computed: figure(chain.usage?.computedTokens),
+    violations: chain.violations?.length ?? 0,
+    runId: chain.source?.kind === "distilled" ? word(chain.source.id) : "",
+    step: around.step ?? null,
+    text: joined(chainTexts(question, chain.segments, chain.answer)),
+  };
+}
+
+function* runTexts(question: unknown, steps: readonly unknown[], answer: unknown): Generator<unknown> {
+  yield question;
+  for (const step of steps as { text?: string; reasoning?: string; toolCalls?: Record<string, string>[] }[]) {
+    yield step?.reasoning;
+    yield step?.text;
+    for (const call of step?.toolCalls ?? []) {
+      yield call?.["name"];
+      yield call?.["arguments"];
+      yield call?.["result"];
+    }
+  }
+  yield answer;
+}
+
+function* chainTexts(question: unknown, segments: readonly Segment[], answer: unknown): Generator<unknown> {
+  yield question;
+  for (const segment of segments) yield segment?.text;
+  yield answer;
+}
+
+function joined(texts: Iterable<unknown>): string {
+  let all = "";
+  for (const text of texts) {
+    if (typeof text !== "string") continue;
+    all += `${text.length > searchedCharacters ? text.slice(0, searchedCharacters) : text}\n`;
+    if (all.length > searchedCharacters) return all.slice(0, searchedCharacters);
+  }
+  return all;
+}
+
+function short(text: unknown): string {
+  if (typeof text !== "string") return "";
+  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+}
+
+function word(text: unknown): string {
+  return typeof text === "string" ? text.slice(0, 500) : "";
+}
+
+function figure(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}

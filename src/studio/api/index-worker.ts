@@ -1,0 +1,91 @@
+/**
+ * The thread that keeps the index: looks at the files again and again, reads what is new, and says what it did. New files
+ * are looked for now and then, known ones at every look, so that a live run is seen within a quarter of a second.
+ */
+import { statSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { messageOf } from "../../core/errors.ts";
+import { findFiles, type SeenFile } from "./find-files.ts";
+import { openIndexDatabase } from "./index-database.ts";
+import { fileIndexer } from "./index-file.ts";
+
+/** What the thread is started with. */
+export interface IndexWork {
+  database: string;
+  paths: readonly string[];
+  /** Time between looks. */
+  lookMs: number;
+}
+
+/** What it says: a file has changed, how far the whole is, or that every file is read. */
+export type IndexMessage =
+  | { type: "file"; path: string; size: number; lines: number; kind: string }
+  | { type: "progress"; doneBytes: number; totalBytes: number }
+  | { type: "idle" }
+  | { type: "gone"; path: string }
+  | { type: "problem"; path: string; message: string };
+
+const looksBetweenSearches = 8;
+const { database: path, paths, lookMs } = workerData as IndexWork;
+const port = parentPort!;
+const database = openIndexDatabase(path);
+const indexer = fileIndexer(database);
+const say = (message: IndexMessage) => port.postMessage(message);
+let files: SeenFile[] = [];
+let looks = 0;
+let stopped = false;
+port.on("message", () => {
+  stopped = true;
+});
+
+function searchFiles(): void {
+  const before = new Set(files.map((file) => file.path));
+  files = findFiles(paths);
+  if (looks === 0) {
+    for (const { path } of database.prepare("SELECT path FROM file").all() as { path: string }[]) before.add(path);
+  }
+  for (const { path } of files) before.delete(path);
+  for (const gone of before) {
+    indexer.forget(gone);
+    say({ type: "gone", path: gone });
+  }
+}
+
+async function look(): Promise<void> {
+  if (looks % looksBetweenSearches === 0) searchFiles();
+  else files = files.map((file) => freshStat(file));
+  looks++;
+  const totalBytes = files.reduce((sum, file) => sum + file.size, 0);
+  let before = 0;
+  let changed = looks === 1;
+  // Small files first: the shape of a workspace is known before its largest file is read.
+  for (const file of [...files].sort((a, b) => a.size - b.size)) {
+    if (stopped) return;
+    try {
+      const isNew = indexer.update(file, (row) => {
+        say({ type: "file", path: row.path, size: row.size, lines: row.lines, kind: row.kind });
+        if (totalBytes > blockOfProgress) say({ type: "progress", doneBytes: before + row.indexed, totalBytes });
+      });
+      changed ||= isNew;
+    } catch (error) {
+      say({ type: "problem", path: file.path, message: messageOf(error) });
+    }
+    before += file.size;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (changed) say({ type: "idle" });
+}
+
+const blockOfProgress = 1 << 22;
+
+function freshStat(file: SeenFile): SeenFile {
+  const stat = statSync(file.path, { throwIfNoEntry: false });
+  return stat ? { path: file.path, size: stat.size, mtime: stat.mtimeMs } : file;
+}
+
+while (!stopped) {
+  await look();
+  await new Promise((resolve) => setTimeout(resolve, lookMs));
+}
+database.close();
+port.close();

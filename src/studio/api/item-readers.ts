@@ -1,0 +1,41 @@
+/** Lists, facets and the parts of long texts. */
+import { UsageError } from "../../core/errors.ts";
+import { textAt } from "./cut-text.ts";
+import type { FacetName, ItemFilter, ItemSort } from "./item-view.ts";
+import { askedItem, NotFound, type Reader } from "./reader.ts";
+
+const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
+const largestPage = 500;
+const partCharacters = 100_000;
+
+/** The filter that a question (or the browser's address) names. */
+export function filterOf(query: URLSearchParams): ItemFilter {
+  const kind = query.get("kind") ?? "chain";
+  if (kind !== "run" && kind !== "chain") throw new UsageError(`kind is run or chain, not "${kind}"`);
+  const values: ItemFilter["values"] = {};
+  for (const name of facetNames) if (query.has(name)) values[name] = query.getAll(name);
+  return { kind, q: query.get("q") || undefined, task: query.get("task") || undefined, values };
+}
+
+/** `GET /api/items?kind=chain&q=…&sort=-reward&offset=0&limit=100`. */
+export const readItems: Reader = (query, { items }) => {
+  const named = query.get("sort") || "order";
+  const down = named.startsWith("-");
+  const by = (down ? named.slice(1) : named) as ItemSort;
+  if (!["order", "reward", "tokens", "moves", "calls"].includes(by)) throw new UsageError(`can't sort by "${by}"`);
+  const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
+  const limit = Math.min(largestPage, Math.max(1, Number(query.get("limit") ?? 100) || 100));
+  return items.page(filterOf(query), { by, down }, offset, limit);
+};
+
+/** `GET /api/facets?kind=chain&…`. */
+export const readFacets: Reader = (query, { items }) => items.facets(filterOf(query));
+
+/** `GET /api/text?kind=chain&id=…&path=segments.3.text&from=8000`: the next part of a long text. */
+export const readText: Reader = (query, context) => {
+  const { stored } = askedItem(query, context, query.get("kind") === "run" ? "run" : "chain");
+  const text = textAt(stored.kind === "run" ? stored.run : stored.chain, query.get("path") ?? "");
+  if (text === undefined) throw new NotFound(`no text stands at ${query.get("path")}`);
+  const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
+  return { text: text.slice(from, from + partCharacters), from, length: text.length };
+};

@@ -1,0 +1,117 @@
+/**
+ * The index as the handlers use it: a thread writes, this side reads, and everything that changed is an event with a
+ * number. A reader that was away asks for the events after the last number it saw.
+ */
+import { closeSync, openSync, readSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { type FileRow, openIndexDatabase } from "./index-database.ts";
+import type { IndexMessage, IndexWork } from "./index-worker.ts";
+
+/** Something that changed. Events of one file come merged: the newest says it all. */
+export type StudioEvent = IndexMessage & { cursor: number };
+
+/** How far the index is. */
+export interface IndexState {
+  ready: boolean;
+  doneBytes: number;
+  totalBytes: number;
+}
+
+export interface StudioIndex {
+  readonly database: DatabaseSync;
+  /** Grows with every change of the data. */
+  readonly version: number;
+  state(): IndexState;
+  files(): FileRow[];
+  /** Events after a cursor; all that is known where the cursor is not. */
+  eventsAfter(cursor: number): StudioEvent[];
+  /** Calls back at every new event until the signal aborts. */
+  onEvent(listener: (event: StudioEvent) => void): () => void;
+  /** Resolves when every file was read once. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const keptEvents = 500;
+
+/** Starts the thread and opens the index for reading. */
+export async function openStudioIndex(options: {
+  database: string;
+  paths: readonly string[];
+  lookMs?: number;
+}): Promise<StudioIndex> {
+  const { database: path, paths, lookMs = 250 } = options;
+  await mkdir(dirname(path), { recursive: true });
+  // Made here first, so that the reader below finds its tables.
+  openIndexDatabase(path).close();
+  const database = openIndexDatabase(path, { readOnly: true });
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const workerData: IndexWork = { database: path, paths, lookMs };
+  const worker = new Worker(new URL(`./index-worker.${extension}`, import.meta.url), { workerData });
+  const events: StudioEvent[] = [];
+  const listeners = new Set<(event: StudioEvent) => void>();
+  const state: IndexState = { ready: false, doneBytes: 0, totalBytes: 0 };
+  const readiness = Promise.withResolvers<void>();
+  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  let cursor = 0;
+  let version = 1;
+  const say = (message: IndexMessage) => {
+    version++;
+    if (message.type === "progress") Object.assign(state, message);
+    if (message.type === "idle") {
+      state.ready = true;
+      state.doneBytes = state.totalBytes;
+      readiness.resolve();
+    }
+    const event = { ...message, cursor: ++cursor };
+    // Only the newest event of a file (or of the progress) is kept: an older one says nothing more.
+    const same = events.findIndex((one) => one.type === event.type && pathOf(one) === pathOf(event));
+    if (same >= 0) events.splice(same, 1);
+    events.push(event);
+    if (events.length > keptEvents) events.shift();
+    for (const listener of listeners) listener(event);
+  };
+  worker.on("message", say);
+  worker.on("error", (error: Error) => {
+    say({ type: "problem", path: "", message: `the index could not be made: ${error.message}` });
+    say({ type: "idle" });
+  });
+  const listed = database.prepare("SELECT * FROM file ORDER BY path");
+  return {
+    database,
+    get version() {
+      return version;
+    },
+    state: () => ({ ...state }),
+    files: () => listed.all() as unknown as FileRow[],
+    eventsAfter: (after) => events.filter((event) => event.cursor > after),
+    onEvent(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    ready: () => readiness.promise,
+    async close() {
+      worker.postMessage("stop");
+      await exited;
+      database.close();
+    },
+  };
+}
+
+function pathOf(event: IndexMessage): string {
+  return "path" in event ? event.path : "";
+}
+
+/** The bytes of a file between two places. */
+export function readRange(path: string, offset: number, length: number): Buffer {
+  const handle = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(handle, bytes, 0, length, offset));
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,61 @@
+/** What was opened: the stages that left folders, how they follow from each other, the files, and how far the index is. */
+import { stat } from "node:fs/promises";
+import { join, relative } from "node:path";
+import type { Lineage, Manifest } from "../../base/files/manifest.ts";
+import { listWorkspace } from "../../base/files/workspace.ts";
+import type { IndexState } from "./open-index.ts";
+import type { Reader } from "./reader.ts";
+
+export interface StageView {
+  /** Relative to what was opened. */
+  path: string;
+  kind: string;
+  createdAt: string;
+  progress?: Manifest["progress"];
+  inputs: Lineage[];
+  fingerprint: string;
+  configuration: Record<string, unknown>;
+  /** Why the manifest can't be read. */
+  problem?: string;
+}
+
+export interface FileView {
+  path: string;
+  kind: string;
+  size: number;
+  indexed: number;
+  lines: number;
+  bad: number;
+  problem: string | null;
+  mtime: number;
+}
+
+export interface OverviewView {
+  root: string;
+  stages: StageView[];
+  files: FileView[];
+  counts: Record<string, number>;
+  index: IndexState;
+}
+
+/** `GET /api/overview`. */
+export const readOverview: Reader = async (_query, { root, paths, index, items }) => {
+  const stages: StageView[] = [];
+  for (const path of paths) {
+    if (!(await stat(path).catch(() => undefined))?.isDirectory()) continue;
+    for (const entry of await listWorkspace(path)) {
+      const shown = relative(root, join(path, entry.path)) || ".";
+      if ("problem" in entry) {
+        const missing = { kind: "unknown", createdAt: "", inputs: [], fingerprint: "", configuration: {} };
+        stages.push({ path: shown, ...missing, problem: entry.problem });
+        continue;
+      }
+      const { kind, createdAt, progress, inputs, fingerprint, configuration } = entry.manifest;
+      stages.push({ path: shown, kind, createdAt, progress, inputs, fingerprint, configuration });
+    }
+  }
+  const files = index.files().map(({ path, kind, size, indexed, lines, bad, problem, mtime }) => {
+    return { path: relative(root, path) || path, kind, size, indexed, lines, bad, problem, mtime };
+  });
+  return { root, stages, files, counts: items.counts(), index: index.state() } satisfies OverviewView;
+};

@@ -1,0 +1,169 @@
+/**
+ * Lists of runs and chains: pages, facets and search over the index. Facets are rolled up from one table of counts by all
+ * columns together, which is computed once for each state of the index, so choosing a value costs next to nothing.
+ */
+import { relative } from "node:path";
+import type { FacetName, FacetView, ItemFilter, ItemPage, ItemSort, ItemView } from "./item-view.ts";
+import type { StudioIndex } from "./open-index.ts";
+
+const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
+const sorts: Record<ItemSort, string> = {
+  order: "id",
+  reward: "reward",
+  tokens: "billed",
+  moves: "moves",
+  calls: "toolCalls",
+};
+const rewardBucket =
+  "CASE WHEN reward IS NULL THEN 'none' WHEN reward <= 0 THEN '0' WHEN reward >= 1 THEN '1' ELSE 'between' END";
+const columnOf: Record<FacetName, string> = {
+  origin: "origin",
+  system: "system",
+  family: "family",
+  ending: "ending",
+  reward: rewardBucket,
+  file: "file",
+};
+
+export interface ItemQueries {
+  page(filter: ItemFilter, sort: { by: ItemSort; down: boolean }, offset: number, limit: number): ItemPage;
+  facets(filter: ItemFilter): FacetView[];
+  /** One item by its key, in a certain file where the key stands in several; undefined where there is none. */
+  find(kind: ItemView["kind"] | undefined, key: string, file?: string): ItemView | undefined;
+  /** Chains that were distilled from a run. */
+  chainsOf(runKey: string): ItemView[];
+  /** Everything that was done for a task. */
+  ofTask(taskId: string): ItemView[];
+  counts(): Record<string, number>;
+}
+
+type Cube = { values: Record<FacetName, string>; count: number }[];
+
+/** Queries over an index whose files lie below `root`. */
+export function itemQueries(index: StudioIndex, root: string): ItemQueries {
+  const { database } = index;
+  const remembered = new Map<string, { version: number; value: unknown }>();
+  const remember = <T>(name: string, make: () => T): T => {
+    const known = remembered.get(name);
+    if (known && known.version === index.version) return known.value as T;
+    const value = make();
+    remembered.delete(name);
+    remembered.set(name, { version: index.version, value });
+    if (remembered.size > 24) remembered.delete(remembered.keys().next().value!);
+    return value;
+  };
+  const files = () =>
+    remember("files", () => new Map(index.files().map(({ id, path }) => [id, relative(root, path) || path])));
+  const fileId = (name: string) => [...files()].find(([, shown]) => shown === name)?.[0] ?? -1;
+
+  function condition({ kind, q, task, values = {} }: ItemFilter): { sql: string; bound: (string | number)[] } {
+    const parts = ["kind = ?"];
+    const bound: (string | number)[] = [kind];
+    for (const name of facetNames) {
+      const wanted = values[name];
+      if (!wanted || wanted.length === 0) continue;
+      parts.push(`${columnOf[name]} IN (${wanted.map(() => "?").join(", ")})`);
+      bound.push(...wanted.map((value) => (name === "file" ? fileId(value) : value)));
+    }
+    if (task) {
+      parts.push("taskId = ?");
+      bound.push(task);
+    }
+    const words = q ? matchOf(q) : undefined;
+    if (words !== undefined) {
+      parts.push("id IN (SELECT rowid FROM words WHERE words MATCH ?)");
+      bound.push(words);
+    }
+    return { sql: parts.join(" AND "), bound };
+  }
+
+  const viewsOf = (rows: readonly unknown[]): ItemView[] =>
+    (rows as (Omit<ItemView, "file"> & { file: number })[]).map((row) => ({
+      ...row,
+      file: files().get(row.file) ?? "",
+    }));
+
+  function cube(filter: ItemFilter): Cube {
+    const open: ItemFilter = { kind: filter.kind, q: filter.q, task: filter.task };
+    return remember(`cube ${JSON.stringify(open)}`, () => {
+      const { sql, bound } = condition(open);
+      const named = facetNames.map((name) => `${columnOf[name]} AS ${name}`).join(", ");
+      const rows = database
+        .prepare(`SELECT ${named}, count(*) AS count FROM item WHERE ${sql} GROUP BY ${facetNames.join(", ")}`)
+        .all(...bound) as unknown as (Record<FacetName, string | number> & { count: number })[];
+      return rows.map(({ count, ...values }) => ({
+        count,
+        values: { ...values, file: files().get(Number(values.file)) ?? "" } as Record<FacetName, string>,
+      }));
+    });
+  }
+
+  const passes = (values: Record<FacetName, string>, filter: ItemFilter, except?: FacetName) =>
+    facetNames.every((name) => {
+      const wanted = filter.values?.[name];
+      return name === except || !wanted || wanted.length === 0 || wanted.includes(values[name]);
+    });
+
+  return {
+    page(filter, { by, down }, offset, limit) {
+      const total = cube(filter).reduce((sum, { values, count }) => sum + (passes(values, filter) ? count : 0), 0);
+      const { sql, bound } = condition(filter);
+      const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : ", id"}`;
+      let rows: unknown[];
+      if (offset === 0) {
+        rows = database.prepare(`SELECT * FROM item WHERE ${sql} ORDER BY ${order} LIMIT ?`).all(...bound, limit);
+      } else {
+        const ids = remember(`ids ${order} ${JSON.stringify(filter)}`, () => {
+          const statement = database.prepare(`SELECT id FROM item WHERE ${sql} ORDER BY ${order}`);
+          statement.setReturnArrays(true);
+          return Int32Array.from(statement.all(...bound) as unknown as number[][], ([id]) => id!);
+        });
+        const wanted = [...ids.subarray(offset, offset + limit)];
+        const found = database.prepare(`SELECT * FROM item WHERE id IN (${wanted.join(",")})`).all();
+        const byId = new Map(found.map((row) => [row["id"], row]));
+        rows = wanted.map((id) => byId.get(id)).filter((row) => row !== undefined);
+      }
+      return { rows: viewsOf(rows), total, offset, index: index.state() };
+    },
+    facets(filter) {
+      const all = cube(filter);
+      return facetNames.map((name) => {
+        const counts = new Map<string, number>();
+        for (const { values, count } of all) {
+          if (passes(values, filter, name)) counts.set(values[name], (counts.get(values[name]) ?? 0) + count);
+        }
+        for (const value of filter.values?.[name] ?? []) if (!counts.has(value)) counts.set(value, 0);
+        const sorted = [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
+        return {
+          name,
+          values: sorted.slice(0, 40).map(([value, count]) => ({ value, count })),
+          more: Math.max(0, sorted.length - 40),
+        };
+      });
+    },
+    find(kind, key, file) {
+      const rows = viewsOf(
+        kind
+          ? database.prepare("SELECT * FROM item WHERE key = ? AND kind = ? ORDER BY id DESC LIMIT 50").all(key, kind)
+          : database.prepare("SELECT * FROM item WHERE key = ? ORDER BY id DESC LIMIT 50").all(key),
+      );
+      return file === undefined ? rows[0] : rows.find((row) => row.file === file);
+    },
+    chainsOf: (runKey) =>
+      viewsOf(database.prepare("SELECT * FROM item WHERE runId = ? ORDER BY id LIMIT 50").all(runKey)),
+    ofTask: (taskId) =>
+      viewsOf(database.prepare("SELECT * FROM item WHERE taskId = ? ORDER BY id LIMIT 500").all(taskId)),
+    counts: () =>
+      remember("counts", () => {
+        const rows = database.prepare("SELECT kind, count(*) AS count FROM item GROUP BY kind").all();
+        return Object.fromEntries(rows.map((row) => [row["kind"], Number(row["count"])]));
+      }),
+  };
+}
+
+/** Words as a query of the full text: all of them, the last one as a beginning. Undefined where there are none. */
+function matchOf(text: string): string | undefined {
+  const words = text.match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (words.length === 0) return undefined;
+  return words.map((word, place) => `"${word}"${place === words.length - 1 ? "*" : ""}`).join(" AND ");
+}

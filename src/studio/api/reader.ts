@@ -1,0 +1,43 @@
+/**
+ * A reader answers one kind of question of the browser with plain data. Readers are listed by path in `readers.ts`; the
+ * server puts them behind HTTP and the static export asks them once for each page it writes.
+ */
+import { UsageError } from "../../core/errors.ts";
+import type { ItemView } from "./item-view.ts";
+import type { StudioIndex } from "./open-index.ts";
+import type { ItemQueries } from "./query-items.ts";
+import { readItem, type StoredItem } from "./read-item.ts";
+
+/** What readers work with. */
+export interface StudioContext {
+  /** The folder that all shown paths are relative to. */
+  root: string;
+  /** What was opened: absolute paths of files and folders. */
+  paths: readonly string[];
+  index: StudioIndex;
+  items: ItemQueries;
+}
+
+/** Answers with data that becomes JSON. */
+export type Reader = (query: URLSearchParams, context: StudioContext) => unknown;
+
+/** A thing that was asked for is not there. */
+export class NotFound extends UsageError {
+  readonly status = 404;
+}
+
+/** The item that a question names by `id` (and `in`, its file, where several have the id), or an error that says so. */
+export function askedItem(
+  query: URLSearchParams,
+  { items, index, root }: StudioContext,
+  kind: ItemView["kind"] | undefined,
+  name = "id",
+): { item: ItemView; stored: StoredItem } {
+  const key = query.get(name) ?? "";
+  const item = items.find(kind, key, query.get("in") ?? undefined);
+  if (!item) {
+    const still = index.state().ready ? "" : " (the files are still being read: it may come)";
+    throw new NotFound(`no ${kind ?? "run or chain"} "${key}" is in what was opened${still}`);
+  }
+  return { item, stored: readItem(root, item) };
+}

@@ -1,0 +1,16 @@
+/** Every question that the browser may ask, by path. A new screen adds its readers here. */
+import { readBeside } from "./beside-reader.ts";
+import { readFacets, readItems, readText } from "./item-readers.ts";
+import { readLines } from "./lines-reader.ts";
+import { readOverview } from "./overview-reader.ts";
+import type { Reader } from "./reader.ts";
+
+/** `GET /api/<name>`. */
+export const readers: Readonly<Record<string, Reader>> = {
+  overview: readOverview,
+  items: readItems,
+  facets: readFacets,
+  beside: readBeside,
+  text: readText,
+  lines: readLines,
+};

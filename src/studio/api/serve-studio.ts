@@ -1,0 +1,83 @@
+/** Starts the studio over files and folders. */
+import { createHash, randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { type Handler, nodeListener } from "../../base/http/handler.ts";
+import { listen } from "../../base/http/listen.ts";
+import { UsageError } from "../../core/errors.ts";
+import { loadAppFiles } from "./app-files.ts";
+import { openStudioIndex } from "./open-index.ts";
+import { itemQueries } from "./query-items.ts";
+import type { StudioContext } from "./reader.ts";
+import { studioHandler } from "./studio-handler.ts";
+
+export interface StudioOptions {
+  /** Files and folders to look at. */
+  paths: readonly string[];
+  /** Where the index is kept: `.coa/cache`. */
+  cache: string;
+  port?: number;
+  /** Told when the app must be built first. */
+  onBuild?: (message: string) => void;
+  /** Routes of other parts, behind the same checks. */
+  more?: (context: StudioContext) => Readonly<Record<string, Handler>>;
+}
+
+/** A studio that runs. */
+export interface Studio {
+  /** The address with this start's token. */
+  url: string;
+  origin: string;
+  token: string;
+  context: StudioContext;
+  close(): Promise<void>;
+}
+
+/** Opens the context of readers over files and folders: the index and its queries. */
+export async function openStudioContext(
+  options: Pick<StudioOptions, "paths" | "cache">,
+): Promise<StudioContext & { close(): Promise<void> }> {
+  const paths = options.paths.map((path) => resolve(path));
+  for (const path of paths) {
+    if (!statSync(path, { throwIfNoEntry: false })) throw new UsageError(`${path} does not exist`);
+  }
+  const root = commonFolder(paths);
+  const name = createHash("sha256").update(JSON.stringify(paths)).digest("hex").slice(0, 12);
+  const index = await openStudioIndex({ database: join(options.cache, `studio-${name}.db`), paths });
+  return { root, paths, index, items: itemQueries(index, root), close: () => index.close() };
+}
+
+/** Starts the server. */
+export async function serveStudio(options: StudioOptions): Promise<Studio> {
+  const app = await loadAppFiles({ onBuild: options.onBuild });
+  const context = await openStudioContext(options);
+  const token = randomBytes(24).toString("base64url");
+  const handler = studioHandler(context, { token, app, more: options.more?.(context) });
+  try {
+    const server = await listen(nodeListener(handler), { port: options.port ?? 0 });
+    return {
+      url: `${server.origin}/#/?token=${token}`,
+      origin: server.origin,
+      token,
+      context,
+      async close() {
+        await server.close();
+        await context.close();
+      },
+    };
+  } catch (error) {
+    await context.close();
+    throw error;
+  }
+}
+
+/** The deepest folder that holds all paths; a file counts as its folder. */
+function commonFolder(paths: readonly string[]): string {
+  const folders = paths.map((path) => (statSync(path).isDirectory() ? path : dirname(path)));
+  let common = folders[0]!;
+  while (
+    !folders.every((folder) => folder === common || folder.startsWith(common.endsWith(sep) ? common : common + sep))
+  )
+    common = dirname(common);
+  return common;
+}

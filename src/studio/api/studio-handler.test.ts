@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { emptyUsage } from "../../core/usage.ts";
+import type { FacetView, ItemPage } from "./item-view.ts";
+import type { LinesView } from "./lines-reader.ts";
+import { type Studio, serveStudio } from "./serve-studio.ts";
+
+function chain(id: string, text: string, more: object = {}): string {
+  const segments = [{ tag: "answer", text, by: "model" }];
+  const prompt = [{ role: "user", content: `question of ${id}` }];
+  const fixed = {
+    version: 2,
+    profile: "lab",
+    model: "m",
+    answer: text,
+    ending: { reason: "answered" },
+    violations: [],
+  };
+  return `${JSON.stringify({ ...fixed, id, taskId: `task-${id}`, prompt, segments, usage: emptyUsage(), ...more })}\n`;
+}
+
+describe("the studio's server", () => {
+  let folder: string;
+  let file: string;
+  let studio: Studio;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "coa-studio-"));
+    file = join(folder, "chains.jsonl");
+    await writeFile(file, chain("a", "Kamire lies on the river", { reward: 1 }) + chain("b", "nothing", { reward: 0 }));
+    await writeFile(join(folder, "metrics.jsonl"), '{"step":1,"loss":2}\n{"step":2,"loss":1}\n{"step":3,');
+    studio = await serveStudio({ paths: [folder], cache: join(folder, "cache") });
+    await studio.context.index.ready();
+  });
+  after(async () => {
+    await studio.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`${studio.origin}${path}`, { headers: { authorization: `Bearer ${studio.token}`, ...headers } });
+  const read = async <T>(path: string) => (await (await ask(path)).json()) as T;
+  /** With headers that fetch does not let a page set. */
+  const rawStatus = (headers: Record<string, string>) =>
+    new Promise<number>((resolve, reject) => {
+      const asked = request(`${studio.origin}/api/overview`, { headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode!);
+      });
+      asked.on("error", reject).end();
+    });
+
+  it("answers only with this start's token, under this machine's names, to its own pages", async () => {
+    assert.equal((await fetch(`${studio.origin}/api/overview`)).status, 401);
+    const authorization = `Bearer ${studio.token}`;
+    assert.equal(await rawStatus({ authorization }), 200);
+    assert.equal(await rawStatus({ authorization: `${authorization}x` }), 401);
+    assert.equal(await rawStatus({ authorization, host: "evil.example" }), 403);
+    assert.equal(await rawStatus({ authorization, origin: "https://evil.example" }), 403);
+  });
+
+  it("serves the page under a policy that lets it load nothing from elsewhere", async () => {
+    const page = await fetch(studio.origin);
+    assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'; script-src 'self'/);
+    assert.doesNotMatch(page.headers.get("content-security-policy")!, /unsafe/);
+    assert.match(await page.text(), /<script defer src="\.\/app\.js">/);
+    assert.equal((await fetch(`${studio.origin}/../package.json`)).status, 404);
+    assert.equal((await fetch(`${studio.origin}/%2e%2e/package.json`)).status, 404);
+  });
+
+  it("lists, narrows and searches", async () => {
+    assert.equal((await read<ItemPage>("/api/items?kind=chain")).total, 2);
+    const found = await read<ItemPage>("/api/items?kind=chain&q=kamire+riv");
+    assert.deepEqual(
+      found.rows.map(({ key }) => key),
+      ["a"],
+    );
+    assert.equal((await read<ItemPage>("/api/items?kind=chain&reward=0")).total, 1);
+    assert.equal((await read<ItemPage>(`/api/items?kind=chain&q=${encodeURIComponent('"*) (-')}`)).total, 2);
+    const facets = await read<FacetView[]>("/api/facets?kind=chain&reward=0");
+    const reward = facets.find(({ name }) => name === "reward")!;
+    assert.deepEqual(
+      reward.values.map(({ value, count }) => [value, count]),
+      [
+        ["0", 1],
+        ["1", 1],
+      ],
+    );
+  });
+
+  it("does not send again what did not change", async () => {
+    const first = await ask("/api/items?kind=chain");
+    const etag = first.headers.get("etag")!;
+    await first.text();
+    assert.equal((await ask("/api/items?kind=chain", { "if-none-match": etag })).status, 304);
+  });
+
+  it("reads on from the old end when a file grows, and says so in an event", async () => {
+    const grown = Promise.withResolvers<void>();
+    const stop = studio.context.index.onEvent((event) => event.type === "idle" && grown.resolve());
+    await appendFile(file, chain("c", "later"));
+    await grown.promise;
+    stop();
+    assert.equal((await read<ItemPage>("/api/items?kind=chain&q=later")).total, 1);
+    const events = await ask("/api/events?cursor=0");
+    const { value } = await events.body!.getReader().read();
+    assert.match(new TextDecoder().decode(value), /"type":"(?:file|idle)"/);
+  });
+
+  it("gives new lines by a place in the file, whole ones only", async () => {
+    const first = await read<LinesView>("/api/lines?file=metrics.jsonl&from=0");
+    assert.deepEqual(first.lines, [
+      { step: 1, loss: 2 },
+      { step: 2, loss: 1 },
+    ]);
+    assert.deepEqual((await read<LinesView>(`/api/lines?file=metrics.jsonl&from=${first.next}`)).lines, []);
+    assert.equal((await ask("/api/lines?file=../../etc/passwd")).status, 404);
+  });
+
+  it("says where a record is broken instead of hiding it", async () => {
+    const broken = Promise.withResolvers<void>();
+    const stop = studio.context.index.onEvent((event) => event.type === "idle" && broken.resolve());
+    await writeFile(join(folder, "broken.jsonl"), `${chain("ok", "x")}not json\n${chain("bad", "x", { ending: 7 })}`);
+    await broken.promise;
+    stop();
+    const { files } = await read<{ files: { path: string; bad: number; problem: string }[] }>("/api/overview");
+    const found = files.find(({ path }) => path === "broken.jsonl")!;
+    assert.equal(found.bad, 1);
+    assert.match(found.problem, /^line 2: /);
+    const answer = await ask("/api/beside?chain=bad");
+    assert.equal(answer.status, 422);
+    assert.match(
+      ((await answer.json()) as { error: { message: string } }).error.message,
+      /broken\.jsonl:3 can't be shown/,
+    );
+    assert.equal((await ask("/api/beside?chain=nobody")).status, 404);
+  });
+});

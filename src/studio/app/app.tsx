@@ -1,0 +1,127 @@
+/** The frame around every screen: navigation, search, theme, help; and the screen that the address names. */
+import { useErrorBoundary } from "preact/hooks";
+import { useKeys } from "./keys.ts";
+import { IndexProgress } from "./parts/index-progress.tsx";
+import { KeyHelp } from "./parts/key-help.tsx";
+import { Palette } from "./parts/palette.tsx";
+import { Problem } from "./parts/states.tsx";
+import { go, href, matchPath, path, place } from "./router.ts";
+import { type Screen, screens } from "./screens/index.ts";
+import { connected } from "./server.ts";
+import { staticStudio } from "./static-data.ts";
+import { nextTheme, theme } from "./theme.ts";
+
+export function App() {
+  const found = screenAt(path.value);
+  const shortcuts = screens.filter((screen) => screen.key !== undefined);
+  useKeys([
+    ...shortcuts.map(({ key, title, route }) => ({
+      keys: `g ${key}`,
+      does: `Go to ${title.toLowerCase()}`,
+      run: () => go(route),
+    })),
+    { keys: "/", does: "Search", run: focusSearch },
+    { keys: "shift+t", does: "Change between light and dark", run: nextTheme },
+    { keys: "escape", does: "Leave a field", run: () => (document.activeElement as HTMLElement | null)?.blur() },
+  ]);
+  if (found) document.title = `${found.screen.title} · coa studio`;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
+        Skip to content
+      </button>
+      <header class="top">
+        <a class="brand" href={href("/")}>
+          <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true">
+            <circle cx="5" cy="6" r="2.6" class="c1" />
+            <circle cx="5" cy="18" r="2.6" class="c2" />
+            <circle cx="19" cy="12" r="3.4" class="c0" />
+            <path
+              d="M7.5 6.6 C12 7.5 12 11 15.6 11.6 M7.5 17.4 C12 16.5 12 13 15.6 12.4"
+              fill="none"
+              stroke="currentColor"
+              stroke-width="1.6"
+            />
+          </svg>
+          <span>coa studio</span>
+        </a>
+        <nav aria-label="Screens">
+          {screens
+            .filter((screen) => screen.nav !== undefined)
+            .map((screen) => (
+              <a href={href(screen.route)} aria-current={isUnder(screen.route) ? "page" : undefined}>
+                {screen.nav}
+              </a>
+            ))}
+        </nav>
+        <Search />
+        <IndexProgress />
+        {!connected.value && <span class="offline">not connected</span>}
+        {staticStudio && <span class="soft">exported {staticStudio.exportedAt.slice(0, 10)}</span>}
+        <button type="button" class="quiet" onClick={nextTheme} title="Change between light and dark (shift+t)">
+          {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
+        </button>
+        <KeyHelp />
+        <Palette />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {found ? (
+          <Shown key={path.value} {...found} />
+        ) : (
+          <Problem title="No such page" detail={`Nothing stands at ${path.value}.`} />
+        )}
+      </main>
+    </>
+  );
+}
+
+function Shown({ screen, params }: { screen: Screen; params: Record<string, string> }) {
+  const [error, retry] = useErrorBoundary();
+  if (error) {
+    return (
+      <Problem title="This page could not be drawn" detail={(error as Error).message}>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      </Problem>
+    );
+  }
+  const Component = screen.show;
+  return <Component params={params} />;
+}
+
+function Search() {
+  const query = place.value.query.get("q") ?? "";
+  const search = (event: Event) => {
+    event.preventDefault();
+    const q = (document.getElementById("search") as HTMLInputElement).value;
+    const under = path.value === "/runs" ? "/runs" : "/chains";
+    go(under, { q });
+  };
+  return (
+    <search class="search">
+      <form onSubmit={search}>
+        <input id="search" type="search" placeholder="Search texts" aria-label="Search texts" defaultValue={query} />
+        <kbd>/</kbd>
+      </form>
+    </search>
+  );
+}
+
+function focusSearch(): void {
+  const field = document.getElementById("search") as HTMLInputElement | null;
+  field?.focus();
+  field?.select();
+}
+
+function screenAt(path: string): { screen: Screen; params: Record<string, string> } | undefined {
+  for (const screen of screens) {
+    const params = matchPath(screen.route, path);
+    if (params) return { screen, params };
+  }
+  return undefined;
+}
+
+function isUnder(route: string): boolean {
+  return route === "/" ? path.value === "/" : path.value === route || path.value.startsWith(`${route}/`);
+}

@@ -1,0 +1,62 @@
+/**
+ * The keyboard: every action has a key, and `?` lists those that work here. Keys are written as people say them: `j`,
+ * `shift+j`, `g r` (one after the other), `escape`. While somebody types into a field only `escape` is ours.
+ */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+export interface KeyBinding {
+  keys: string;
+  /** What it does, in words. */
+  does: string;
+  run(): void;
+}
+
+/** Everything that works at the moment, in the order it was added. */
+export const activeKeys = signal<readonly KeyBinding[]>([]);
+
+/** Makes keys work while a component is there. `deps` say when the functions are to be taken anew. */
+export function useKeys(bindings: readonly KeyBinding[], deps: readonly unknown[] = []): void {
+  useEffect(() => {
+    activeKeys.value = [...activeKeys.peek(), ...bindings];
+    return () => {
+      activeKeys.value = activeKeys.peek().filter((binding) => !bindings.includes(binding));
+    };
+  }, deps);
+}
+
+let pending = "";
+let forget: ReturnType<typeof setTimeout> | undefined;
+
+/** Starts listening; called once. */
+export function listenToKeys(): void {
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const pressed = nameOf(event);
+    if (isTyping(event.target) && pressed !== "escape") return;
+    const wanted = pending === "" ? pressed : `${pending} ${pressed}`;
+    clearTimeout(forget);
+    pending = "";
+    // The newest binding wins: a screen may give a key its own meaning.
+    const binding = activeKeys.peek().findLast(({ keys }) => keys === wanted);
+    if (binding) {
+      event.preventDefault();
+      binding.run();
+    } else if (activeKeys.peek().some(({ keys }) => keys.startsWith(`${pressed} `))) {
+      pending = pressed;
+      forget = setTimeout(() => (pending = ""), 1_500);
+    }
+  });
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const key = event.key.length === 1 ? event.key : event.key.toLowerCase();
+  return event.shiftKey && /^[A-Z]$/.test(key) ? `shift+${key.toLowerCase()}` : key;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select") || target.isContentEditable)
+  );
+}

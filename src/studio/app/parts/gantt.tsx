@@ -1,0 +1,139 @@
+/** Who worked when: one lane for each agent, one bar for each model call, with its tool calls below it. */
+
+import { count, duration } from "../../../report/format-figures.ts";
+import { axisSteps } from "../../../report/svg-plots.ts";
+import type { ChainView } from "../../api/chain-view.ts";
+import type { AgentView, RunView, StepView } from "../../api/run-view.ts";
+import { useKeys } from "../keys.ts";
+import { place, setQuery } from "../router.ts";
+import { type Axis, axisOf, type Clock, clocks, usualClock } from "./clock.ts";
+import { hueOf } from "./hues.ts";
+import { select, selection } from "./selection.ts";
+
+export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
+  const wanted = place.value.query.get("x") as Clock | null;
+  const clock = wanted && clocks.includes(wanted) ? wanted : usualClock(run);
+  const axis = axisOf(run, clock);
+  useKeys(
+    [
+      {
+        keys: "x",
+        does: "Order the team by time, by order or by tokens",
+        run: () => setQuery({ x: clocks[(clocks.indexOf(clock) + 1) % clocks.length] }),
+      },
+    ],
+    [clock],
+  );
+  const { step, segment } = selection();
+  const selected = step ?? chain?.segments[segment ?? -1]?.from?.step;
+  const leftOut = new Set(chain?.leftOut.map((one) => one.step));
+  return (
+    <section class="gantt" aria-label="Steps by agent">
+      <div class="gantt-head">
+        <h2>Who worked when</h2>
+        <fieldset class="switch">
+          <legend class="hidden">Axis</legend>
+          {clocks.map((one) => (
+            <label>
+              <input type="radio" name="clock" checked={one === clock} onChange={() => setQuery({ x: one })} />
+              <span>{one}</span>
+            </label>
+          ))}
+        </fieldset>
+      </div>
+      <div class="lanes">
+        {lanesOf(run).map(({ name, role, agents }) => (
+          <div class={`lane hue-${hueOf(role)}`}>
+            <span class="lane-name">
+              <bdi>{name}</bdi>
+              {agents.size > 1 && <span class="soft"> ×{agents.size}</span>}
+            </span>
+            <div class="lane-bars">
+              {run.steps
+                .filter((one) => agents.has(one.agent))
+                .map((one) => (
+                  <Bar
+                    step={one}
+                    axis={axis}
+                    selected={one.id === selected}
+                    leftOut={leftOut.has(one.id)}
+                    name={name}
+                  />
+                ))}
+            </div>
+          </div>
+        ))}
+        <Ticks axis={axis} />
+      </div>
+    </section>
+  );
+}
+
+function Bar(props: { step: StepView; axis: Axis; selected: boolean; leftOut: boolean; name: string }) {
+  const { step, axis, selected, leftOut, name } = props;
+  const { from, to } = axis.steps.get(step.id)!;
+  const label = `${name}: ${step.move ?? "step"} ${step.number}, ${count(step.tokens.prompt)} tokens read, ${count(step.tokens.completion)} written${leftOut ? ", left out of the chain" : ""}`;
+  return (
+    <>
+      <button
+        type="button"
+        tabIndex={-1}
+        class={`gantt-bar${selected ? " selected" : ""}${leftOut ? " left-out" : ""}${step.error ? " failed" : ""}`}
+        style={{ left: `${from * 100}%`, width: `${(to - from) * 100}%` }}
+        title={label}
+        aria-label={label}
+        onClick={() => select({ step: step.id })}
+      />
+      {axis.at &&
+        step.calls.map((call) =>
+          call.start === undefined || call.end === undefined || call.delegatesTo !== undefined ? null : (
+            <i
+              class="gantt-call"
+              title={`${call.name}, ${duration(call.end - call.start)}`}
+              style={{
+                left: `${axis.at!(call.start) * 100}%`,
+                width: `${Math.max(0.3, (axis.at!(call.end) - axis.at!(call.start)) * 100)}%`,
+              }}
+            />
+          ),
+        )}
+    </>
+  );
+}
+
+function Ticks({ axis }: { axis: Axis }) {
+  const shown = axis.clock === "time" ? duration : count;
+  const unit = axis.clock === "time" ? "" : axis.clock === "order" ? " steps" : " tokens billed";
+  const at = axisSteps(axis.length, 6).filter((value) => value <= axis.length);
+  return (
+    <div class="ticks" aria-hidden="true">
+      {at.map((value, index) => (
+        <span style={{ left: `${(100 * value) / axis.length}%` }}>
+          {shown(value)}
+          {index === at.length - 1 ? unit : ""}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+interface Lane {
+  name: string;
+  role: string;
+  agents: Set<string>;
+}
+
+/** Activations of one agent share a lane. */
+function lanesOf(run: RunView): Lane[] {
+  const lanes = new Map<string, Lane>();
+  for (const agent of run.agents) {
+    const lane = lanes.get(agent.name) ?? { name: agent.name, role: agent.role, agents: new Set() };
+    lane.agents.add(agent.id);
+    lanes.set(agent.name, lane);
+  }
+  const known = new Set(run.agents.map((agent: AgentView) => agent.id));
+  for (const { agent } of run.steps) {
+    if (!known.has(agent)) lanes.set(agent, { name: agent, role: agent, agents: new Set([agent]) });
+  }
+  return [...lanes.values()];
+}

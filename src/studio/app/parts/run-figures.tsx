@@ -1,0 +1,111 @@
+/** What the team spent beside what the chain needs for the same, with the tokens that were read again drawn as bars. */
+
+import { count, duration, percent } from "../../../report/format-figures.ts";
+import type { ChainView } from "../../api/chain-view.ts";
+import type { RunView } from "../../api/run-view.ts";
+
+export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView }) {
+  const most = Math.max(run?.usage.billedTokens ?? 0, chain?.usage.billedTokens ?? 0, 1);
+  return (
+    <section class="figures" aria-label="Cost">
+      {run && (
+        <UsageBar
+          name="team"
+          total={run.usage.billedTokens}
+          most={most}
+          parts={teamParts(run)}
+          facts={[
+            [String(run.agents.length), "agents"],
+            [count(run.usage.modelCalls), "model calls"],
+            [count(run.usage.toolCalls), "tool calls"],
+            [count(run.usage.billedTokens), "tokens billed"],
+            [count(run.usage.computedTokens), "computed"],
+            [duration(run.usage.wallMs), "time"],
+          ]}
+        />
+      )}
+      {chain && (
+        <UsageBar
+          name="chain"
+          total={chain.usage.billedTokens}
+          most={most}
+          parts={chainParts(chain)}
+          facts={[
+            ["1", "model"],
+            [count(chain.usage.modelCalls), "model calls"],
+            [count(chain.usage.toolCalls), "tool calls"],
+            [count(chain.usage.billedTokens), "tokens billed"],
+            [count(chain.usage.computedTokens), "computed"],
+            ...(run && chain.usage.billedTokens > 0
+              ? [[`${(run.usage.billedTokens / chain.usage.billedTokens).toFixed(1)}×`, "fewer billed"] as const]
+              : []),
+          ]}
+        />
+      )}
+      <p class="legend soft">
+        <i class="part reread" /> read again <i class="part retold" /> told again <i class="part fresh" /> new in the
+        prompt <i class="part written" /> written
+      </p>
+    </section>
+  );
+}
+
+type Parts = readonly (readonly [kind: "reread" | "retold" | "fresh" | "written", label: string, tokens: number])[];
+
+function teamParts(run: RunView): Parts {
+  const sum = { prompt: 0, reread: 0, retold: 0, completion: 0 };
+  for (const { tokens } of run.steps) {
+    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += tokens[name];
+  }
+  return [
+    ["reread", "tokens read again", sum.reread],
+    ["retold", "tokens told again", sum.retold],
+    ["fresh", "new tokens in prompts", sum.prompt - sum.reread - sum.retold],
+    ["written", "tokens written", sum.completion],
+  ];
+}
+
+function chainParts({ usage }: ChainView): Parts {
+  const reread = Math.max(0, usage.billedTokens - usage.computedTokens);
+  return [
+    ["reread", "tokens read again", reread],
+    ["fresh", "new tokens in prompts", Math.max(0, usage.promptTokens - reread)],
+    ["written", "tokens written", usage.completionTokens],
+  ];
+}
+
+function UsageBar(props: {
+  name: string;
+  total: number;
+  most: number;
+  parts: Parts;
+  facts: readonly (readonly [string, string])[];
+}) {
+  const { name, total, most, parts, facts } = props;
+  return (
+    <div class="usage">
+      <h2>{name}</h2>
+      <dl>
+        {facts.map(([value, label]) => (
+          <div>
+            <dd>{value}</dd>
+            <dt>{label}</dt>
+          </div>
+        ))}
+      </dl>
+      <div class="bar" role="img" aria-label={parts.map(([, label, tokens]) => `${count(tokens)} ${label}`).join(", ")}>
+        {parts.map(([kind, label, tokens]) =>
+          tokens > 0 ? (
+            <span
+              class={`part ${kind}`}
+              style={{ width: `${(100 * tokens) / most}%` }}
+              title={`${count(tokens)} ${label} (${percent(tokens / Math.max(1, total), 0)})`}
+            >
+              {tokens / most > 0.08 ? percent(tokens / Math.max(1, total), 0) : ""}
+            </span>
+          ) : null,
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+/** Which step or segment of a run is selected: it stands in the address as `at=s:step-7` or `at=seg-3`. */
+import { place, setQuery } from "../router.ts";
+
+export interface Selection {
+  /** The id of a step. */
+  step?: string;
+  /** The place of a segment. */
+  segment?: number;
+}
+
+/** What the address selects. */
+export function selection(): Selection {
+  const at = place.value.query.get("at") ?? "";
+  if (/^seg-\d+$/.test(at)) return { segment: Number(at.slice(4)) };
+  return at === "" ? {} : { step: at.replace(/^s:/, "") };
+}
+
+/** Selects a step, a segment, or nothing. */
+export function select({ step, segment }: Selection): void {
+  setQuery({ at: segment === undefined ? step && `s:${step}` : `seg-${segment}` });
+}

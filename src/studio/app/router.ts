@@ -1,0 +1,84 @@
+/**
+ * Every state of the studio stands in the address, after the `#`, so that each link can be kept, sent and loaded again, and
+ * so that the same pages work from a file. A route is a path with names in it: `/runs/:id`.
+ */
+import { computed, signal } from "@preact/signals";
+
+/** Where the browser is. */
+export interface Place {
+  path: string;
+  query: URLSearchParams;
+}
+
+/** The place now. */
+export const place = signal<Place>(placeOf(location.hash));
+
+/** The path alone: what decides which screen is shown. */
+export const path = computed(() => place.value.path);
+
+globalThis.addEventListener("hashchange", () => {
+  place.value = placeOf(location.hash);
+});
+
+function placeOf(hash: string): Place {
+  const [path = "/", query = ""] = hash.replace(/^#/, "").split("?", 2);
+  return { path: path.startsWith("/") ? path : "/", query: new URLSearchParams(query) };
+}
+
+/** What is written into links: values that are undefined or empty are left out. */
+export type Params = Record<string, string | number | readonly string[] | undefined>;
+
+/** The address of a path with a query. */
+export function href(path: string, params: Params = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+  }
+  const text = query.toString();
+  return `#${path}${text === "" ? "" : `?${text}`}`;
+}
+
+/** Goes to a path. */
+export function go(path: string, params?: Params): void {
+  location.hash = href(path, params);
+}
+
+/** Changes parts of the query and leaves the rest; without a new entry in the history unless `push`. */
+export function setQuery(changes: Params, options: { push?: boolean } = {}): void {
+  const { path, query } = place.value;
+  const next = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) {
+    next.delete(name);
+    if (value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) next.append(name, String(one));
+  }
+  const text = next.toString();
+  const hash = `#${path}${text === "" ? "" : `?${text}`}`;
+  if (options.push) location.hash = hash;
+  else {
+    history.replaceState(null, "", hash);
+    place.value = placeOf(hash);
+  }
+}
+
+/** The named parts of a path that fits a pattern; undefined where it does not. */
+export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
+  const [wanted, given] = [pattern.split("/"), path.split("/")];
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index]!;
+    if (part.startsWith(":")) params[part.slice(1)] = decodeSafely(value);
+    else if (part !== value) return undefined;
+  }
+  return params;
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,25 @@
+/** The screens and their routes. A screen is one file here; its parts that others use stand in `parts/`. */
+import type { ComponentType } from "preact";
+import { ListScreen } from "./list-screen.tsx";
+import { OverviewScreen } from "./overview-screen.tsx";
+import { RunScreen } from "./run-screen.tsx";
+
+export interface Screen {
+  /** `/runs/:id`; the names are given to the component as `params`. */
+  route: string;
+  title: string;
+  show: ComponentType<{ params: Record<string, string> }>;
+  /** The word in the navigation; a screen without one is reached from another. */
+  nav?: string;
+  /** The key after `g` that goes there. */
+  key?: string;
+}
+
+/** All screens, in the order of the navigation. */
+export const screens: readonly Screen[] = [
+  { route: "/", title: "Overview", show: OverviewScreen, nav: "Overview", key: "o" },
+  { route: "/runs", title: "Team runs", show: ListScreen, nav: "Runs", key: "r" },
+  { route: "/runs/:run", title: "Team run", show: RunScreen },
+  { route: "/chains", title: "Chains", show: ListScreen, nav: "Chains", key: "c" },
+  { route: "/chains/:chain", title: "Chain", show: RunScreen },
+];

@@ -1,0 +1,110 @@
+/**
+ * The team run beside the chain it became. Above, who worked when and what was read again and again; below, the team's
+ * steps and the chain's segments, joined by lines. Each step is either shown by a segment or says why it is left out.
+ */
+import { useEffect } from "preact/hooks";
+import type { BesideView } from "../../api/beside-reader.ts";
+import { useKeys } from "../keys.ts";
+import { Gantt } from "../parts/gantt.tsx";
+import { Links } from "../parts/links.tsx";
+import { RunFigures } from "../parts/run-figures.tsx";
+import { RunHead } from "../parts/run-head.tsx";
+import { SegmentList } from "../parts/segment-list.tsx";
+import { select, selection } from "../parts/selection.ts";
+import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { StepList } from "../parts/step-list.tsx";
+import { go, place } from "../router.ts";
+import { useResource } from "../server.ts";
+
+export function RunScreen({ params }: { params: Record<string, string> }) {
+  const { query } = place.value;
+  const asked = new URLSearchParams(params);
+  for (const name of ["chain", "in"]) if (query.has(name)) asked.set(name, query.get(name)!);
+  const { data, error } = useResource<BesideView>(`beside?${asked}`);
+  useRunKeys(data, params["run"] === undefined ? "chain" : "run");
+  useShowSelected(data);
+  if (error && !data) return <Problem title="This run can't be shown" detail={error} />;
+  if (!data) return <Loading what="the run" />;
+  const { run, chain } = data;
+  return (
+    <article class="run-screen">
+      <RunHead view={data} />
+      {data.problems.map((problem) => (
+        <Problem title="Not all of it can be shown" detail={problem} />
+      ))}
+      <RunFigures run={run} chain={chain} />
+      {run && <Gantt run={run} chain={chain} />}
+      <div class="beside">
+        {run ? (
+          <StepList run={run} chain={chain} />
+        ) : (
+          <Nothing title="No team run">
+            <p>This chain was written by a model itself: {chain?.model}.</p>
+          </Nothing>
+        )}
+        <Links run={run} chain={chain} />
+        {chain ? (
+          <SegmentList chain={chain} run={run} />
+        ) : (
+          <Nothing title="No chain was made from this run yet">
+            <p>
+              Make one: <code>coa distill run</code>. Where a filter dropped it, the funnel of the distillation says
+              why.
+            </p>
+          </Nothing>
+        )}
+      </div>
+    </article>
+  );
+}
+
+function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
+  const { run, chain } = view ?? {};
+  const moveSegment = (by: number) => {
+    if (!chain) return;
+    const { segment, step } = selection();
+    const first = chain.segments.findIndex((one) => one.from?.step === step);
+    const at = segment ?? (first >= 0 ? first - (by > 0 ? 1 : -1) : by > 0 ? -1 : chain.segments.length);
+    select({ segment: Math.max(0, Math.min(chain.segments.length - 1, at + by)) });
+  };
+  const moveStep = (by: number) => {
+    if (!run) return;
+    const { step, segment } = selection();
+    const wanted = step ?? chain?.segments[segment ?? -1]?.from?.step;
+    const at = run.steps.findIndex((one) => one.id === wanted);
+    const next = at < 0 ? (by > 0 ? 0 : run.steps.length - 1) : at + by;
+    select({ step: run.steps[Math.max(0, Math.min(run.steps.length - 1, next))]!.id });
+  };
+  const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${encodeURIComponent(key)}`);
+  useKeys(
+    [
+      { keys: "j", does: `Next ${kind}`, run: () => other(view?.after) },
+      { keys: "k", does: `Previous ${kind}`, run: () => other(view?.before) },
+      { keys: "l", does: "Next segment", run: () => moveSegment(1) },
+      { keys: "h", does: "Previous segment", run: () => moveSegment(-1) },
+      { keys: "]", does: "Next step of the team", run: () => moveStep(1) },
+      { keys: "[", does: "Previous step of the team", run: () => moveStep(-1) },
+      {
+        keys: "t",
+        does: "Tokens of the chain",
+        run: () => chain && go(`/chains/${encodeURIComponent(chain.id)}/tokens`),
+      },
+      {
+        keys: "c",
+        does: "Compare all systems on this task",
+        run: () => go(`/compare/${encodeURIComponent(chain?.taskId ?? run?.taskId ?? "")}`),
+      },
+      { keys: "escape", does: "Select nothing", run: () => select({}) },
+    ],
+    [view],
+  );
+}
+
+/** Brings what the address selects into view. */
+function useShowSelected(view: BesideView | undefined): void {
+  const at = place.value.query.get("at");
+  useEffect(() => {
+    if (!view || !at) return;
+    for (const row of document.querySelectorAll(".beside .selected")) row.scrollIntoView({ block: "nearest" });
+  }, [view, at]);
+}

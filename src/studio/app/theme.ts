@@ -1,0 +1,33 @@
+/** Light or dark: as the system says, until somebody chooses. */
+import { effect, signal } from "@preact/signals";
+
+export type Theme = "system" | "light" | "dark";
+const themes: readonly Theme[] = ["system", "light", "dark"];
+const storageKey = "coa-studio-theme";
+
+/** What was chosen. */
+export const theme = signal<Theme>(remembered());
+
+effect(() => {
+  if (theme.value === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme.value;
+});
+
+/** Chooses the next one. */
+export function nextTheme(): void {
+  theme.value = themes[(themes.indexOf(theme.value) + 1) % themes.length]!;
+  try {
+    localStorage.setItem(storageKey, theme.value);
+  } catch {
+    // A page from a file may have no storage: the choice holds until it is closed.
+  }
+}
+
+function remembered(): Theme {
+  try {
+    const stored = localStorage.getItem(storageKey) as Theme | null;
+    return stored && themes.includes(stored) ? stored : "system";
+  } catch {
+    return "system";
+  }
+}

@@ -1,0 +1,26 @@
+/** One script without modules and one style sheet: a page from file:// may load no module, and the export is this same build. */
+import { join } from "node:path";
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: "./",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: join(import.meta.dirname, "../../../dist/studio"),
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: false,
+    cssCodeSplit: false,
+    assetsInlineLimit: 0,
+    lib: {
+      entry: join(import.meta.dirname, "main.tsx"),
+      formats: ["iife"],
+      name: "coaStudio",
+      fileName: () => "app.js",
+      cssFileName: "app",
+    },
+    copyPublicDir: true,
+  },
+  publicDir: join(import.meta.dirname, "public"),
+});
