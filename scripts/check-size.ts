@@ -31,10 +31,10 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   evaluate: 1250,
   report: 850,
   lab: 2750,
-  serve: 5400,
+  serve: 5800,
   "studio/api": 2500,
   "studio/app": 5500,
-  cli: 6900,
+  cli: 7100,
   testing: 1350,
 };
 

@@ -14,6 +14,7 @@ import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint
 import { admission, type ServeKey } from "./keys.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
+import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 
@@ -26,7 +27,7 @@ export interface ServeOptions {
   maxBodyBytes?: number;
 }
 
-export interface ChainHandlerOptions extends ServeOptions, ChainServiceOptions {
+export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOptions, "finish">, OldSystemOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
   /** Show executed tools as items of their own to everybody, not only to those who ask for hosted tools. */
@@ -42,6 +43,8 @@ export interface ServedHandler {
   fetch(request: Request): Promise<Response>;
   /** From now on new requests are refused: the server stops. */
   stopAccepting(): void;
+  /** Waits for work that outlives its request; stops it when the signal aborts. */
+  settle?(signal: AbortSignal): Promise<void>;
 }
 
 /** What endpoints of one server share. */
@@ -62,13 +65,18 @@ export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): 
 /** Serves chains of one model. */
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
   const setup = endpointSetup(options);
-  const service = chainService({
+  const { shadow, fallback } = options;
+  const pairs = shadow && shadowPairs({ ...options, shadow }, setup.metrics);
+  const own = chainService({
     ...options,
+    finish: pairs?.finish ?? (fallback && fallbackFinish({ ...options, fallback }, setup.metrics)),
     onTrajectory(trajectory, mayKeep, usage) {
       countChain(setup.metrics, { ...trajectory, usage });
       options.onTrajectory?.(trajectory, mayKeep, usage);
     },
   });
+  const shadowed = pairs?.over(own);
+  const service = shadowed ?? own;
   const created = Math.floor(Date.now() / 1000);
   const card = (): Json => ({
     id: service.name,
@@ -83,7 +91,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
   });
-  return servedHandler(setup, service, {
+  const served = servedHandler(setup, service, {
     ...on("GET /v1/models", async ({ reply, headers }) =>
       replyJson(reply, 200, { object: "list", data: [card()] }, headers),
     ),
@@ -98,6 +106,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
     ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
   });
+  return { ...served, ...(shadowed && { settle: shadowed.settle }) };
 }
 
 /** Adds what every server has (health, readiness, metrics, preflight) and both faces. */

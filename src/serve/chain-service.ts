@@ -21,6 +21,13 @@ import type { ChainRequest } from "./chain-request.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
 import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
 
+/** What is kept of a chain that ended, and what its caller is shown. */
+export type Finish = (
+  trajectory: Trajectory,
+  request: ChainRequest,
+  chain: { profile: Profile; signal: AbortSignal },
+) => Promise<{ kept: Trajectory; served: Trajectory }>;
+
 export interface ChainServiceOptions {
   model: Model;
   profile: Profile;
@@ -34,6 +41,8 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
+  /** Has the last word on a chain that has ended, before anybody hears of it. */
+  finish?: Finish;
   /** Told of every chain that has ended, whether its caller lets it be kept, and what its last request used. */
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
   /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
@@ -146,13 +155,18 @@ export function chainService(options: ChainServiceOptions): ChainService {
       return (async function* () {
         try {
           for await (const event of streamChain(request.task, running)) {
+            if (event.type !== "chain-end") {
+              yield* project(event);
+              continue;
+            }
+            const { trajectory } = event;
             // The client hears of its call when the chain can be found again.
-            if (event.type === "chain-end" && event.trajectory.pending)
-              await chains.save(kept(event.trajectory), request.store === false ? "memory" : "disk");
-            const served = project(event);
-            yield* served;
+            if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
+            const ended = await options.finish?.(trajectory, request, { profile, signal });
+            const served = project({ ...event, trajectory: ended?.served ?? trajectory });
             const end = served.at(-1);
-            if (end?.type === "end") options.onTrajectory?.(end.trajectory, request.keep, end.usage);
+            if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? end.trajectory, request.keep, end.usage);
+            yield* served;
           }
         } finally {
           release();

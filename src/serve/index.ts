@@ -3,6 +3,7 @@ export type { AccessOptions } from "../base/http/access.ts";
 export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeOptions } from "./chain-handler.ts";
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
+export type { Agree, OldSystemOptions } from "./old-system.ts";
 export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
 export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
 export type { PolicyAddress } from "./rollout-request.ts";

@@ -16,6 +16,9 @@ const help: Record<string, string> = {
   coa_chains_total: "Chains that ended, by how.",
   coa_tokens_total: "Tokens of chains: prompt, completion, computed.",
   coa_tool_calls_total: "Tool calls of chains.",
+  coa_shadow_total: "Requests answered by the old system, by whether the chain beside it agrees.",
+  coa_shadow_seconds_total: "Time to the answer of requests in the shadow, by system.",
+  coa_fallback_total: "Requests passed on to the old system, by reason.",
   coa_chains_running: "Chains under way.",
   coa_chains_waiting: "Chains in the queue.",
 };

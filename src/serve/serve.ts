@@ -36,7 +36,9 @@ export async function serve(
     pending: listening.pending,
     async stop(maxMs) {
       served.stopAccepting();
+      const late = AbortSignal.timeout(maxMs);
       await listening.drain(maxMs);
+      await served.settle?.(late);
     },
   };
 }

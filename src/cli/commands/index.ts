@@ -22,6 +22,10 @@ export const commands: CommandTable = {
     load: () => import("./serve-rollouts.ts"),
   },
   studio: { summary: "Look at runs, chains, training and evaluations in a browser", load: () => import("./studio.ts") },
+  "serve report": {
+    summary: "Compare kept chains with the old system they ran beside",
+    load: () => import("./serve-report.ts"),
+  },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

@@ -6,6 +6,7 @@ import { openServeState } from "../../serve/serve-state.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
+import { oldSystemFlags, openOldSystem } from "../open-old-system.ts";
 import { runServer } from "../run-server.ts";
 import { portFlags, portOptions } from "../serve-flags.ts";
 
@@ -32,11 +33,13 @@ export default defineCommand({
     keep: { type: "string", valueName: "file", describe: "Append every served chain to this JSONL file, secrets taken out: the next dataset" },
     "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
+    ...oldSystemFlags,
     price: priceFlag,
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
     const port = await portOptions(values);
     const whole = { min: 1, integer: true };
+    const old = await openOldSystem(values);
     const opened = await openChain(values, { note: out.note, signal });
     const state = values.state ?? (await openWorkspace()).path("serve");
     const { store, suspended } = await openServeState(state, { sealKeyFile: values["seal-key-file"] }).catch(
@@ -61,6 +64,7 @@ export default defineCommand({
         store,
         suspended,
         clientTools: switchOf(values["client-tools"]),
+        ...old.options,
         onTrajectory(trajectory, mayKeep) {
           // A chain that waits is kept when it has ended.
           if (!kept || !mayKeep || trajectory.pending) return;
@@ -77,6 +81,7 @@ export default defineCommand({
     } finally {
       await kept?.close();
       await store.close();
+      await old.close();
       await opened.close();
     }
   },
