@@ -13,7 +13,8 @@ import { expectedSkips } from "./expected-skips.ts";
 const tiers = ["short", "long", "learning"] as const;
 
 /** Files of the short tier that the long one repeats at full size. */
-const sized = /(fuzz|kill|base\/files\/files)[^/]*\.test\.ts$/;
+const sized =
+  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|tag-reader|base\/files\/files)[^/]*\.test\.ts$/;
 
 /** The tier a test file belongs to, by its name. */
 export function tierOf(path: string): (typeof tiers)[number] {
@@ -41,6 +42,7 @@ async function main(): Promise<number> {
     return 2;
   }
   if (values.tier === "long") {
+    process.env["COA_FULL"] ??= "1";
     process.env["COA_FUZZ"] ??= "300";
     process.env["COA_KILL_ROUNDS"] ??= "100";
   }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { globSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -22,12 +21,4 @@ describe("examples", () => {
 describe("recipes", () => {
   it("own-tools.ts", () => runs("recipes/own-tools.ts"));
   it("distill-your-traces.ts", () => runs("recipes/distill-your-traces.ts"));
-  it("quickstart.ts, with a toy model", () => {
-    const folder = mkdtempSync(join(tmpdir(), "coa-recipe-"));
-    try {
-      runs("recipes/quickstart.ts", folder, "--toy");
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
 });

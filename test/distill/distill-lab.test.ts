@@ -13,7 +13,7 @@ const options = (profile: Profile) => ({
   profile,
   systemPrompt: false as const,
 });
-const rounds = Number(process.env["COA_FUZZ"] ?? 1000);
+const rounds = process.env["COA_FULL"] ? 1000 : Number(process.env["COA_FUZZ"] ?? 200);
 
 describe("distillRun over lab runs", () => {
   const made: LabRuns[] = [];

@@ -13,7 +13,7 @@ import { runTeam } from "../../src/team/run-team.ts";
 import { assertOrigins } from "./assert-origins.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
-const rounds = Number(process.env["COA_FUZZ"] ?? 600);
+const rounds = process.env["COA_FULL"] ? 600 : Number(process.env["COA_FUZZ"] ?? 100);
 const words = [
   "river",
   "mayor",

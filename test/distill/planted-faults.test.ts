@@ -120,12 +120,15 @@ const faults: Fault[] = [
 ];
 const evaluationQuestion = "In which year was the lighthouse of Cape Morven first lit, and by whom was it designed?";
 
+/** Runs of each topology. */
+const count = process.env["COA_FULL"] ? 300 : 100;
+
 describe("planted faults", () => {
   const chains: { chain: Trajectory; task: Task }[] = [];
   const tasks = new Map<string, Task>();
   before(async () => {
     for (const topology of ["agents-as-tools", "handoff"] as const) {
-      const { tasks: made, runs } = await labRuns({ count: 300, seed: topology === "handoff" ? 12 : 11, topology });
+      const { tasks: made, runs } = await labRuns({ count, seed: topology === "handoff" ? 12 : 11, topology });
       for (const [index, run] of runs.entries()) {
         const { trajectory } = distillRun(run, config);
         const task = made[index]!;
@@ -133,7 +136,7 @@ describe("planted faults", () => {
         if (trajectory && task.answers.includes(trajectory.answer!)) chains.push({ chain: trajectory, task });
       }
     }
-    assert.ok(chains.length > 550);
+    assert.ok(chains.length > 1.8 * count);
   });
   const judgeAll = (list: Trajectory[], more: Partial<DistillConfig> = {}): Promise<RecordOutcome[]> => {
     const judge = recordJudge({ ...config, ...more }, plugins, taskIndex(tasks.values()));
@@ -143,7 +146,7 @@ describe("planted faults", () => {
   for (const fault of faults) {
     it(`catches all of: ${fault.name}, in the stage meant for it`, async () => {
       const planted = chains.flatMap(({ chain, task }) => fault.plant(chain, task) ?? []);
-      assert.ok(planted.length > 300, `${planted.length} planted`);
+      assert.ok(planted.length > count, `${planted.length} planted`);
       const questions = [evaluationQuestion];
       if (fault.name === "a leaked evaluation question") questions.push(...chains.map(({ task }) => task.question));
       const outcomes = await judgeAll(planted, { contamination: { questions } });

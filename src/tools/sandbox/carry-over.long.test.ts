@@ -16,7 +16,7 @@ describe("sandboxes of a normal user", { skip: asUser }, () => {
   it("carry nothing from one program to another", async () => {
     const home = mkdtempSync(join(tmpdir(), "coa-carry-over-"));
     chmodSync(home, 0o777);
-    const env = { PATH: process.env["PATH"], HOME: home, TMPDIR: home };
+    const env = { PATH: process.env["PATH"], HOME: home, TMPDIR: home, COA_FULL: process.env["COA_FULL"] };
     const child = spawn(process.execPath, ["--test-reporter=spec", suite], { env, cwd: "/", uid: 54_321, gid: 54_321 });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
