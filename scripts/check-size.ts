@@ -18,7 +18,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   language: 2700,
   tokenizers: 950,
   models: 1150,
-  engines: 7150,
+  engines: 7250,
   tools: 7100,
   graders: 3250,
   tasks: 1300,
@@ -34,7 +34,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   serve: 5800,
   "studio/api": 2500,
   "studio/app": 5500,
-  cli: 7100,
+  cli: 7200,
   testing: 1350,
 };
 

@@ -57,7 +57,7 @@ describe("findModel", () => {
       kind: "server",
       baseURL: "http://127.0.0.1:1/v1",
       name: taught,
-      folder: taught,
+      files: taught,
     });
     process.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1";
     assert.equal(findModel({ model: "qwen" }, { lab: false }).kind, "server");

@@ -10,7 +10,7 @@ import type { Options } from "./command.ts";
 
 /** Flags that name a model. */
 export const modelFlags = {
-  model: { type: "string", short: "m", valueName: "folder|name", describe: "A model folder, a model of the workspace or a shipped one by name, or a name on the server" },
+  model: { type: "string", short: "m", valueName: "folder|name", describe: "A model folder, a model of the workspace or a shipped one by name, or a name on the server; with --base-url a folder or .gguf file of ours says how the server's model was taught" },
   "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL); the word openai means the public API" },
   mode: { type: "string", default: "auto", valueName: "name", describe: "How the server continues a chain: auto, completions, continue or turns" },
 } as const satisfies Options; // biome-ignore format: one flag a line
@@ -23,16 +23,25 @@ export interface ModelFlags {
 
 export type FoundModel =
   | { kind: "folder"; folder: string }
-  /** `folder` says how a model of ours that runs behind the server was taught. */
-  | { kind: "server"; baseURL: string | undefined; name: string | undefined; folder?: string };
+  /** `files`: the folder or GGUF file of the model behind the server, which says how it was taught. */
+  | { kind: "server"; baseURL: string | undefined; name: string | undefined; files?: string };
 
 /** Finds the model, or says what to give. `lab` allows the shipped model where nothing was said. */
 export function findModel(flags: ModelFlags, options: { lab: boolean }): FoundModel {
   const { model: name } = flags;
+  const server = flags["base-url"];
+  if (name?.endsWith(".gguf")) {
+    if (!existsSync(name)) throw new UsageError(`there is no file ${name}`);
+    if (server !== undefined || process.env["OPENAI_BASE_URL"])
+      return { kind: "server", baseURL: server, name, files: name };
+    throw new UsageError(
+      `${name} runs behind a server: start llama-server -m ${name} and give --base-url http://127.0.0.1:8080/v1, or make a folder of it with coa model convert`,
+    );
+  }
   const folder = name === undefined ? undefined : findFolder(name);
   if (folder === undefined && name !== undefined && (existsSync(name) || /^[./\\]/.test(name)))
     throw new UsageError(`${name} is not a model folder: it has no config.json`);
-  if (flags["base-url"] !== undefined) return { kind: "server", baseURL: flags["base-url"], name, folder };
+  if (server !== undefined) return { kind: "server", baseURL: server, name, files: folder };
   if (folder !== undefined) return { kind: "folder", folder };
   if (options.lab && name === undefined) {
     const [shipped] = shippedModels();

@@ -8,6 +8,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
 import { findModel, type ModelFlags } from "./find-model.ts";
 import { choiceOf } from "./flag-values.ts";
+import { type ServedModel, servedFolder, servedGguf } from "./open-served.ts";
 
 export interface OpenModel {
   model: Model & Partial<ChatModel>;
@@ -39,9 +40,22 @@ export async function openModel(
   }
   const { openaiCompatible } = await import("../models/openai-compatible.ts");
   const mode = choiceOf(flags.mode ?? "auto", "mode", ["auto", "completions", "continue", "turns"]);
-  const client = openaiCompatible({ baseURL: found.baseURL, model: found.name, mode, onNote: options.note });
-  const use = found.folder === undefined ? undefined : await readModelUse(found.folder);
-  return { model: client, chat: client, use, close: () => client.close() };
+  const served = await servedModel(found.files);
+  const client = openaiCompatible({
+    baseURL: found.baseURL,
+    // What names files here is not a name there: the server's own model is meant.
+    model: found.files === undefined ? found.name : undefined,
+    mode,
+    onNote: options.note,
+    ...served?.client,
+    ...(mode === "turns" || mode === "continue" ? { tokenizer: undefined, chatTemplate: undefined } : {}),
+  });
+  return { model: client, chat: client, use: served?.use, close: () => client.close() };
+}
+
+async function servedModel(files: string | undefined): Promise<ServedModel | undefined> {
+  if (files === undefined) return undefined;
+  return files.endsWith(".gguf") ? servedGguf(files) : servedFolder(files);
 }
 
 /** Opens a model folder with its engine and tokenizer, for training or for running. */

@@ -8,12 +8,14 @@ import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
 import { checkOptions, type OptionNames } from "../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
+import { asNumber, asObject, parseJson } from "../core/json-value.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { RenderPrompt } from "../tokenizers/chat-template.ts";
+import { llamaAddress } from "./llama-completion.ts";
 import { chatOnce } from "./openai-chat.ts";
 import { continueText } from "./openai-continue.ts";
-import { continuesMessages, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";
+import { continuesMessages, givesIds, readServerFacts, type ServerFacts, type ServerKind } from "./server-kind.ts";
 
 export type ContinueMode = "completions" | "continue" | "turns";
 
@@ -31,6 +33,7 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   chatTemplate?: RenderPrompt;
   /** Work on token ids: the server gets ids and returns ids with log-probabilities. */
   tokenizer?: Tokenizer;
+  /** The model's own window; the server's counts too where it says one, and the smaller holds. */
   contextWindow?: number;
   /** Fields added to every request. */
   extraBody?: Record<string, unknown>;
@@ -72,6 +75,8 @@ export interface Connection {
   facts: ServerFacts;
   model: string;
   mode: ContinueMode;
+  /** Set where ids are sent and returned. */
+  tokenizer: Tokenizer | undefined;
   headers(sessionKey: string | undefined): Record<string, string>;
 }
 
@@ -92,6 +97,7 @@ export function openaiCompatible(
     facts: { kind: options.server ?? readServerFacts(baseURL, undefined, {}).kind, models: [] },
     model: options.model ?? env["OPENAI_MODEL"] ?? "",
     mode: options.mode === undefined || options.mode === "auto" ? "turns" : options.mode,
+    tokenizer,
     headers: (sessionKey) => ({
       ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
       ...(sessionKey ? { [options.sessionHeader ?? "x-session-id"]: sessionKey } : {}),
@@ -117,6 +123,7 @@ export function openaiCompatible(
         options.onNote?.(`${baseURL} does not say what it is: ${messageOf(error)}`);
       }
     }
+    if (connection.facts.kind === "llama.cpp") await readWindow(signal);
     connection.model ||= connection.facts.models[0] ?? "";
     if (connection.model === "") {
       throw new CoaError(
@@ -126,6 +133,8 @@ export function openaiCompatible(
           : `${baseURL} lists no models: name one (option model, or OPENAI_MODEL)`,
       );
     }
+    // Where both are given, ids are for the servers that return them, and the template is for the others.
+    if (tokenizer && options.chatTemplate && !givesIds(connection.facts.kind)) connection.tokenizer = undefined;
     if (automatic) {
       connection.mode =
         tokenizer || options.chatTemplate
@@ -141,6 +150,20 @@ export function openaiCompatible(
       );
     }
     options.onNote?.(`${connection.model} at ${baseURL} (${connection.facts.kind}): ${connection.mode}`);
+  }
+  /** llama.cpp divides its context among its slots; what one chain gets is in `/props`. */
+  async function readWindow(signal: AbortSignal | undefined): Promise<void> {
+    try {
+      const answer = await http.send("GET", llamaAddress(baseURL, "props"), undefined, {
+        headers: connection.headers(undefined),
+        signal,
+      });
+      const props = asObject(parseJson(await answer.text()));
+      const window = asNumber(asObject(props?.["default_generation_settings"])?.["n_ctx"]);
+      if (window) connection.facts = { ...connection.facts, contextWindow: window };
+    } catch (error) {
+      if (signal?.aborted) throw error; // an old server, or one that hides it: what /models says is kept
+    }
   }
   const prepare = (signal?: AbortSignal) => {
     preparing ??= ask(signal).catch((error) => {
@@ -159,18 +182,20 @@ export function openaiCompatible(
     },
     get capabilities() {
       return {
-        tokens: tokenizer !== undefined,
+        tokens: connection.tokenizer !== undefined,
         grammar:
           continuesMessages(connection.facts.kind) && connection.mode !== "turns"
             ? ("server" as const)
             : ("none" as const),
-        contextWindow: options.contextWindow ?? connection.facts.contextWindow,
+        contextWindow: smallest(options.contextWindow, connection.facts.contextWindow),
       };
     },
-    tokenizer,
+    get tokenizer() {
+      return connection.tokenizer;
+    },
     ...(tokenizer
       ? {
-          countTokens: (text: string) => tokenizer.encode(text).length,
+          countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length,
           encodeText: (text: string) => tokenizer.encode(text),
           encodePrompt: tokenizer.encodePrompt.bind(tokenizer),
         }
@@ -186,6 +211,12 @@ export function openaiCompatible(
     },
     close: () => http.close(),
   };
+}
+
+/** The model's window and the server's: the smaller one holds. */
+function smallest(...windows: (number | undefined)[]): number | undefined {
+  const known = windows.filter((window) => window !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
 }
 
 /** No outside host is ever chosen in silence. */

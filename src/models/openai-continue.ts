@@ -11,6 +11,8 @@ import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
+import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from "./llama-completion.ts";
 import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";
 import { continueFields, grammarFields, keepStopFields, stopsFor } from "./server-kind.ts";
@@ -62,8 +64,9 @@ async function open(
 ): Promise<HttpAnswer> {
   const { http, baseURL } = connection;
   const path = connection.mode === "completions" ? "completions" : "chat/completions";
+  const address = isNative(connection) ? llamaAddress(baseURL, "completion") : `${baseURL}/${path}`;
   const body = bodyFor(connection, request, progress, request.maxTokens - heardBefore);
-  return http.send("POST", `${baseURL}/${path}`, body, {
+  return http.send("POST", address, body, {
     headers: { ...connection.headers(request.sessionKey), accept: "text/event-stream" },
     signal: request.signal,
   });
@@ -75,8 +78,15 @@ function bodyFor(
   progress: Progress,
   maxTokens: number,
 ): Record<string, unknown> {
-  const { options, facts, mode, model } = connection;
+  const { options, facts, mode, model, tokenizer } = connection;
   const text = request.text + progress.text;
+  if (isNative(connection)) {
+    return {
+      ...llamaRequest(request, [...contextOf(tokenizer!, request), ...progress.tokens], maxTokens),
+      ...(progress.text === "" ? grammarFields(facts.kind, request.grammar) : {}),
+      ...options.extraBody,
+    };
+  }
   const local = facts.kind !== "openai" && facts.kind !== "other";
   return {
     model,
@@ -103,42 +113,64 @@ function contentFor(
   text: string,
   heard: readonly number[],
 ): Record<string, unknown> {
-  const { mode, options, facts } = connection;
+  const { mode, options, facts, tokenizer } = connection;
   if (mode === "turns") return { messages: turnsOf(request.prompt, text) };
   if (mode === "continue") {
     if (text === "") return { messages: request.prompt };
     return { messages: [...request.prompt, { role: "assistant", content: text }], ...continueFields(facts.kind) };
   }
-  if (options.tokenizer) {
-    const context = request.tokens ?? [
-      ...options.tokenizer.encodePrompt(request.prompt),
-      ...options.tokenizer.encodeWithSpecials(request.text),
-    ];
+  if (tokenizer) {
+    const context = contextOf(tokenizer, request);
     return { prompt: [...context, ...heard], logprobs: 1, return_token_ids: true, skip_special_tokens: false };
   }
   return { prompt: options.chatTemplate!(request.prompt) + text };
 }
 
+/** llama.cpp gives ids and log-probabilities on an endpoint of its own. */
+function isNative({ mode, facts, tokenizer }: Connection): boolean {
+  return mode === "completions" && facts.kind === "llama.cpp" && tokenizer !== undefined;
+}
+
+function contextOf(tokenizer: Tokenizer, request: ContinueRequest): readonly number[] {
+  return request.tokens ?? [...tokenizer.encodePrompt(request.prompt), ...tokenizer.encodeWithSpecials(request.text)];
+}
+
 /** Reads the stream; a server that ignores `stream` and answers whole is read as one event. */
 async function* listen(connection: Connection, answer: HttpAnswer, progress: Progress): AsyncGenerator<ContinueEvent> {
-  if (isJson(answer.header("content-type"))) yield* hear(connection, await answer.text(), progress);
+  const native = isNative(connection) ? llamaListener(connection.tokenizer!) : undefined;
+  if (isJson(answer.header("content-type"))) yield* hear(connection, await answer.text(), progress, native);
   else
     for await (const data of serverEvents(answer.chunks)) {
       if (data === "[DONE]") break;
-      yield* hear(connection, data, progress);
+      yield* hear(connection, data, progress, native);
     }
   if (progress.finish === undefined) {
     throw new HttpError(`${connection.baseURL}: the stream ended before the answer did`, { retryable: true });
   }
 }
 
-function* hear(connection: Connection, data: string, progress: Progress): Generator<ContinueEvent> {
-  const { tokenizer } = connection.options;
+function* hear(
+  connection: Connection,
+  data: string,
+  progress: Progress,
+  native: LlamaListener | undefined,
+): Generator<ContinueEvent> {
+  const { tokenizer } = connection;
   const chunk = asObject(parseJson(data));
   if (!chunk) throw new HttpError(`the stream contains malformed JSON: ${data.slice(0, 80)}`, { retryable: true });
   if (chunk["error"]) {
     const said = errorText(chunk["error"]);
     throw new HttpError(`${connection.baseURL}: the stream reports an error: ${said}`, { retryable: true });
+  }
+  if (native) {
+    for (const event of native.hear(chunk)) {
+      if (event.type !== "delta") continue;
+      progress.text += event.text;
+      progress.tokens.push(...(event.tokens ?? []));
+      yield event;
+    }
+    Object.assign(progress, native.ending());
+    return;
   }
   const usage = readUsage(chunk["usage"]);
   if (usage) progress.usage = { promptTokens: 0, completionTokens: 0, ...usage };
@@ -171,7 +203,7 @@ function* conclude(
   let finish: "stop" | "length" | "end" = progress.finish === "length" ? "length" : "end";
   if (finish === "end") {
     const stopped = request.stop.some((stop) => progress.text.trimEnd().endsWith(stop));
-    const missing = stopped || connection.options.tokenizer ? undefined : missingStop(request, progress);
+    const missing = stopped || connection.tokenizer ? undefined : missingStop(request, progress);
     if (missing !== undefined) yield { type: "delta", text: missing };
     if (stopped || missing !== undefined) finish = "stop";
   }

@@ -40,6 +40,11 @@ export function continuesMessages(kind: ServerKind): boolean {
   return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
 }
 
+/** Whether the server takes token ids and returns those it sampled. */
+export function givesIds(kind: ServerKind): boolean {
+  return kind === "vllm" || kind === "sglang" || kind === "llama.cpp";
+}
+
 /** Fields that make a server continue the final message. */
 export function continueFields(kind: ServerKind): Record<string, unknown> {
   if (kind === "llama.cpp") return {}; // does it whenever the last message is the assistant's

@@ -3,7 +3,7 @@
  * aligned. Dimensions are written innermost first. This file knows the container and the four number formats we use;
  * what the keys and names mean is the business of `gguf-model.ts`.
  */
-import { readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
 import { CoaError, messageOf, UsageError } from "../../../core/errors.ts";
@@ -148,7 +148,37 @@ export async function readGguf(path: string): Promise<{ metadata: GgufMetadata; 
   }
 }
 
-function parseGguf(bytes: Buffer, path: string): { metadata: GgufMetadata; tensors: Map<string, Tensor> } {
+/** Most of a file is numbers; metadata lie in its first megabytes, also where a large vocabulary is among them. */
+const metadataBytes = 64 * 2 ** 20;
+
+/** Reads what a GGUF file says of itself, without its numbers. */
+export async function readGgufMetadata(path: string): Promise<GgufMetadata> {
+  try {
+    const file = await open(path);
+    try {
+      const bytes = Buffer.alloc(Math.min((await file.stat()).size, metadataBytes));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+      return parseHeader(bytes.subarray(0, bytesRead), path).metadata;
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof CoaError) throw error;
+    throw new CoaError("format", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+interface TensorInfo {
+  name: string;
+  shape: number[];
+  type: number;
+  offset: number;
+}
+
+function parseHeader(
+  bytes: Buffer,
+  path: string,
+): { metadata: GgufMetadata; tensorInfos(): { infos: TensorInfo[]; end: number } } {
   let at = 0;
   const u32 = () => bytes.readUInt32LE((at += 4) - 4);
   const u64 = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
@@ -197,13 +227,22 @@ function parseGguf(bytes: Buffer, path: string): { metadata: GgufMetadata; tenso
       );
     }
   }
-  const infos = Array.from({ length: Math.min(tensorCount, bytes.length) }, () => {
-    const name = text();
-    const shape = Array.from({ length: Math.min(u32(), 8) }, u64).reverse();
-    return { name, shape, type: u32(), offset: u64() };
-  });
+  const tensorInfos = () => {
+    const infos = Array.from({ length: Math.min(tensorCount, bytes.length) }, () => {
+      const name = text();
+      const shape = Array.from({ length: Math.min(u32(), 8) }, u64).reverse();
+      return { name, shape, type: u32(), offset: u64() };
+    });
+    return { infos, end: at };
+  };
+  return { metadata, tensorInfos };
+}
+
+function parseGguf(bytes: Buffer, path: string): { metadata: GgufMetadata; tensors: Map<string, Tensor> } {
+  const { metadata, tensorInfos } = parseHeader(bytes, path);
+  const { infos, end } = tensorInfos();
   const unit = Number(metadata.get("general.alignment") ?? alignment);
-  const start = Math.ceil(at / unit) * unit;
+  const start = Math.ceil(end / unit) * unit;
   const tensors = new Map<string, Tensor>();
   for (const { name, shape, type, offset } of infos)
     tensors.set(name, { shape, data: decode(bytes, start + offset, shape, type, `tensor ${name} in ${path}`) });

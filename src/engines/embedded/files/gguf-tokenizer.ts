@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { readJson } from "../../../base/files/read-json.ts";
 import { CoaError } from "../../../core/errors.ts";
-import type { GgufValue } from "./gguf-format.ts";
+import { asObject, parseJson } from "../../../core/json-value.ts";
+import type { GgufMetadata, GgufValue } from "./gguf-format.ts";
 
 interface TokenizerFile {
   model?: { type?: string; vocab?: Record<string, number>; merges?: (string | [string, string])[] };
@@ -81,7 +82,26 @@ export async function ggufTokenizer(folder: string, vocabularySize: number): Pro
     if (id !== undefined) metadata.set(`tokenizer.ggml.${name}_token_id`, { type: "u32", value: id });
   const template = config["chat_template"];
   if (typeof template === "string") metadata.set("tokenizer.chat_template", { type: "string", value: template });
+  // For our own client, which works on the very ids: the files themselves, the first under the key that the format has for it.
+  const whole = { [tokenizerKey]: file, [configKey]: config, [generationKey]: generation };
+  for (const [key, value] of Object.entries(whole)) metadata.set(key, { type: "string", value: JSON.stringify(value) });
   return metadata;
+}
+
+const tokenizerKey = "tokenizer.huggingface.json";
+const configKey = "coa.tokenizer_config";
+const generationKey = "coa.generation_config";
+
+/** The files of the tokenizer that a GGUF file of ours holds; undefined in other files. */
+export function tokenizerFilesOf(
+  metadata: GgufMetadata,
+): { tokenizer: unknown; config: unknown; endOfTurn: number[] } | undefined {
+  const [tokenizer, config, generation] = [tokenizerKey, configKey, generationKey].map((key) =>
+    parseJson(metadata.get(key)),
+  );
+  if (tokenizer === undefined || config === undefined) return undefined;
+  const ends = [asObject(generation)?.["eos_token_id"]].flat().filter((id) => typeof id === "number");
+  return { tokenizer, config, endOfTurn: ends };
 }
 
 function textOf(token: unknown): string | undefined {

@@ -1,0 +1,63 @@
+/**
+ * A model of ours behind somebody's server: its folder or its GGUF file says how it was taught (`coa.json`, or `coa.use` in
+ * the file), which ids its texts have, and how long its window is, so the server gets exactly what the model was trained on.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { readModelUse } from "../base/files/model-use-file.ts";
+import { readJsonIfThere } from "../base/files/read-json.ts";
+import { CoaError } from "../core/errors.ts";
+import { asNumber, asObject } from "../core/json-value.ts";
+import { type ModelUse, modelUseSchema } from "../core/model-use.ts";
+import type { OpenAICompatibleOptions } from "../models/openai-compatible.ts";
+
+export interface ServedModel {
+  /** What the client is to be opened with. */
+  client: Pick<OpenAICompatibleOptions, "tokenizer" | "chatTemplate" | "contextWindow">;
+  use?: ModelUse;
+}
+
+/** Reads a model folder of any architecture. */
+export async function servedFolder(folder: string): Promise<ServedModel> {
+  const [{ loadTokenizer }, { chatTemplateOf }] = await Promise.all([
+    import("../tokenizers/load-tokenizer.ts"),
+    import("../tokenizers/chat-template.ts"),
+  ]);
+  const use = await readModelUse(folder);
+  const config = asObject(await readJsonIfThere(join(folder, "config.json")));
+  const contextWindow = asNumber(config?.["max_position_embeddings"]);
+  if (!existsSync(join(folder, "tokenizer.json"))) return { client: { contextWindow }, use };
+  return {
+    client: { tokenizer: await loadTokenizer(folder), chatTemplate: await chatTemplateOf(folder), contextWindow },
+    use,
+  };
+}
+
+/** Reads a GGUF file: one of ours with all it holds, another one with its template and window. */
+export async function servedGguf(path: string): Promise<ServedModel> {
+  const [{ readGgufMetadata }, { tokenizerFilesOf }, { tokenizerFromJson }, { textTemplate }] = await Promise.all([
+    import("../engines/embedded/files/gguf-format.ts"),
+    import("../engines/embedded/files/gguf-tokenizer.ts"),
+    import("../tokenizers/load-tokenizer.ts"),
+    import("../tokenizers/chat-template.ts"),
+  ]);
+  const metadata = await readGgufMetadata(path);
+  const window = metadata.get(`${metadata.get("general.architecture")}.context_length`);
+  const contextWindow = typeof window === "number" ? window : undefined;
+  const use = useIn(metadata.get("coa.use"), path);
+  const template = metadata.get("tokenizer.chat_template");
+  const chatTemplate = typeof template === "string" ? textTemplate(template) : undefined;
+  const files = tokenizerFilesOf(metadata);
+  if (files) {
+    const tokenizer = tokenizerFromJson(files.tokenizer, files.config, { endOfTurn: files.endOfTurn });
+    return { client: { tokenizer, chatTemplate, contextWindow }, use };
+  }
+  return { client: { chatTemplate, contextWindow }, use };
+}
+
+function useIn(text: unknown, path: string): ModelUse | undefined {
+  if (typeof text !== "string") return undefined;
+  const parsed = modelUseSchema.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new CoaError("format", `${path}: coa.use does not say how the model is used`);
+}
