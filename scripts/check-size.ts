@@ -30,7 +30,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   train: 1750,
   evaluate: 1250,
   report: 850,
-  lab: 2750,
+  lab: 2800,
   serve: 5800,
   "studio/api": 2500,
   "studio/app": 5500,

@@ -23,13 +23,13 @@ import { distillRun } from "../../src/distill/distill-run.ts";
 import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
-import { failingSearches } from "../../src/lab/failing-searches.ts";
+import { failingSearches } from "../../src/lab/failing-tools.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { type LabModel, openLabModel, runLabChain, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
-import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
+import { type Family, families, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
@@ -56,7 +56,7 @@ const { values, positionals } = parseArgs({
 });
 const [method = "", ...exams] = positionals;
 const seed = Number(values.seed);
-const families: readonly Family[] = ["hop1", "hop1", "hop2", "mixed"];
+const practised: readonly Family[] = ["hop1", "hop1", "hop2", "mixed"];
 const roles = scriptedSpecialists();
 const recorder = faultRecorder();
 const worlds = new Map<number, { clean: Tool[]; failing: Tool[] }>();
@@ -73,10 +73,10 @@ const toolsOf = (task: Task) => {
   }
   return tools;
 };
-const tasksOf = (step: number, round: number, count: number): Task[] => {
+const tasksOf = (step: number, round: number, count: number, asked = practised): Task[] => {
   const practice = worldOf(step);
   const world = trainingWorld({ seed: 40 + seed, pages: 600 }, practice);
-  const tasks = worldTasks(world, { count, families, seed: 1 + step * 100 + round });
+  const tasks = worldTasks(world, { count, families: asked, seed: 1 + step * 100 + round });
   return tasks.map((task) => ({ ...task, meta: { practice } }));
 };
 const reward = outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } });
@@ -102,6 +102,7 @@ async function reinforce(): Promise<void> {
     updatesPerEpoch: 3,
     baseline: "least-variance",
     creditFrom: creditAfterFault,
+    guard: { source: fixedExamples(toExamples(lab, await teamChains(false, 300)), 2048, seed), coefficient: 1 },
     keepModels: 0.5,
     tasks: tasksOf,
     async rollout(task, run) {
@@ -123,11 +124,8 @@ async function reinforce(): Promise<void> {
 /** Imitates chains until the processor time is spent; the rate falls with it. */
 async function imitate(kind: "kept" | "more" | "team"): Promise<void> {
   const lab = await openLabModel(values.start, { optimizer: kind === "kept" ? "adamw" : "muon", threads: 1 });
-  const chains = kind === "kept" ? await ownChains(lab) : await teamChains(kind === "team");
-  const examples = chains.flatMap(
-    (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [],
-  );
-  const source = fixedExamples(examples, 3072, seed);
+  const chains = kind === "kept" ? await ownChains(lab) : await teamChains(kind === "team", 3000);
+  const source = fixedExamples(toExamples(lab, chains), 3072, seed);
   const budget = Number(values.cpu);
   const startedAt = processorSeconds();
   const kept: string[] = [];
@@ -155,6 +153,10 @@ async function imitate(kind: "kept" | "more" | "team"): Promise<void> {
   await lab.engine.close();
 }
 
+function toExamples({ tokenizer }: LabModel, chains: readonly Trajectory[]): Example[] {
+  return chains.flatMap((chain) => trajectoryToExample(chain, tokenizer, { maxTokens: 1024 }).example ?? []);
+}
+
 /** Right rollouts of the starting model, five of eight among failing searches. */
 async function ownChains(lab: LabModel): Promise<Trajectory[]> {
   const chains: Trajectory[] = [];
@@ -173,10 +175,11 @@ async function ownChains(lab: LabModel): Promise<Trajectory[]> {
 }
 
 /** Runs of the scripted team, five of eight among failing searches where asked. */
-async function teamChains(failing: boolean): Promise<Trajectory[]> {
+async function teamChains(failing: boolean, count: number): Promise<Trajectory[]> {
   const chains: Trajectory[] = [];
-  for (let step = 0; chains.length < 3000; step += 3) {
-    for (const [at, task] of tasksOf(step, 0, 40).entries()) {
+  // Worlds in which nobody practises.
+  for (let step = 60; chains.length < count; step += 3) {
+    for (const [at, task] of tasksOf(step, 0, 40, failing ? practised : families).entries()) {
       const tools = failing && at % 8 < 5 ? toolsOf(task).failing : toolsOf(task).clean;
       const run = await runTeam(task, { roles, tools, id: `${task.id}-team` });
       const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });

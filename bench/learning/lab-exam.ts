@@ -3,7 +3,7 @@ import { inParallel } from "../../src/core/limiter.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld, type World } from "../../src/lab/create-world.ts";
-import { failingSearches } from "../../src/lab/failing-searches.ts";
+import { failingSearches } from "../../src/lab/failing-tools.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { type LabModel, runLabChain } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";

@@ -15,9 +15,12 @@ export const wording = {
 /** Calls of one sub-task before a worker gives up. */
 const maxTries = 8;
 
-/** The thought of a worker whose last call brought nothing. */
-function again(results: readonly string[]): Pick<Played, "reasoning"> {
-  return results.length === 0 ? {} : { reasoning: "nothing came, try again" };
+/**
+ * The thought of a worker whose last call brought nothing: the one that led to it. A student of runs in which nothing failed knows it,
+ * so only the decision to ask again is new to it, not the words.
+ */
+function again(results: readonly string[], thought: string): Pick<Played, "reasoning"> {
+  return results.length === 0 ? {} : { reasoning: thought };
 }
 
 /** A result that is worth asking for again: a failed call, nothing at all, or an old copy. */
@@ -31,7 +34,7 @@ export function scriptedSearchAgent({ messages }: ChatRequest): Played {
   if (linksIn(result).length === 0 && results.length < maxTries) {
     const subject = /^Find pages about (.+)\.$/.exec(ownTask(messages, "search_agent"))?.[1];
     if (!subject) return { text: "I can only find pages about a subject." };
-    return { ...again(results), toolCalls: [{ name: "web_search", input: { query: subject } }] };
+    return { ...again(results, `find ${subject}`), toolCalls: [{ name: "web_search", input: { query: subject } }] };
   }
   const links = linksIn(result).map(({ title, url }) => `- ${title}: ${url}`);
   return { text: links.length > 0 ? `Pages found:\n${links.join("\n")}` : "No pages found." };
@@ -54,7 +57,10 @@ export function scriptedReader({ messages }: ChatRequest): Played {
     // A page that has moved is told by its new address, and stays there.
     const moved = pages.findLast((one) => newAddress.test(one));
     const url = newAddress.exec(moved ?? "")?.[1] ?? task[1]!;
-    return { ...again(pages), toolCalls: [{ name: "crawl_page", input: { urls: [url] } }] };
+    return {
+      ...again(pages, `read the ${relation.name}`),
+      toolCalls: [{ name: "crawl_page", input: { urls: [url] } }],
+    };
   }
   const value = statedValue(page, relation);
   if (value !== null) return { text: `The ${relation.name} of ${task[3]} is ${value}.` };
@@ -70,7 +76,7 @@ export function scriptedCodeAgent({ messages }: ChatRequest): Played {
   const outputs = ownResults(messages, "code");
   const output = outputs.at(-1) ?? "error:";
   if (useless.test(output) && outputs.length < maxTries)
-    return { ...again(outputs), toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
+    return { ...again(outputs, "compute it"), toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
   const printed = printedNumber(output);
   return { text: printed === null ? `The program failed: ${output}` : `The result is ${printed}.` };
 }

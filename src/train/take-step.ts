@@ -15,8 +15,14 @@ export interface StepOptions {
   optimizer: OptimizerStep;
   factor: number;
   microBatchTokens?: number;
-  /** Examples to imitate in the same step; their mean loss counts `coefficient` times as much as the batch's. */
-  imitate?: { examples: readonly Example[]; coefficient: number };
+  /** Examples to imitate in the same step; the mean loss of each set counts `coefficient` times as much as the batch's. */
+  imitate?: readonly ImitatedExamples[];
+}
+
+/** Examples that are imitated beside a policy loss. */
+export interface ImitatedExamples {
+  examples: readonly Example[];
+  coefficient: number;
 }
 
 export interface StepResult {
@@ -30,20 +36,19 @@ export interface StepResult {
 
 /** Trains on one batch; rejects when the loss is not a number, which leaves earlier checkpoints as they were. */
 export async function takeStep(engine: Engine, batch: readonly Example[], options: StepOptions): Promise<StepResult> {
-  const { loss, imitate } = options;
-  const taught = imitate ? trainedTokens(imitate.examples, imitation) : 0;
+  const { loss } = options;
+  const imitate = (options.imitate ?? []).filter(({ examples }) => trainedTokens(examples, imitation) > 0);
   const trained = trainedTokens(batch, loss);
-  if (trained <= 0 && taught <= 0)
+  if (trained <= 0 && imitate.length === 0)
     throw new CoaError("format", "a batch has no token to learn from: every weight is 0");
   const send = (examples: readonly Example[], how: LossSpec) =>
     microBatches(examples, options.microBatchTokens, engine.capabilities.requestLimits).map((part) =>
       engine.forwardBackward(part, how),
     );
   const passes = trained > 0 ? send(tokenMean(batch, loss, engine.capabilities), loss) : [];
-  const imitated =
-    taught > 0
-      ? send(scaled(tokenMean(imitate!.examples, imitation, engine.capabilities), imitate!.coefficient), imitation)
-      : [];
+  const imitated = imitate.flatMap(({ examples, coefficient }) =>
+    send(scaled(tokenMean(examples, imitation, engine.capabilities), coefficient), imitation),
+  );
   const [update, ...results] = await allOf([
     engine.optimStep(scheduled(options.optimizer, options.factor)),
     ...passes,

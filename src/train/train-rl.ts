@@ -31,6 +31,7 @@ import {
 } from "./collect-groups.ts";
 import type { RolloutLine } from "./credit-group.ts";
 import { exactPolicy } from "./exact-policy.ts";
+import type { ExampleSource } from "./example-source.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { costOf, effectiveLoss } from "./take-step.ts";
@@ -78,6 +79,11 @@ export interface RlOptions {
   teachers?: readonly { teacher: TokenTeacher; coefficient: number }[];
   /** Whoever takes over from failed rollouts; the corrected step is imitated in the same update, this much beside the policy loss. */
   corrections?: { corrector: Corrector; coefficient: number; limit?: number };
+  /**
+   * What must not be lost while something else is practised: a batch of these examples (demonstrations, usually) is imitated in
+   * every update, this much beside the policy loss.
+   */
+  guard?: { source: ExampleSource; coefficient: number };
   optimizer: OptimizerStep;
   schedule?: Partial<Schedule>;
   microBatchTokens?: number;

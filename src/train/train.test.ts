@@ -3,9 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { digitEngine, digitGame, digitTrajectory } from "../../test/fixtures/digit-game.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import type { Corrector } from "../core/corrector.ts";
-import type { Engine, LossSpec, OptimizerStep, Policy, Sample, SampleRequest } from "../core/engine.ts";
+import type { Engine, LossSpec, OptimizerStep, Policy, SampleRequest } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
@@ -22,7 +23,7 @@ import type { Metrics } from "./run-folder.ts";
 import { scheduleFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
 import { engineTeacher } from "./token-teacher.ts";
-import { dapoLoss, trainRl } from "./train-rl.ts";
+import { dapoLoss } from "./train-rl.ts";
 import { trainSft } from "./train-sft.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-train-"));
@@ -294,61 +295,10 @@ describe("DAPO", () => {
   });
 });
 
-/** A table that writes hardly anything but digits. */
-function digitEngine() {
-  const engine = tabularEngine(256);
-  const digits = [..."0123"].map((digit) => digit.charCodeAt(0));
-  for (const digit of digits)
-    for (let token = 0; token < 256; token++) engine.logits[256 * digit + token] = digits.includes(token) ? 0 : -20;
-  return engine;
-}
-
-/** A one-token game on the tabular engine: the prompt names a digit, the right move is the same digit. */
-function game(engine: Engine, path: string, extra: Partial<Parameters<typeof trainRl>[0]> = {}) {
-  const tasks: Task[] = [..."0123"].map((digit) => defineTask({ id: digit, question: digit, answers: [digit] }));
-  return trainRl({
-    engine,
-    tokenizer: byteTokenizer(),
-    folder: path,
-    seed: 3,
-    steps: 12,
-    groups: 4,
-    samples: 8,
-    tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % tasks.length]!),
-    rollout: async (task, { seed, policy }) => {
-      const promptTokens = [task.question.charCodeAt(0)];
-      const { temperature } = extra;
-      const sample = await policy.sample({ tokens: promptTokens, maxTokens: 1, seed, temperature });
-      return digitTrajectory(task, promptTokens, String.fromCharCode(...sample.tokens), sample);
-    },
-    reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
-    optimizer: { learningRate: 0.3 },
-    checkpointEvery: 3,
-    ...extra,
-  });
-}
-
-function digitTrajectory(task: Task, promptTokens: number[], answer: string, { tokens, logprobs }: Sample): Trajectory {
-  return {
-    version: 2,
-    id: `${task.id}-${answer}`,
-    taskId: task.id,
-    profile: "none",
-    model: "tabular",
-    prompt: [],
-    promptTokens,
-    segments: [{ tag: "answer", text: answer, raw: answer, by: "model", tokens, logprobs }],
-    answer,
-    ending: { reason: "answered" },
-    usage: { ...emptyUsage(), completionTokens: 1 },
-    violations: [],
-  };
-}
-
 describe("trainRl", () => {
   it("raises the reward from rollouts alone, in three seeds", async () => {
     for (const seed of [1, 2, 3]) {
-      const result = await game(digitEngine(), fresh(), { seed, steps: 20 });
+      const result = await digitGame(digitEngine(), fresh(), { seed, steps: 20 });
       assert.ok(
         result.lastReward > result.firstReward + 0.3,
         `seed ${seed}: ${result.firstReward} -> ${result.lastReward}`,
@@ -358,7 +308,7 @@ describe("trainRl", () => {
 
   it("loses no rollout and trains on none twice when it is interrupted", async () => {
     const whole = digitEngine();
-    await game(whole, fresh());
+    await digitGame(whole, fresh());
     const path = fresh();
     const stop = new AbortController();
     let count = 0;
@@ -366,10 +316,10 @@ describe("trainRl", () => {
       if (++count === 150) stop.abort();
       return { correct: task.answers[0] === answer, score: 0, reason: "" };
     });
-    await assert.rejects(game(digitEngine(), path, { signal: stop.signal, reward }));
+    await assert.rejects(digitGame(digitEngine(), path, { signal: stop.signal, reward }));
     const before = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).length;
     const resumed = digitEngine();
-    await game(resumed, path, { resume: "auto" });
+    await digitGame(resumed, path, { resume: "auto" });
     const keys = (await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"))).map(rolloutKey);
     assert.ok(before > 32 && before < keys.length);
     assert.equal(new Set(keys).size, keys.length);
@@ -378,10 +328,10 @@ describe("trainRl", () => {
 
   it("keeps close to a reference when asked to", async () => {
     const free = digitEngine();
-    await game(free, fresh());
+    await digitGame(free, fresh());
     const held = digitEngine();
     const teacher = engineTeacher(digitEngine(), byteTokenizer());
-    await game(held, fresh(), { teachers: [{ teacher, coefficient: 5 }] });
+    await digitGame(held, fresh(), { teachers: [{ teacher, coefficient: 5 }] });
     const start = digitEngine().logits;
     const size = ({ logits }: { logits: Float64Array }) =>
       logits.reduce((sum, value, at) => sum + (value - start[at]!) ** 2, 0);
@@ -400,12 +350,12 @@ describe("trainRl", () => {
     for (const digit of [..."0123"]) wise.logits[256 * digit.charCodeAt(0) + digit.charCodeAt(0)] = 4;
     const student = digitEngine();
     const teacher = engineTeacher(wise, byteTokenizer());
-    await game(student, fresh(), { rewardWeight: 0, teachers: [{ teacher, coefficient: 1 }] });
+    await digitGame(student, fresh(), { rewardWeight: 0, teachers: [{ teacher, coefficient: 1 }] });
     assert.equal(greedy(student), 4);
     const other = engineTeacher(wise, { ...byteTokenizer(), vocabularySize: 300 });
     const untouched = digitEngine();
     await assert.rejects(
-      game(untouched, fresh(), { teachers: [{ teacher: other, coefficient: 1 }] }),
+      digitGame(untouched, fresh(), { teachers: [{ teacher: other, coefficient: 1 }] }),
       /another vocabulary/,
     );
     assert.deepEqual(untouched.logits, digitEngine().logits);
@@ -427,7 +377,7 @@ describe("trainRl", () => {
               },
             },
     };
-    await game(student, path, { rewardWeight: 0, corrections: { corrector, coefficient: 1 } });
+    await digitGame(student, path, { rewardWeight: 0, corrections: { corrector, coefficient: 1 } });
     assert.ok(greedy(student) >= 3);
     const [first] = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
     assert.equal(first!["asked"], Number(first!["corrected"]) + Number(first!["not corrected: no idea"]));
@@ -438,7 +388,7 @@ describe("trainRl", () => {
     const engine = digitEngine();
     const steps: OptimizerStep[] = [];
     const watched: Engine = { ...engine, optimStep: (step) => engine.optimStep(steps[steps.push(step) - 1]!) };
-    await game(watched, fresh(), {
+    await digitGame(watched, fresh(), {
       steps: 6,
       optimizer: { learningRate: 0.3, matrixLearningRate: 0.6 },
       schedule: { decay: "linear" },
@@ -451,7 +401,7 @@ describe("trainRl", () => {
   it("finds ratios of 1 at the first update, at any temperature", async () => {
     for (const temperature of [1, 0.6]) {
       const path = fresh();
-      const result = await game(digitEngine(), path, { temperature, steps: 20 });
+      const result = await digitGame(digitEngine(), path, { temperature, steps: 20 });
       assert.ok(result.lastReward > result.firstReward + 0.3, `${result.firstReward} -> ${result.lastReward}`);
       const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
       const gaps = metrics.filter((line) => (line["updates"] ?? 0) > 0).map((line) => line["ratioGap"]!);
@@ -470,20 +420,20 @@ describe("trainRl", () => {
       };
     };
     const refused = (change: Partial<SampleRequest>, pattern: RegExp) =>
-      assert.rejects(game(digitEngine(), fresh(), { rollout: rollout(change) }), pattern);
+      assert.rejects(digitGame(digitEngine(), fresh(), { rollout: rollout(change) }), pattern);
     await refused({ topP: 0.9 }, /top-p 0.9/);
     await refused({ topK: 3 }, /top-k 3/);
     await refused({ temperature: 0.5 }, /temperature 0.5/);
     await refused({ allowedTokens: () => [48, 49] }, /grammar mask/);
     await assert.rejects(
-      game(digitEngine(), fresh(), { rollout: rollout({}, false) }),
+      digitGame(digitEngine(), fresh(), { rollout: rollout({}, false) }),
       /away from the one it was sampled/,
     );
   });
 
   it("keeps what became of every rollout", async () => {
     const path = fresh();
-    await game(digitEngine(), path, { steps: 3 });
+    await digitGame(digitEngine(), path, { steps: 3 });
     const figures = await readAllJsonl<RolloutLine>(join(path, "rollout-figures.jsonl"));
     const rollouts = await readAllJsonl<Rollout>(join(path, "rollouts.jsonl"));
     assert.deepEqual(figures.map(({ rollout }) => rollout).sort(), rollouts.map(rolloutKey).sort());

@@ -13,7 +13,7 @@ import type { Collected, Group } from "./collect-groups.ts";
 import { correctRollouts } from "./correct-rollouts.ts";
 import { creditGroup, lineOf, type RolloutLine, type TrainedExample } from "./credit-group.ts";
 import { trainedTokens } from "./normalise.ts";
-import { type StepResult, takeStep } from "./take-step.ts";
+import { type ImitatedExamples, type StepResult, takeStep } from "./take-step.ts";
 import type { TokenTeacher } from "./token-teacher.ts";
 import type { RlOptions } from "./train-rl.ts";
 
@@ -55,10 +55,14 @@ export async function updatePolicy(
     for (let update = 0; update < Math.max(parts.length, imitated.length); update++) {
       const batch = (parts[update] ?? []).sort((a, b) => a.example.input.length - b.example.input.length);
       const examples = batch.map(({ example }) => example);
-      const { coefficient = 1 } = options.corrections ?? {};
-      const correction = imitated[update];
-      const also = correction ? { imitate: { examples: correction, coefficient } } : {};
-      const result = await takeStep(engine, examples, { ...options, loss, factor, ...also });
+      const imitate: ImitatedExamples[] = [];
+      const corrected = imitated[update];
+      if (corrected) imitate.push({ examples: corrected, coefficient: options.corrections?.coefficient ?? 1 });
+      if (options.guard) {
+        const number = (step * (options.epochs ?? 1) + epoch) * updates + update;
+        imitate.push({ ...options.guard, examples: await options.guard.source.batch(number) });
+      }
+      const result = await takeStep(engine, examples, { ...options, loss, factor, imitate });
       noteRatios(batch, result);
       if (steps.length === 0) checkRatioGap(batch, result, options.maxRatioGap ?? 0.01);
       steps.push(result);

@@ -1,6 +1,6 @@
 /** `coa train rl` and `coa train opd` on the shipped model, small: one step each, with the lab's tools and scripted team. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -108,6 +108,25 @@ describe("coa train rl", () => {
     );
   });
 
+  it("imitates demonstrations beside its rollouts, and refuses those of another vocabulary", async () => {
+    const built = (out: string, ...tokenizer: string[]) =>
+      coa("dataset", "build", join(at("kept"), "trajectories.jsonl"), "--out", at(out), ...tokenizer);
+    assert.equal((await built("guard", "--tokenizer", shipped)).code, 0);
+    const { code, stderr } = await train(
+      "rl",
+      "guarded",
+      "--tool-faults",
+      "web_search:empty=0.6",
+      "--guard",
+      at("guard"),
+    );
+    assert.equal(code, 0, stderr);
+    const manifest = await readFile(join(at("guarded"), "manifest.json"), "utf8");
+    assert.match(manifest, /"guard": *\{\s*"data"/);
+    assert.equal((await built("strange", "--vocabulary", "300")).code, 0);
+    await assert.rejects(train("rl", "x", "--guard", at("strange")), /made with a vocabulary of/);
+  });
+
   it("refuses to credit after faults where there are none, and a context that is not one", async () => {
     await assert.rejects(train("rl", "x", "--credit-after-fault"), /--tool-faults/);
     await assert.rejects(train("rl", "x", "--context", "many"), /16384,32768@40/);
@@ -129,7 +148,7 @@ describe("coa train opd", () => {
       "--teacher-team",
       "--scripted",
       "--tool-faults",
-      "web_search:empty=0.6",
+      "crawl_page:timeout=0.6",
     );
     assert.equal(code, 0, stderr);
     const line = await metrics("team");

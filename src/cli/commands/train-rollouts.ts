@@ -10,10 +10,12 @@ import { seededRandom } from "../../core/random.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
+import { openDataset } from "../../dataset/dataset-folder.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import type { Profile } from "../../language/profile.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
+import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
@@ -21,6 +23,7 @@ import { type Command, numberOf, type Options, oneInputFile, type Values } from 
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
+import { assertFits, readExamples } from "../read-examples.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
@@ -41,6 +44,8 @@ export const rolloutFlags = {
   baseline: { type: "string", default: "group", valueName: "name", describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely" },
   temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
+  guard: { type: "string", valueName: "dataset", describe: "A dataset of demonstrations that are imitated in every update, so that what was taught is not lost" },
+  "guard-weight": { type: "string", default: "1", valueName: "x", describe: "How much the mean loss of --guard counts beside the policy's" },
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
   context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write; as the model was taught, or 1024" },
@@ -104,6 +109,7 @@ export async function trainOnRollouts(
   const { engine, tokenizer } = trained;
   let taught: Awaited<ReturnType<Teach>> | undefined;
   try {
+    const guard = await openGuard(values, { tokenizer, maxContext: engine.capabilities.maxContext, seed: flags.seed });
     taught = await teach?.({ tokenizer, profile, toolsOf });
     const result = await trainRl({
       ...flags,
@@ -119,6 +125,7 @@ export async function trainOnRollouts(
       baseline,
       temperature,
       keepModels,
+      guard,
       context,
       concurrency: whole("concurrency"),
       loss: {
@@ -152,6 +159,7 @@ export async function trainOnRollouts(
         ...trained.description,
         profile: profile.name,
         faults: values["tool-faults"],
+        guard: guard && { data: guard.source.fingerprint, coefficient: guard.coefficient },
         grading: graders.measure,
       },
       signal,
@@ -200,6 +208,22 @@ function disturbance(values: RolloutValues, steps: number) {
     disturb: (tools: readonly Tool[], step: number) =>
       plan ? withFaults(tools, { ...plan, onFault: recorder.onFault }, step / Math.max(1, steps - 1)) : [...tools],
   };
+}
+
+/** Tokens of demonstrations in one update. */
+const guardTokens = 2048;
+
+/** The demonstrations of `--guard`. */
+async function openGuard(
+  values: RolloutValues,
+  { tokenizer, maxContext, seed }: { tokenizer: Tokenizer; maxContext: number; seed: number },
+): Promise<RlOptions["guard"]> {
+  const coefficient = numberOf(values["guard-weight"], "guard-weight", { min: 0 })!;
+  if (values.guard === undefined) return undefined;
+  const dataset = await openDataset(values.guard);
+  assertFits(dataset, { tokenizer, maxContext, name: values.model });
+  const examples = await readExamples(dataset);
+  return { source: fixedExamples(examples, guardTokens, seed), coefficient };
 }
 
 /** `16384,32768@40`: tokens, each from the step after its `@` on. */

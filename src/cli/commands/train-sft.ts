@@ -1,8 +1,5 @@
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { UsageError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 import { openDataset } from "../../dataset/dataset-folder.ts";
-import { sequenceToExample } from "../../dataset/training-sequence.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { fixedExamples } from "../../train/example-source.ts";
@@ -10,6 +7,7 @@ import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
+import { assertFits, readExamples } from "../read-examples.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
 
@@ -55,8 +53,7 @@ export default defineCommand({
     const folder = onePositional({ name: "train sft", examples }, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const start = findTrainFolder(values, { name: "train sft", example: examples[0]! });
-    const all: Example[] = [];
-    for await (const sequence of dataset.sequences()) all.push(sequenceToExample(sequence));
+    const all = await readExamples(dataset);
     const share = numberOf(values["held-out"], "held-out", { min: 0, max: 0.5 })!;
     const heldOut = all.filter((_, index) => share > 0 && index % Math.round(1 / share) === 0);
     const training = all.filter((_, index) => !(share > 0 && index % Math.round(1 / share) === 0));
@@ -83,15 +80,7 @@ export default defineCommand({
     const { engine, tokenizer } = opened;
     try {
       const { maxContext } = engine.capabilities;
-      if (dataset.manifest.tokens.longest > maxContext)
-        throw new UsageError(
-          `the longest example has ${dataset.manifest.tokens.longest} tokens, the model's context is ${maxContext}: build the dataset with --max-tokens ${maxContext}`,
-        );
-      if (tokenizer.vocabularySize !== dataset.manifest.vocabularySize) {
-        throw new UsageError(
-          `the dataset was made with a vocabulary of ${dataset.manifest.vocabularySize}, the model has ${tokenizer.vocabularySize}: build the dataset with --tokenizer ${values.model}`,
-        );
-      }
+      assertFits(dataset, { tokenizer, maxContext, name: values.model });
       const result = await trainSft({
         ...flags,
         engine,

@@ -1,6 +1,6 @@
 /**
- * The same held-out tasks for everybody: the team in both topologies, the model after SFT and after RL, with searches that work and
- * with searches that fail, all with real search, real HTTP and a real sandbox. Names and numbers of these tasks occur in no
+ * The same held-out tasks for everybody: the team in both topologies, the model after SFT and after RL, with tools that work and
+ * with tools that fail, all with real search, real HTTP and a real sandbox. Names and numbers of these tasks occur in no
  * training world.
  */
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { withFaults } from "../../tools/with-faults.ts";
 import { createWorld } from "../create-world.ts";
-import { failingSearches } from "../failing-searches.ts";
+import { disturbances } from "../failing-tools.ts";
 import { shortNameSeeds } from "../names.ts";
 import { realLabTools } from "../real-lab-tools.ts";
 import { scriptedSpecialists } from "../scripted-specialists.ts";
@@ -25,7 +25,7 @@ import type { QuickstartContext, Stage } from "./stage.ts";
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
  * without their system prompts, which scripted agents don't need: the least that such a team could possibly send. With
- * `-failing`, four in ten searches find nothing. After a team that errs, samples at temperature 1 show what was copied from it.
+ * `-failing`, four in ten searches find nothing, or four in ten pages do not answer. After a team that errs, samples at temperature 1 show what was copied from it.
  */
 export function systemsOf(imperfect: number): readonly string[] {
   return [
@@ -51,7 +51,9 @@ export const evaluateStage: Stage = {
     try {
       for (const name of systemsOf(context.imperfect)) {
         const failing = name.endsWith("-failing");
-        const tools = failing ? withFaults(lab.tools, failingSearches(context.seed)) : lab.tools;
+        const tools = failing
+          ? withFaults(lab.tools, disturbances[context.settings.failing].plan(context.seed))
+          : lab.tools;
         const { system, concurrency, close } = await openSystem(name, context, tools);
         try {
           const { summary } = await runEvaluation(tasks, system, {

@@ -7,14 +7,14 @@ import { comparisonReport } from "../../evaluate/comparison-report.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
-
+import { disturbances } from "../failing-tools.ts";
 import { systemsOf } from "./evaluate-stage.ts";
 import type { Stage } from "./stage.ts";
 
 export const reportStage: Stage = {
   name: "report",
   what: "one table and one page with everything side by side",
-  async run({ folder: run, imperfect, cleanRun }, folder) {
+  async run({ folder: run, imperfect, cleanRun, settings }, folder) {
     const evaluations: StoredEvaluation[] = [];
     const systems = systemsOf(imperfect);
     for (const name of systems) evaluations.push(await readEvaluation(join(run, "evaluate", name)));
@@ -22,7 +22,13 @@ export const reportStage: Stage = {
     const comparison = compareEvaluations(evaluations);
     const title = imperfect > 0 ? "Quickstart with an imperfect team" : "Quickstart";
     await writeFile(join(folder, "report.html"), await comparisonReport(evaluations, comparison, { title }));
-    const lines = [comparisonTable(comparison), "", ...gains(evaluations, imperfect), "", ...savings(evaluations)];
+    const lines = [
+      comparisonTable(comparison),
+      "",
+      ...gains(evaluations, imperfect, disturbances[settings.failing].says),
+      "",
+      ...savings(evaluations),
+    ];
     if (imperfect > 0) lines.push("", imperfectNote(imperfect, evaluations.length > systems.length));
     await writeFile(join(folder, "table.txt"), `${lines.join("\n")}\n`);
     return { page: join(folder, "report.html") };
@@ -30,14 +36,14 @@ export const reportStage: Stage = {
 };
 
 /** What RL added to SFT on the same tasks, in both worlds or greedy and sampled, with the chance that it is luck. */
-function gains(evaluations: readonly StoredEvaluation[], imperfect: number): string[] {
+function gains(evaluations: readonly StoredEvaluation[], imperfect: number, failure: string): string[] {
   const successes = (name: string) => {
     const records = evaluations.find((evaluation) => evaluation.summary.system === name)?.records ?? [];
     return records.map((record) => (record.grade.correct ? 1 : 0));
   };
   return [
     ["greedy", ""],
-    imperfect > 0 ? ["at temperature 1", "-sampled"] : ["greedy, four in ten searches fail", "-failing"],
+    imperfect > 0 ? ["at temperature 1", "-sampled"] : [`greedy, four in ten ${failure}`, "-failing"],
   ].map(([how, suffix]) => {
     const { difference, pValue, firstBetter, secondBetter } = comparePaired(
       successes(`chain-sft${suffix}`),

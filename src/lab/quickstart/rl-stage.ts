@@ -1,28 +1,34 @@
 /**
  * DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. Half of the
- * searches find nothing here, which no demonstration showed: what to do then is for the model to find out. After a team that
- * errs, tools work and the errors are what is practised.
+ * searches (or pages) fail here, which no demonstration showed: what to do then is for the model to find out, while some of the
+ * demonstrations are repeated so that nothing is lost. After a team that errs, tools work and the errors are what is practised.
  */
 import { join } from "node:path";
 import { writeModelUse } from "../../base/files/model-use-file.ts";
 import { packageVersion } from "../../base/files/package-version.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import type { Example } from "../../core/example.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tool } from "../../core/tool.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { type FaultPlan, faultRecorder, withFaults } from "../../tools/with-faults.ts";
+import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
-import { trainRl } from "../../train/train-rl.ts";
-import { failingSearches } from "../failing-searches.ts";
+import { type RlOptions, trainRl } from "../../train/train-rl.ts";
+import { disturbances } from "../failing-tools.ts";
 import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
 import { type Family, families, worldTasks } from "../world-tasks.ts";
-import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
+import { type LabModel, modelFolder, openLabModel, runLabChain } from "./open-model.ts";
+import { maxContext } from "./sft-stage.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
 /** RL's worlds begin here: none of them was used for SFT. */
@@ -30,14 +36,14 @@ const firstWorld = 1000;
 
 export const rlStage: Stage = {
   name: "rl",
-  what: "the model practises with live tools of which half of the searches fail, which no demonstration showed; what worked is reinforced (DAPO)",
+  what: "the model practises with live tools of which half of the calls fail, which no demonstration showed; what worked is reinforced (DAPO)",
   async run(context, folder) {
     const { settings, seed, signal, onProgress } = context;
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
     const worlds = liveWorlds(context);
     const faults = context.imperfect === 0;
     const recorder = faultRecorder();
-    const plan: FaultPlan = { ...failingSearches(seed, 0.5), onFault: recorder.onFault };
+    const plan: FaultPlan = { ...disturbances[settings.failing].plan(seed, 0.5), onFault: recorder.onFault };
     try {
       const result = await trainRl({
         ...lab,
@@ -50,7 +56,7 @@ export const rlStage: Stage = {
         maxRounds: 2,
         concurrency: 128,
         ...(faults
-          ? { epochs: 1, updatesPerEpoch: 3, creditFrom: creditAfterFault }
+          ? { epochs: 1, updatesPerEpoch: 3, creditFrom: creditAfterFault, guard: await demonstrations(context, lab) }
           : { epochs: 2, updatesPerEpoch: 2 }),
         keepModels: 0.5,
         baseline: "least-variance",
@@ -86,6 +92,17 @@ export const rlStage: Stage = {
     }
   },
 };
+
+/** Chains of the team that are repeated in every update. */
+async function demonstrations(context: QuickstartContext, { tokenizer }: LabModel): Promise<RlOptions["guard"]> {
+  const examples: Example[] = [];
+  for await (const chain of readJsonl<Trajectory>(join(context.folder, "distill", "trajectories.jsonl"))) {
+    const { example } = trajectoryToExample(chain, tokenizer, { maxTokens: maxContext });
+    if (example) examples.push(example);
+    if (examples.length >= 400) break;
+  }
+  return { source: fixedExamples(examples, 2048, context.seed), coefficient: 1 };
+}
 
 /** New tasks in a world per few steps, each served and searched for real while it is in use. */
 function liveWorlds({ seed, settings, imperfect }: QuickstartContext) {

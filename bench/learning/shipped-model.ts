@@ -1,0 +1,141 @@
+/**
+ * How the shipped model was made from the one after two rounds of SFT (`coa quickstart --full`), stage by stage.
+ *
+ *   node bench/learning/shipped-model.ts team --start weights/afm-lab-2m --out runs/ship-1     team runs, some among failing searches
+ *   node bench/learning/shipped-model.ts exam --model runs/ship-1/model --world 111 --out runs/ship-1-111.json
+ *
+ * An exam is greedy, in one test world: tasks of all families where searches work, tasks among failing searches, and, with
+ * `--long-names`, tasks of a world whose names are longer than any in training.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
+import { createWorld } from "../../src/lab/create-world.ts";
+import { failingSearches } from "../../src/lab/failing-tools.ts";
+import { trainingWorld } from "../../src/lab/lab-runs.ts";
+import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
+import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
+import { runTeam } from "../../src/team/run-team.ts";
+import { withFaults } from "../../src/tools/with-faults.ts";
+import { fixedExamples } from "../../src/train/example-source.ts";
+import { takeStep } from "../../src/train/take-step.ts";
+import { engineTeacher } from "../../src/train/token-teacher.ts";
+import { byFamily, exam, processorSeconds, searching, share } from "./lab-exam.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: "string", default: "1" },
+    start: { type: "string", default: join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m") },
+    model: { type: "string", default: "" },
+    out: { type: "string", default: ".coa/shipped-model" },
+    steps: { type: "string", default: "150" },
+    rate: { type: "string", default: "3e-4" },
+    /** Team runs where searches work, of which the ones that surprise the model are taught, and runs among failing searches. */
+    runs: { type: "string", default: "3000" },
+    failing: { type: "string", default: "700" },
+    world: { type: "string", default: "111" },
+    clean: { type: "string", default: "1000" },
+    disturbed: { type: "string", default: "1000" },
+    "long-names": { type: "string", default: "0" },
+  },
+});
+const [method] = positionals;
+/** What is hard for the start is taught more often. */
+const families: readonly Family[] = ["hop1", "hop2", "hop3", "mixed", "arith", "hop2", "hop3", "mixed"];
+const searchingToo: readonly Family[] = ["hop1", "hop2", "mixed", "hop3"];
+
+if (method === "team") await teach();
+else if (method === "exam") await takeExam();
+else throw new Error(`team or exam, not "${method}"`);
+
+async function teach(): Promise<void> {
+  const seed = Number(values.seed);
+  const steps = Number(values.steps);
+  const lab = await openLabModel(values.start, { optimizer: "muon", threads: 1 });
+  const toExample = (chain: Trajectory) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [];
+  const clean = (await teamChains(seed, Number(values.runs), false)).flatMap(toExample);
+  const failing = (await teamChains(seed, Number(values.failing), true)).flatMap(toExample);
+  // Most chains are known by heart: the ones with a token that still surprises are the ones that teach.
+  const scores = await engineTeacher(lab.engine, lab.tokenizer, { microBatchTokens: 16_384 }).score(clean, 1);
+  const surprise = clean.map(({ weights }, at) =>
+    Math.max(...scores[at]!.map((logprob, token) => (weights![token]! > 0 ? -logprob : 0))),
+  );
+  const hard = clean.filter((_, at) => surprise[at]! > 0.3);
+  const known = clean.filter((_, at) => surprise[at]! <= 0.3).slice(0, hard.length);
+  const source = fixedExamples([...hard, ...hard, ...known, ...failing], 3072, seed);
+  console.log(
+    `${hard.length} of ${clean.length} runs surprise, ${failing.length} among failing searches: ${source.stepsPerEpoch} steps a pass, ${Math.round(processorSeconds())} processor seconds so far`,
+  );
+  const rate = Number(values.rate);
+  const optimizer = {
+    learningRate: rate,
+    matrixLearningRate: rate * 3.3,
+    beta1: 0.9,
+    beta2: 0.95,
+    gradientClip: 1,
+  };
+  for (let step = 0; step < steps; step++) {
+    const factor = Math.min(1, (step + 1) / 10) * (1 - 0.98 * (step / steps));
+    const { loss } = await takeStep(lab.engine, await source.batch(step), {
+      loss: { name: "cross_entropy" },
+      optimizer,
+      factor,
+    });
+    if (step % 10 === 0) console.log(step, loss.toFixed(4), Math.round(processorSeconds()));
+  }
+  await saveLabModel(lab, join(values.out, "model"), []);
+  await lab.engine.close();
+  console.log(`${Math.round(processorSeconds())} processor seconds`);
+}
+
+/** Right runs of the scripted team in worlds that no earlier stage has seen. */
+async function teamChains(seed: number, count: number, failing: boolean): Promise<Trajectory[]> {
+  const roles = scriptedSpecialists();
+  const chains: Trajectory[] = [];
+  for (let number = failing ? 200 : 0; chains.length < count; number++) {
+    const world = trainingWorld({ seed: 60 + seed, pages: 600 }, number);
+    const clean = memoryLabTools(world);
+    const tools = failing ? withFaults(clean, failingSearches(2000 + seed, 0.45)) : clean;
+    for (const task of worldTasks(world, { count: 40, families: failing ? searchingToo : families, seed })) {
+      const run = await runTeam(task, { roles, tools, id: `${task.id}-team` });
+      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
+      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+    }
+  }
+  return chains;
+}
+
+async function takeExam(): Promise<void> {
+  const lab = await openLabModel(values.model || values.start, { threads: 1 });
+  const seed = Number(values.world);
+  const world = createWorld({ seed, pages: 600, split: "test" });
+  const taken = {
+    clean: (await exam(lab.model, world, { count: Number(values.clean) })).outcomes,
+    failing: (
+      await exam(lab.model, world, {
+        count: Number(values.disturbed),
+        families: searching,
+        plan: failingSearches(seed),
+      })
+    ).outcomes,
+    // Seeds beyond the short names have words of four syllables; training had three.
+    longNames: (
+      await exam(lab.model, createWorld({ seed: 1000 + seed, pages: 600, split: "test" }), {
+        count: Number(values["long-names"]),
+      })
+    ).outcomes,
+  };
+  await lab.engine.close();
+  await writeFile(values.out, JSON.stringify(taken));
+  for (const [name, outcomes] of Object.entries(taken)) {
+    if (outcomes.length > 0) console.log(`${name} ${(100 * share(outcomes)).toFixed(1)} (${byFamily(outcomes)})`);
+  }
+  console.log(`${Math.round(processorSeconds())} processor seconds`);
+}
