@@ -30,7 +30,8 @@ export function inspectSequence(sequence: TrainingSequence, tokenizer: Tokenizer
   return spans;
 }
 
-function pieceText(bytes: Uint8Array): string {
+/** The text of a token; a part of a character shows as its bytes. */
+export function pieceText(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

@@ -29,3 +29,5 @@ export async function* readOutcomes(
     yield { outcome, ...(chain && { chain: readTrajectory(chain) }) };
   }
 }
+
+export type { OutcomeRecord } from "./distill-report.ts";

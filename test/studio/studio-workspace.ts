@@ -28,14 +28,21 @@ export async function writeRuns(folder: string, count: number, imperfect = 0): P
 }
 
 /** A workspace in a temporary folder: `count` runs, distilled; wrong runs are dropped by their grade. */
-export async function studioWorkspace(count: number, imperfect = 0.3): Promise<string> {
+export async function studioWorkspace(count: number, imperfect = 0.3, minInteractions = 6): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "coa-studio-"));
   await writeRuns(folder, count, imperfect);
   await distill({
     inputs: [join(folder, "team", "runs.jsonl")],
     tasksFiles: [join(folder, "team", "tasks.jsonl")],
     out: join(folder, "distill"),
-    config: { profile: labProfile, systemPrompt: false, seed: 1, minInteractions: 4, nearDuplicates: 1.1 },
+    config: {
+      profile: labProfile,
+      systemPrompt: false,
+      seed: 1,
+      minInteractions,
+      nearDuplicates: 1.1,
+      reflection: { keepWithout: minInteractions > 1 ? 0.5 : 1 },
+    },
     plugins: { grade: taskGrader() },
   });
   return folder;

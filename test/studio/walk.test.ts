@@ -56,6 +56,20 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await assertAccessible(watched, "run beside chain");
   });
 
+  it("shows the funnel, each dropped run with its evidence, and what another bound would keep", async () => {
+    const { page } = watched;
+    await visit(watched, "/distill", ".funnel-stages");
+    await page.keyboard.press("l");
+    await page.waitForSelector(".funnel-stages .chosen .reasons");
+    assert.match(page.url(), /stage=complexity/);
+    await page.getByLabel("another bound").fill("5");
+    await page.waitForSelector(".command");
+    assert.match(await page.locator(".command").innerText(), /coa distill run .* --min-interactions 5 /);
+    await assertSameAfterReload(".chosen");
+    assert.ok((await page.locator(".dropped-list li").count()) > 0);
+    await assertAccessible(watched, "funnel");
+  });
+
   it("asks nobody but itself, and no script fails", () => {
     assert.deepEqual(watched.foreign, []);
     assert.deepEqual(watched.errors, []);

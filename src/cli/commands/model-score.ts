@@ -1,7 +1,7 @@
 import { UsageError } from "../../core/errors.ts";
-import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { table } from "../output.ts";
+import { scoreTokens } from "../score-tokens.ts";
 import { textFlags, tokenizerOf, tokensOf } from "./model-input.ts";
 
 const command = {
@@ -22,36 +22,27 @@ export default defineCommand({
     const tokenizer = await tokenizerOf(folder);
     const tokens = tokensOf(values, tokenizer, folder);
     if (tokens.length < 2) throw new UsageError(`scoring needs at least two tokens; this is ${tokens.length}`);
-    const engine = await openEmbeddedEngine({ folder });
-    try {
-      const input = Int32Array.from(tokens.slice(0, -1));
-      const targets = Int32Array.from(tokens.slice(1));
-      const weights = new Float32Array(targets.length).fill(1);
-      const { logprobs } = await engine.forward([{ input, targets, weights }], { name: "cross_entropy" });
-      const scores = [...logprobs[0]!];
-      const total = scores.reduce((sum, score) => sum + score, 0);
-      const pieces = tokenizer ? tokens.map((token) => tokenizer.decode([token])) : undefined;
-      // Nothing comes before the first token, so it has no score.
-      if (values.json)
-        out.json({
-          model: folder,
-          tokens,
-          ...(pieces ? { pieces } : {}),
-          logprobs: [null, ...scores],
-          total,
-          mean: total / scores.length,
-        });
-      else {
-        const rows = tokens.map((token, index) => [
-          String(token),
-          pieces ? JSON.stringify(pieces[index]) : "",
-          index === 0 ? "" : scores[index - 1]!.toFixed(4),
-        ]);
-        out.print(table([...rows, ["total", `${scores.length} tokens`, total.toFixed(4)]], ["right", "left", "right"]));
-      }
-      return 0;
-    } finally {
-      await engine.close();
+    const scores = await scoreTokens(folder, tokens);
+    const total = scores.reduce((sum, score) => sum + score, 0);
+    const pieces = tokenizer ? tokens.map((token) => tokenizer.decode([token])) : undefined;
+    // Nothing comes before the first token, so it has no score.
+    if (values.json)
+      out.json({
+        model: folder,
+        tokens,
+        ...(pieces ? { pieces } : {}),
+        logprobs: [null, ...scores],
+        total,
+        mean: total / scores.length,
+      });
+    else {
+      const rows = tokens.map((token, index) => [
+        String(token),
+        pieces ? JSON.stringify(pieces[index]) : "",
+        index === 0 ? "" : scores[index - 1]!.toFixed(4),
+      ]);
+      out.print(table([...rows, ["total", `${scores.length} tokens`, total.toFixed(4)]], ["right", "left", "right"]));
     }
+    return 0;
   },
 });

@@ -29,6 +29,11 @@ export default defineCommand({
       paths: positionals.length === 0 ? [workspace] : positionals,
       cache: join(workspace, "cache"),
       port: numberOf(values.port, "port", { min: 0, max: 65_535, integer: true }),
+      // The engine is loaded when somebody compares two models.
+      score: async (folder, tokens) => {
+        const { scoreTokens } = await import("../score-tokens.ts");
+        return [null, ...(await scoreTokens(folder, tokens))];
+      },
       onBuild: out.note,
     });
     try {

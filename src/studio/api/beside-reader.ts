@@ -31,7 +31,7 @@ export const readBeside: Reader = (query, context) => {
     view.run = runView(asked.stored.run);
     view.places.run = placeOf(asked.item);
     addChain(view, asked.item.key, query.get("chain") ?? undefined, context);
-  } else {
+  } else if (asked.stored.kind === "chain") {
     view.chain = chainView(asked.stored.chain, asked.stored.around);
     view.places.chain = placeOf(asked.item);
     addRun(view, view.chain.runId, context);

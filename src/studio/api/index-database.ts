@@ -7,7 +7,7 @@ import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /** Raised when tables change: an index of another version is thrown away. */
-const version = 1;
+const version = 2;
 
 const schema = `
 CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, size INTEGER, mtime REAL, head TEXT,

@@ -20,8 +20,8 @@ const columns = [
   "reward", "answer", "moves", "toolCalls", "billed", "computed", "violations", "runId", "step",
 ]; // biome-ignore format: a list
 
-/** Kinds whose lines hold runs or chains; of all others only the file itself is known. */
-const indexedKinds = new Set<string>(["runs", "chains", "rollouts"] satisfies FileKind[]);
+/** Kinds whose lines hold runs, chains or examples; of all others only the file itself is known. */
+const indexedKinds = new Set<string>(["runs", "chains", "rollouts", "examples"] satisfies FileKind[]);
 
 /** Writes files into the index. */
 export interface FileIndexer {

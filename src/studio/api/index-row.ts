@@ -1,10 +1,11 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
 import type { Segment } from "../../core/trajectory.ts";
+import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 import type { FoundRecord } from "./record-kind.ts";
 
 /** What the index knows of a run or a chain. */
 export interface IndexRow {
-  kind: "run" | "chain";
+  kind: "run" | "chain" | "example";
   key: string;
   taskId: string;
   question: string;
@@ -36,6 +37,7 @@ const shownCharacters = 300;
 
 /** The row of a record; whatever it lacks is left empty, for a broken record must be seen, not hidden. */
 export function indexRow(found: FoundRecord): IndexRow {
+  if (found.kind === "example") return exampleRow(found.example);
   const { around = {} } = found;
   if (found.kind === "run") {
     const { run } = found;
@@ -81,6 +83,40 @@ export function indexRow(found: FoundRecord): IndexRow {
     runId: chain.source?.kind === "distilled" ? word(chain.source.id) : "",
     step: around.step ?? null,
     text: joined(chainTexts(question, chain.segments, chain.answer)),
+  };
+}
+
+/** A line of a dataset: its tokens stand in the place of moves, those that are learned in the place of calls. */
+function exampleRow({
+  id,
+  taskId,
+  profile,
+  run,
+  tokens,
+  spans,
+  promptLength,
+  cutSegments,
+}: TrainingSequence): IndexRow {
+  const learned = spans.reduce((sum, [start, end]) => sum + end - start, 0);
+  return {
+    kind: "example",
+    key: word(id),
+    taskId: word(taskId),
+    question: "",
+    system: word(profile),
+    origin: run === undefined ? "chain" : "distilled",
+    family: "",
+    ending: cutSegments > 0 ? "cut" : "whole",
+    reward: null,
+    answer: "",
+    moves: tokens.length,
+    toolCalls: learned,
+    billed: figure(promptLength),
+    computed: tokens.length,
+    violations: figure(cutSegments),
+    runId: "",
+    step: null,
+    text: word(id),
   };
 }
 

@@ -11,7 +11,9 @@ const partCharacters = 100_000;
 /** The filter that a question (or the browser's address) names. */
 export function filterOf(query: URLSearchParams): ItemFilter {
   const kind = query.get("kind") ?? "chain";
-  if (kind !== "run" && kind !== "chain") throw new UsageError(`kind is run or chain, not "${kind}"`);
+  if (kind !== "run" && kind !== "chain" && kind !== "example") {
+    throw new UsageError(`kind is run, chain or example, not "${kind}"`);
+  }
   const values: ItemFilter["values"] = {};
   for (const name of facetNames) if (query.has(name)) values[name] = query.getAll(name);
   return { kind, q: query.get("q") || undefined, task: query.get("task") || undefined, values };
@@ -34,7 +36,8 @@ export const readFacets: Reader = (query, { items }) => items.facets(filterOf(qu
 /** `GET /api/text?kind=chain&id=…&path=segments.3.text&from=8000`: the next part of a long text. */
 export const readText: Reader = (query, context) => {
   const { stored } = askedItem(query, context, query.get("kind") === "run" ? "run" : "chain");
-  const text = textAt(stored.kind === "run" ? stored.run : stored.chain, query.get("path") ?? "");
+  const record = stored.kind === "run" ? stored.run : stored.kind === "chain" ? stored.chain : stored.example;
+  const text = textAt(record, query.get("path") ?? "");
   if (text === undefined) throw new NotFound(`no text stands at ${query.get("path")}`);
   const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
   return { text: text.slice(from, from + partCharacters), from, length: text.length };

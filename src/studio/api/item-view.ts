@@ -20,7 +20,7 @@ export type ItemSort = "order" | "reward" | "tokens" | "moves" | "calls";
 
 /** Which items are wanted. */
 export interface ItemFilter {
-  kind: "run" | "chain";
+  kind: "run" | "chain" | "example";
   q?: string;
   task?: string;
   values?: Partial<Record<FacetName, string[]>>;

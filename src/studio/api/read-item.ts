@@ -4,6 +4,7 @@ import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
+import { type TrainingSequence, trainingSequenceSchema } from "../../dataset/read-tokens.ts";
 import type { ItemView } from "./item-view.ts";
 import { readRange } from "./open-index.ts";
 import { type Around, recordIn } from "./record-kind.ts";
@@ -11,7 +12,8 @@ import { type Around, recordIn } from "./record-kind.ts";
 /** A record with what stood around it. */
 export type StoredItem =
   | { kind: "run"; run: TeamRun; around?: Around }
-  | { kind: "chain"; chain: Trajectory; around?: Around };
+  | { kind: "chain"; chain: Trajectory; around?: Around }
+  | { kind: "example"; example: TrainingSequence };
 
 /** Reads the record of an item. */
 export function readItem(root: string, item: ItemView): StoredItem {
@@ -26,6 +28,9 @@ export function readItem(root: string, item: ItemView): StoredItem {
   const found = recordIn(value);
   if (!found) throw new CoaError("format", `${place} holds neither a run nor a chain`);
   if (found.kind === "run") return { ...found, run: checked(place, teamRunSchema.safeParse(found.run)) };
+  if (found.kind === "example") {
+    return { kind: "example", example: checked(place, trainingSequenceSchema.safeParse(found.example)) };
+  }
   return { ...found, chain: checked(place, trajectorySchema.safeParse(found.chain)) };
 }
 

@@ -16,6 +16,8 @@ export interface StudioContext {
   paths: readonly string[];
   index: StudioIndex;
   items: ItemQueries;
+  /** Log-probabilities of tokens under the model in a folder, where an engine is at hand; the first token has none. */
+  score?: (folder: string, tokens: readonly number[]) => Promise<(number | null)[]>;
 }
 
 /** Answers with data that becomes JSON. */

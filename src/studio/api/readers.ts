@@ -1,9 +1,11 @@
 /** Every question that the browser may ask, by path. A new screen adds its readers here. */
 import { readBeside } from "./beside-reader.ts";
+import { readDistillations, readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
 import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
+import { readScore, readTokensOf } from "./tokens-reader.ts";
 
 /** `GET /api/<name>`. */
 export const readers: Readonly<Record<string, Reader>> = {
@@ -13,4 +15,10 @@ export const readers: Readonly<Record<string, Reader>> = {
   beside: readBeside,
   text: readText,
   lines: readLines,
+  tokens: readTokensOf,
+  distillations: readDistillations,
+  funnel: readFunnel,
+  dropped: readDropped,
+  whatif: readWhatIf,
+  score: readScore,
 };

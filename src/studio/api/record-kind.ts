@@ -4,6 +4,7 @@
  */
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
 /** What a file holds. */
 export type FileKind =
@@ -19,10 +20,11 @@ export type FileKind =
   | "annotations"
   | "other";
 
-/** A run or a chain with what stood around it. */
+/** A run, a chain (with what stood around it) or a line of a dataset. */
 export type FoundRecord =
   | { kind: "run"; run: TeamRun; around?: Around }
-  | { kind: "chain"; chain: Trajectory; around?: Around };
+  | { kind: "chain"; chain: Trajectory; around?: Around }
+  | { kind: "example"; example: TrainingSequence; around?: undefined };
 
 /** What a line says of the record inside it. */
 export interface Around {
@@ -44,18 +46,18 @@ type Plain = Record<string, unknown>;
 export function fileKindOf(value: unknown): FileKind {
   if (!isObject(value)) return "other";
   const found = recordIn(value);
+  if (found?.kind === "example") return "examples";
   if (found) return isObject(value["trajectory"]) && "step" in value ? "rollouts" : `${found.kind}s`;
   if ("decisions" in value || ("stage" in value && "index" in value && "file" in value)) return "outcomes";
   if ("rollout" in value && "group" in value) return "figures";
   if ("target" in value && "verdict" in value) return "annotations";
   if ("grade" in value && "system" in value) return "evaluation";
-  if (Array.isArray(value["tokens"]) && Array.isArray(value["weights"])) return "examples";
   if ("question" in value && "answers" in value) return "tasks";
   if (typeof value["step"] === "number") return "metrics";
   return "other";
 }
 
-/** The run or chain that a line holds, by its shape; its fields are checked where they are shown. */
+/** The run, chain or example that a line holds, by its shape; its fields are checked where they are shown. */
 export function recordIn(value: unknown): FoundRecord | undefined {
   if (!isObject(value)) return undefined;
   if (Array.isArray(value["segments"]) && Array.isArray(value["prompt"])) {
@@ -64,10 +66,13 @@ export function recordIn(value: unknown): FoundRecord | undefined {
   if (Array.isArray(value["steps"]) && Array.isArray(value["agents"]) && isObject(value["messages"])) {
     return { kind: "run", run: value as unknown as TeamRun };
   }
+  if (Array.isArray(value["tokens"]) && Array.isArray(value["spans"])) {
+    return { kind: "example", example: value as unknown as TrainingSequence };
+  }
   const inner = value["trajectory"] ?? value["value"];
   if (!isObject(inner) || inner === value) return undefined;
   const found = recordIn(inner);
-  return found && { ...found, around: aroundOf(value) };
+  return found && found.kind !== "example" ? { ...found, around: aroundOf(value) } : undefined;
 }
 
 function aroundOf(line: Plain): Around {

@@ -17,6 +17,8 @@ export interface StudioOptions {
   /** Where the index is kept: `.coa/cache`. */
   cache: string;
   port?: number;
+  /** Scores tokens under a model; without it nothing can be compared with another model. */
+  score?: StudioContext["score"];
   /** Told when the app must be built first. */
   onBuild?: (message: string) => void;
   /** Routes of other parts, behind the same checks. */
@@ -35,7 +37,7 @@ export interface Studio {
 
 /** Opens the context of readers over files and folders: the index and its queries. */
 export async function openStudioContext(
-  options: Pick<StudioOptions, "paths" | "cache">,
+  options: Pick<StudioOptions, "paths" | "cache" | "score">,
 ): Promise<StudioContext & { close(): Promise<void> }> {
   const paths = options.paths.map((path) => resolve(path));
   for (const path of paths) {
@@ -44,7 +46,8 @@ export async function openStudioContext(
   const root = commonFolder(paths);
   const name = createHash("sha256").update(JSON.stringify(paths)).digest("hex").slice(0, 12);
   const index = await openStudioIndex({ database: join(options.cache, `studio-${name}.db`), paths });
-  return { root, paths, index, items: itemQueries(index, root), close: () => index.close() };
+  const { score } = options;
+  return { root, paths, index, items: itemQueries(index, root), score, close: () => index.close() };
 }
 
 /** Starts the server. */

@@ -1,7 +1,9 @@
 /** Starts the app in the page. */
 import "./style/base.css";
 import "./style/parts.css";
+import "./style/funnel.css";
 import "./style/run.css";
+import "./style/tokens.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { listenToKeys } from "./keys.ts";

@@ -1,8 +1,10 @@
 /** The screens and their routes. A screen is one file here; its parts that others use stand in `parts/`. */
 import type { ComponentType } from "preact";
+import { FunnelScreen } from "./funnel-screen.tsx";
 import { ListScreen } from "./list-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
+import { TokensScreen } from "./tokens-screen.tsx";
 
 export interface Screen {
   /** `/runs/:id`; the names are given to the component as `params`. */
@@ -22,4 +24,7 @@ export const screens: readonly Screen[] = [
   { route: "/runs/:run", title: "Team run", show: RunScreen },
   { route: "/chains", title: "Chains", show: ListScreen, nav: "Chains", key: "c" },
   { route: "/chains/:chain", title: "Chain", show: RunScreen },
+  { route: "/chains/:chain/tokens", title: "Tokens", show: TokensScreen },
+  { route: "/distill", title: "Distillation", show: FunnelScreen, nav: "Distillation", key: "d" },
+  { route: "/distill/:folder", title: "Distillation", show: FunnelScreen },
 ];

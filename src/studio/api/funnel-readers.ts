@@ -1,0 +1,116 @@
+/** Distillations: the funnel, each dropped record with the rule's evidence, and what another bound would keep. */
+import { statSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import type { StageReport } from "../../core/distill-report.ts";
+import { UsageError } from "../../core/errors.ts";
+import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
+import type { DroppedPage, FunnelView, WhatIfView } from "./funnel-view.ts";
+import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import { measuredStages, whatIf } from "./what-if.ts";
+
+const read = new Map<string, { stamp: string; outcomes: Promise<OutcomeRecord[]> }>();
+
+/** The outcomes of a folder; read again when the file changed. */
+async function outcomesOf(
+  query: URLSearchParams,
+  context: StudioContext,
+): Promise<{ folder: string; outcomes: OutcomeRecord[] }> {
+  const folder = query.get("folder") ?? "";
+  if (!distillations(context).includes(folder)) throw new NotFound(`no distillation is in "${folder}"`);
+  const file = join(context.root, folder, "outcomes.jsonl");
+  const { size, mtimeMs } = statSync(file);
+  const stamp = `${size} ${mtimeMs}`;
+  let known = read.get(file);
+  if (known?.stamp !== stamp) {
+    known = { stamp, outcomes: readAllJsonl<OutcomeRecord>(file, undefined, { onBad: () => {}, onTorn: () => {} }) };
+    read.set(file, known);
+  }
+  return { folder, outcomes: await known.outcomes };
+}
+
+function distillations({ index, root }: StudioContext): string[] {
+  return index
+    .files()
+    .filter(({ path }) => basename(path) === "outcomes.jsonl")
+    .map(({ path }) => relative(root, dirname(path)) || ".");
+}
+
+/** `GET /api/distillations`: folders of all distillations. */
+export const readDistillations: Reader = (_query, context) => distillations(context);
+
+/** `GET /api/funnel?folder=…`. */
+export const readFunnel: Reader = async (query, context): Promise<FunnelView> => {
+  const { folder, outcomes } = await outcomesOf(query, context);
+  const report = await readReport(join(context.root, folder)).catch(() => undefined);
+  const kept = outcomes.filter(({ stage }) => stage === null).length;
+  return {
+    folder,
+    profile: report?.profile ?? "",
+    records: report?.records ?? outcomes.length,
+    kept: report?.kept ?? kept,
+    written: report?.written ?? kept,
+    stages: report?.stages ?? stagesSoFar(outcomes),
+    measured: measuredStages(outcomes),
+    tokens: report?.tokens ?? [],
+    right: report?.right,
+    problems: report?.problems ?? [],
+    unfinished: report === undefined,
+  };
+};
+
+/** Stages of a distillation without a report: counted from the journal, in the order the filters decide. */
+function stagesSoFar(outcomes: readonly OutcomeRecord[]): StageReport[] {
+  const names = new Set(
+    outcomes.flatMap(({ decisions = [], stage }) => [...decisions.map((one) => one.stage), stage ?? ""]),
+  );
+  names.delete("");
+  let entered = outcomes.length;
+  return [...names].map((name) => {
+    const here = outcomes.filter(({ stage }) => stage === name);
+    const reasons: Record<string, number> = {};
+    for (const { reason = "unknown" } of here) reasons[reason] = (reasons[reason] ?? 0) + 1;
+    const stage = { name, entered, dropped: here.length, reasons };
+    entered -= here.length;
+    return stage;
+  });
+}
+
+/** `GET /api/dropped?folder=…&stage=…&reason=…&offset=…`. */
+export const readDropped: Reader = async (query, context): Promise<DroppedPage> => {
+  const { outcomes } = await outcomesOf(query, context);
+  const [stage, reason] = [query.get("stage"), query.get("reason")];
+  const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
+  const wanted = outcomes.filter(
+    (one) => one.stage !== null && (!stage || one.stage === stage) && (!reason || (one.reason ?? "unknown") === reason),
+  );
+  const rows = wanted.slice(offset, offset + 100).map((one) => ({
+    id: one.id,
+    taskId: one.taskId,
+    family: one.family,
+    stage: one.stage!,
+    reason: one.reason ?? "unknown",
+    ...(one.detail && { detail: one.detail.slice(0, 2_000) }),
+    decisions: one.decisions ?? [],
+    place: `${relative(context.root, one.file) || one.file}:${one.line}`,
+  }));
+  return { rows, total: wanted.length };
+};
+
+/** `GET /api/whatif?folder=…&stage=…&threshold=…`. */
+export const readWhatIf: Reader = async (query, context): Promise<WhatIfView> => {
+  const { folder, outcomes } = await outcomesOf(query, context);
+  const threshold = Number(query.get("threshold"));
+  const stage = query.get("stage") ?? "";
+  const measured = measuredStages(outcomes).find((one) => one.stage === stage);
+  if (!measured) throw new NotFound(`the filter "${stage}" compares nothing with a bound`);
+  if (!Number.isFinite(threshold)) throw new UsageError("threshold is a number");
+  const inputs = [...new Set(outcomes.map(({ file }) => file))]
+    .slice(0, 3)
+    .map((file) => relative(context.root, file) || file);
+  const flag = measured.flag === undefined ? "" : ` --${measured.flag} ${threshold}`;
+  return {
+    ...whatIf(outcomes, stage, threshold),
+    command: `coa distill run ${inputs.join(" ")}${flag} --out ${folder}-2`,
+  };
+};

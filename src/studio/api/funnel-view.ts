@@ -1,0 +1,62 @@
+/** A distillation as the browser draws it: how many passed each filter, what each measured, and what another bound would change. */
+import type { FilterDecision } from "../../core/decision.ts";
+import type { DistillReport, StageReport } from "../../core/distill-report.ts";
+
+/** A filter that compares a figure with a bound. */
+export interface MeasuredStage {
+  stage: string;
+  measure: string;
+  threshold: number;
+  /** Which side passes: at least the bound, or at most. */
+  side: "least" | "most";
+  /** How many records have each value, in up to 40 steps; `to` is not part of a step unless it is the last. */
+  steps: { from: number; to: number; kept: number; dropped: number }[];
+  /** The flag of `coa distill run` that sets the bound. */
+  flag?: string;
+}
+
+export interface FunnelView {
+  folder: string;
+  profile: string;
+  records: number;
+  kept: number;
+  written: number;
+  stages: StageReport[];
+  measured: MeasuredStage[];
+  tokens: DistillReport["tokens"];
+  right?: DistillReport["right"];
+  problems: DistillReport["problems"];
+  /** The distillation is not finished: counts are those so far. */
+  unfinished: boolean;
+}
+
+/** One record that was dropped, with what the filters saw. */
+export interface DroppedView {
+  id: string;
+  taskId: string;
+  family: string;
+  stage: string;
+  reason: string;
+  detail?: string;
+  decisions: FilterDecision[];
+  place: string;
+}
+
+export interface DroppedPage {
+  rows: DroppedView[];
+  total: number;
+}
+
+/** What another bound of one filter would do. */
+export interface WhatIfView {
+  stage: string;
+  threshold: number;
+  /** Records that this filter dropped and would pass now. Later filters have not seen them. */
+  more: number;
+  /** Of those, how many would be kept if later filters drop as large a share as they did. */
+  expected: number;
+  /** Kept records that would be dropped: exact. */
+  fewer: number;
+  /** How to do it. */
+  command: string;
+}

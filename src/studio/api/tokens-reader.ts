@@ -1,0 +1,117 @@
+/**
+ * The tokens of one chain with everything that is known of each: whether it is learned, its log-probability when it was
+ * sampled, the entropy there, the advantage it was reinforced with. The mask is that of the dataset where the chain is in
+ * one, and says so; a chain without ids is encoded here, and says so too.
+ */
+import { dirname, join } from "node:path";
+import type { RolloutFigures } from "../../core/rollout.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { readTokens } from "../../dataset/read-tokens.ts";
+import { findModels, findTokenizer } from "./find-models.ts";
+import { readRange } from "./open-index.ts";
+import { readItem } from "./read-item.ts";
+import { askedItem, NotFound, type Reader, type StudioContext } from "./reader.ts";
+import type { Around } from "./record-kind.ts";
+
+/** Figures by token; null where a token has none. */
+type Row = (number | null)[];
+
+export interface TokensView {
+  id: string;
+  taskId: string;
+  model: string;
+  tokens: number[];
+  pieces: string[];
+  /** Index of the segment; -1 for the prompt. */
+  owners: number[];
+  weights: number[];
+  segments: { tag: string; by: string; filled?: boolean }[];
+  promptLength: number;
+  /** Under the policy that sampled them. */
+  logprobs?: Row;
+  entropies?: Row;
+  advantages?: Row;
+  rollout?: Partial<RolloutFigures> & { reward?: number; ratio?: { mean: number; min: number; max: number } };
+  /** Folder of the tokenizer. */
+  tokenizer: string;
+  /** Where the mask is from: a dataset's file, or undefined where it is what a dataset would have. */
+  maskFrom?: string;
+  /** Ids came with the chain, as opposed to being encoded here. */
+  sampled: boolean;
+  /** Model folders that the tokens can be scored with; empty without an engine. */
+  models: string[];
+}
+
+/** `GET /api/tokens?id=…`. */
+export const readTokensOf: Reader = async (query, context) => {
+  const { item, stored } = askedItem(query, context, "chain");
+  if (stored.kind !== "chain") throw new NotFound("not a chain");
+  const { chain, around } = stored;
+  const line = context.items.find("example", chain.id);
+  const example = line && readItem(context.root, line);
+  const found = await findTokenizer(context.root, chain, line && dirname(line.file));
+  if (!found) {
+    throw new NotFound(
+      "no tokenizer that fits this chain is in what was opened: open the model's folder too, as coa studio <path> <path>",
+    );
+  }
+  const read = readTokens(chain, found.tokenizer, example?.kind === "example" ? example.example : undefined);
+  const figures = around?.rollout === undefined ? undefined : figuresOf(around, dirname(item.file), context);
+  const by = (pick: (segment: Trajectory["segments"][number]) => number[] | undefined): Row | undefined =>
+    chain.segments.some((segment) => pick(segment) !== undefined) ? rowOf(chain, read.owners, pick) : undefined;
+  const advantage = figures?.advantage;
+  return {
+    id: chain.id,
+    taskId: chain.taskId,
+    model: chain.model,
+    ...read,
+    segments: chain.segments.map(({ tag, by, filled }) => ({ tag, by, ...(filled && { filled }) })),
+    logprobs: by((segment) => segment.logprobs),
+    entropies: by((segment) => segment.entropies),
+    ...(advantage !== undefined && { advantages: read.weights.map((weight) => (weight === 0 ? null : advantage)) }),
+    ...(figures && { rollout: { ...figures, reward: around?.reward } }),
+    tokenizer: found.folder,
+    ...(line && { maskFrom: line.file }),
+    sampled: chain.segments.some((segment) => segment.tokens !== undefined),
+    models: context.score ? findModels(context.root) : [],
+  } satisfies TokensView;
+};
+
+/** Figures of segments laid out by token. */
+function rowOf(
+  chain: Trajectory,
+  owners: readonly number[],
+  pick: (segment: Trajectory["segments"][number]) => number[] | undefined,
+): Row {
+  const next = chain.segments.map(() => 0);
+  return owners.map((owner) => {
+    const values = owner < 0 || owner >= chain.segments.length ? undefined : pick(chain.segments[owner]!);
+    return values?.[next[owner]!++] ?? null;
+  });
+}
+
+/** What the update did to a rollout: the line with its name in the file of figures beside it. */
+function figuresOf(around: Around, folder: string, { index, root }: StudioContext): TokensView["rollout"] {
+  const file = index.files().find(({ kind, path }) => kind === "figures" && path.startsWith(join(root, folder)));
+  if (!file) return undefined;
+  for (const line of readRange(file.path, 0, file.size).toString("utf8").split("\n")) {
+    if (!line.includes(`"${around.rollout}"`)) continue;
+    try {
+      const figures = JSON.parse(line) as TokensView["rollout"] & { rollout?: string };
+      if (figures.rollout === around.rollout) return figures;
+    } catch {
+      // A line that is being written: the next look has it.
+    }
+  }
+  return undefined;
+}
+
+/** `GET /api/score?id=…&model=…`: the same tokens under another model. */
+export const readScore: Reader = async (query, context) => {
+  if (!context.score) throw new NotFound("no engine is at hand to score tokens with");
+  const model = query.get("model") ?? "";
+  if (!findModels(context.root).includes(model))
+    throw new NotFound(`${model} is not a model folder in what was opened`);
+  const { tokens } = (await readTokensOf(query, context)) as TokensView;
+  return { model, logprobs: await context.score(join(context.root, model), tokens) };
+};

@@ -1,0 +1,84 @@
+/** What filters measured, and what another bound would change, from the recorded decisions alone. */
+import type { FilterDecision } from "../../core/decision.ts";
+import type { OutcomeRecord } from "../../distill/read-distillation.ts";
+import type { MeasuredStage, WhatIfView } from "./funnel-view.ts";
+
+const mostSteps = 40;
+
+/** Flags of `coa distill run` by what a filter measures. */
+const flags: Record<string, string> = {
+  interactions: "min-interactions",
+  "drawn share": "keep-without-reflection",
+  tokens: "max-tokens",
+  similarity: "near-duplicates",
+};
+
+type Measured = FilterDecision & { value: number; threshold: number; measure: string };
+
+function decisionOf(outcome: OutcomeRecord, stage: string): Measured | undefined {
+  const found = outcome.decisions?.find((one) => one.stage === stage);
+  return found?.value === undefined || found.threshold === undefined ? undefined : (found as Measured);
+}
+
+/** The filters that compare a figure with a bound, in the order they work. */
+export function measuredStages(outcomes: readonly OutcomeRecord[]): MeasuredStage[] {
+  const names = new Set(outcomes.flatMap((outcome) => (outcome.decisions ?? []).map(({ stage }) => stage)));
+  return [...names].flatMap((stage) => {
+    const decisions = outcomes.map((outcome) => decisionOf(outcome, stage)).filter((one) => one !== undefined);
+    const first = decisions[0];
+    if (!first) return [];
+    const { measure, threshold } = first;
+    return [{ stage, measure, threshold, side: sideOf(decisions), steps: stepsOf(decisions), flag: flags[measure] }];
+  });
+}
+
+/** Which side passes is seen from what was dropped; where nothing was, from what was kept. */
+function sideOf(decisions: readonly Measured[]): "least" | "most" {
+  const dropped = decisions.find((one) => !one.kept && one.value !== one.threshold);
+  if (dropped) return dropped.value < dropped.threshold ? "least" : "most";
+  const kept = decisions.find((one) => one.kept && one.value !== one.threshold);
+  return kept && kept.value < kept.threshold ? "most" : "least";
+}
+
+function stepsOf(decisions: readonly Measured[]): MeasuredStage["steps"] {
+  const values = decisions.map(({ value }) => value);
+  const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
+  const whole = values.every(Number.isInteger);
+  const width = whole ? Math.max(1, Math.ceil((high - low + 1) / mostSteps)) : Math.max((high - low) / mostSteps, 1e-9);
+  const count = Math.min(mostSteps, Math.max(1, whole ? Math.ceil((high - low + 1) / width) : mostSteps));
+  const steps = Array.from({ length: count }, (_, index) => ({
+    from: low + index * width,
+    to: low + (index + 1) * width,
+    kept: 0,
+    dropped: 0,
+  }));
+  for (const { value, kept } of decisions) {
+    const step = steps[Math.min(count - 1, Math.floor((value - low) / width))]!;
+    if (kept) step.kept++;
+    else step.dropped++;
+  }
+  return steps;
+}
+
+/** What another bound would do. */
+export function whatIf(
+  outcomes: readonly OutcomeRecord[],
+  stage: string,
+  threshold: number,
+): Omit<WhatIfView, "command"> {
+  const side = measuredStages(outcomes).find((one) => one.stage === stage)?.side ?? "least";
+  const passes = (value: number) => (side === "least" ? value >= threshold : value <= threshold);
+  let [more, fewer, entered, kept] = [0, 0, 0, 0];
+  for (const outcome of outcomes) {
+    const decision = decisionOf(outcome, stage);
+    if (decision?.kept) {
+      entered++;
+      if (outcome.stage === null) kept++;
+    }
+    if (!decision) continue;
+    if (outcome.stage === stage && !decision.kept && passes(decision.value)) more++;
+    if (outcome.stage === null && !passes(decision.value)) fewer++;
+  }
+  // Of those that passed this filter, the share that passed all that follow.
+  return { stage, threshold, more, fewer, expected: Math.round(more * (entered === 0 ? 1 : kept / entered)) };
+}

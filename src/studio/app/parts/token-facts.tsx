@@ -1,0 +1,56 @@
+/** Everything that is known of the selected token. */
+
+import { percent } from "../../../report/format-figures.ts";
+import type { TokensView } from "../../api/tokens-reader.ts";
+import { type Figure, visiblePiece } from "./token-figures.ts";
+
+export function TokenFacts({ view, figure, at }: { view: TokensView; figure: Figure; at: number }) {
+  if (!(at >= 0 && at < view.tokens.length)) {
+    return (
+      <aside class="token-facts">
+        <h2>A token</h2>
+        <p class="soft">
+          Click one, or step through with <kbd>l</kbd> <kbd>h</kbd>; <kbd>n</kbd> goes to the most striking ones.
+        </p>
+      </aside>
+    );
+  }
+  const owner = view.owners[at]!;
+  const segment = view.segments[owner];
+  const logprob = view.logprobs?.[at];
+  const { rollout } = view;
+  const facts: [string, string | undefined][] = [
+    ["place", `${at + 1} of ${view.tokens.length}`],
+    ["id", String(view.tokens[at])],
+    ["in", owner < 0 ? "prompt" : (segment?.tag ?? "end of turn")],
+    [
+      "written by",
+      owner < 0 ? "the prompt" : segment?.filled ? "the distiller" : (segment?.by ?? "the end of the turn"),
+    ],
+    ["weight", String(view.weights[at])],
+    ["probability", logprob === null || logprob === undefined ? undefined : percent(Math.exp(logprob), 2)],
+    ["log-prob", logprob?.toFixed(4)],
+    ["entropy", view.entropies?.[at]?.toFixed(4)],
+    ["advantage", view.advantages?.[at]?.toFixed(4)],
+    [figure.name, figure.name === "mask" || figure.name === "logprob" ? undefined : figure.values[at]?.toFixed(4)],
+    ["ratio of the rollout", rollout?.ratio && `${rollout.ratio.min.toFixed(3)} to ${rollout.ratio.max.toFixed(3)}`],
+    ["clipped in the rollout", rollout?.clippedTokens === undefined ? undefined : `${rollout.clippedTokens} tokens`],
+  ];
+  return (
+    <aside class="token-facts" aria-live="polite">
+      <h2>
+        <code>{visiblePiece(view.pieces[at]!) || "(nothing)"}</code>
+      </h2>
+      <dl>
+        {facts.map(([name, value]) =>
+          value === undefined ? null : (
+            <div>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </aside>
+  );
+}
