@@ -7,7 +7,7 @@ import { asObject, type Json } from "../core/json-value.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError } from "./api-error.ts";
-import { type ChainRequest, chainSettings, newChainId, taskOf } from "./chain-request.ts";
+import { type ChainRequest, chainSettings, checkMedia, newChainId, taskOf } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
 import { clientTools } from "./client-tools.ts";
@@ -31,6 +31,7 @@ export async function askedChain(service: ChainService, options: AskedOptions): 
   const { wire, body, caller, functions } = options;
   checkModel(service, wire.model);
   checkChoice(body["tool_choice"]);
+  if (service.media === "refuse") checkMedia(wire);
   const settings = chainSettings(wire, body);
   const tools = functions.length > 0 ? offered(service, functions) : [];
   const common = {

@@ -16,6 +16,7 @@ import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
+import { type ResponsesSocket, responsesSocket } from "./responses-socket.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 
 export interface ServeOptions {
@@ -45,6 +46,8 @@ export interface ServedHandler {
   stopAccepting(): void;
   /** Waits for work that outlives its request; stops it when the signal aborts. */
   settle?(signal: AbortSignal): Promise<void>;
+  /** Connections that ask to become sockets, where something is served over them. */
+  sockets?: ResponsesSocket;
 }
 
 /** What endpoints of one server share. */
@@ -87,7 +90,8 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
   const store = options.store ?? (await openResponseStore());
-  const responses = responsesEndpoints(service, { store, showTools: options.showTools });
+  const responsesOptions = { store, showTools: options.showTools };
+  const responses = responsesEndpoints(service, responsesOptions);
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
   });
@@ -106,7 +110,8 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
     ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
   });
-  return { ...served, ...(shadowed && { settle: shadowed.settle }) };
+  const sockets = responsesSocket(setup, service, responsesOptions);
+  return { ...served, sockets, ...(shadowed && { settle: shadowed.settle }) };
 }
 
 /** Adds what every server has (health, readiness, metrics, preflight) and both faces. */

@@ -41,15 +41,13 @@ const stepsOfEffort: Record<string, number> = { none: 4, minimal: 4, low: 8, med
 
 /** The settings and the task of a request. */
 export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
+  checkMedia(wire);
   const settings = chainSettings(wire, body);
   return { ...settings, task: taskOf(wire.messages, settings.id) };
 }
 
 /** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
 export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest, "task"> {
-  if (wire.lost?.includes("media")) {
-    throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
-  }
   if ((wire.samples ?? 1) > 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });
   checkNumber(wire.temperature, "temperature", 0, 100);
   checkNumber(wire.topP, "top_p", 0, 1);
@@ -92,6 +90,12 @@ export function taskOf(messages: readonly Message[], id: string): Task {
   const said = messages.slice(0, asked).filter(({ role, content }) => role === "user" || (role === "assistant" && content !== "")); // biome-ignore format: one condition
   const history = said.map(({ role, content }) => ({ role, content }));
   return defineTask({ id, question: messages[asked]!.content, ...(history.length > 0 && { history }) });
+}
+
+/** Refuses what only a model that sees or hears would understand. */
+export function checkMedia({ lost }: WireRequest): void {
+  if (!lost?.includes("media")) return;
+  throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
 }
 
 function checkNumber(value: number | undefined, param: string, min: number, max: number): void {

@@ -47,6 +47,8 @@ export interface ChainServiceOptions {
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
   /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
   clientTools?: boolean;
+  /** What happens to images, sound and files in a request: refused by default, or left out. */
+  media?: "refuse" | "ignore";
   /** Where chains wait that a client is to continue; in memory by default. */
   suspended?: SuspendedChains;
 }
@@ -58,6 +60,7 @@ export interface ChainService {
   readonly model: Model;
   /** Whether clients may bring tools of their own. */
   readonly clientTools: boolean;
+  readonly media: "refuse" | "ignore";
   readonly suspended: Promise<SuspendedChains>;
   /** The profile with the tools of a request. */
   profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
@@ -126,6 +129,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
     profile,
     model,
     clientTools: options.clientTools ?? defaults.systemPrompt !== false,
+    media: options.media ?? "refuse",
     suspended,
     profileFor: (request) => withTools(profile, toolsFor(request)),
     get running() {

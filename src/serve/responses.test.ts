@@ -163,6 +163,27 @@ describe("responses", () => {
     });
   });
 
+  it("repeats the tools of a request with every field that the specification demands", async () => {
+    await withServer({}, async (ask) => {
+      const tools = [{ type: "function", name: "f" }];
+      const response: Loose = await (await ask("/v1/responses", { input: question, tools })).json();
+      assert.deepEqual(response.tools, [
+        { type: "function", name: "f", description: null, parameters: null, strict: null },
+      ]);
+    });
+  });
+
+  it("leaves images out only where the server was told so, and refuses them otherwise", async () => {
+    const content = [{ type: "input_text", text: question }, { type: "input_image", image_url: "data:image/png;base64,AA" }]; // biome-ignore format: one message
+    const sent = { input: [{ role: "user", content }] };
+    await withServer({}, async (ask) => {
+      assert.equal(((await (await ask("/v1/responses", sent)).json()) as Loose).error.code, "unsupported_media");
+    });
+    await withServer({ media: "ignore" }, async (ask) => {
+      assert.equal(((await (await ask("/v1/responses", sent)).json()) as Loose).status, "completed");
+    });
+  });
+
   it("says that it was cut at a limit", async () => {
     await withServer({ model: scriptedModel(() => "<think>and on it goes") }, async (ask) => {
       const sent = { input: question, max_output_tokens: 3 };

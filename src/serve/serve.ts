@@ -30,6 +30,8 @@ export async function serve(
 ): Promise<Pick<Listening, "origin" | "port" | "pending"> & { stop(maxMs: number): Promise<void> }> {
   checkReach(options);
   const listening = await listen(nodeListener(served.handler), options);
+  const { sockets } = served;
+  if (sockets) listening.server.on("upgrade", sockets.upgrade);
   return {
     origin: listening.origin,
     port: listening.port,
@@ -37,7 +39,7 @@ export async function serve(
     async stop(maxMs) {
       served.stopAccepting();
       const late = AbortSignal.timeout(maxMs);
-      await listening.drain(maxMs);
+      await Promise.all([sockets?.close(maxMs), listening.drain(maxMs)]);
       await served.settle?.(late);
     },
   };

@@ -30,6 +30,7 @@ export default defineCommand({
     state: { type: "string", valueName: "folder", describe: "Where responses and waiting chains are kept (default: serve in the workspace)" },
     "seal-key-file": { type: "string", valueName: "file", describe: "Key of the state that clients carry, shared by servers behind one address (default: made in --state)" },
     "client-tools": { type: "string", valueName: "on|off", describe: "Whether clients may bring tools of their own (default: on where the model is told of tools in a prompt)" },
+    media: { type: "string", default: "refuse", valueName: "refuse|ignore", describe: "What happens to images, sound and files in a request" },
     keep: { type: "string", valueName: "file", describe: "Append every served chain to this JSONL file, secrets taken out: the next dataset" },
     "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
@@ -63,6 +64,7 @@ export default defineCommand({
         showTools: values["show-tools"],
         store,
         suspended,
+        media: choiceOf(values.media, "media", ["refuse", "ignore"]),
         clientTools: switchOf(values["client-tools"]),
         ...old.options,
         onTrajectory(trajectory, mayKeep) {

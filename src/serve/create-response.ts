@@ -1,0 +1,174 @@
+/**
+ * One response of OpenAI's Responses API, however it travels: its conversation is put together from what is stored and what
+ * comes with the request, its chain is started, and its events are made. What is to be stored is on disk before the last.
+ */
+import { randomUUID } from "node:crypto";
+import { readTools } from "../base/wire/openai-chat.ts";
+import { openaiResponses } from "../base/wire/openai-responses.ts";
+import { messageOf } from "../core/errors.ts";
+import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
+import { ApiError, apiErrorOf } from "./api-error.ts";
+import { askedChain } from "./asked-chain.ts";
+import type { ChainRequest } from "./chain-request.ts";
+import type { ChainService } from "./chain-service.ts";
+import { checkFormat } from "./check-request.ts";
+import type { Caller } from "./keys.ts";
+import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
+import type { Seal } from "./sealed-state.ts";
+import { settle } from "./settle.ts";
+import type { ResponseStore, StoredResponse } from "./stored-responses.ts";
+
+export interface ResponsesOptions {
+  store: ResponseStore;
+  /** Show executed tools as `mcp_call` items to everybody, not only to those who ask for hosted tools. */
+  showTools?: boolean;
+}
+
+/** A response that can be started. */
+export interface PreparedResponse {
+  id: string;
+  /** Names the trajectory. */
+  chain: string;
+  projection: ResponsesProjection;
+  /** Runs the chain; the events of the response. */
+  events(signal: AbortSignal): AsyncGenerator<Json>;
+  /** The response as it stands, with its conversation. */
+  stored(): StoredResponse;
+}
+
+/** Reads a request; what can't be served is refused here, before anything runs. */
+export async function prepareResponse(
+  service: ChainService,
+  { store, showTools }: ResponsesOptions,
+  body: Json,
+  caller: Caller,
+): Promise<PreparedResponse> {
+  const id = `resp_${randomUUID().replaceAll("-", "")}`;
+  const { seal } = await service.suspended;
+  const { input, conversation } = conversationOf(body, id, store, caller.owner, seal);
+  const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
+  const tools = objectsOf(body["tools"]);
+  const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
+  checkFormat(body);
+  const functions = readTools(tools.filter((tool) => tool["type"] === "function"));
+  const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
+  const asked = await askedChain(service, { wire, body, caller, functions, sealed });
+  const wanted = body["store"] !== false;
+  const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
+  asked.carryState = encrypt || !wanted;
+  const projection = responsesProjection({
+    id,
+    model: service.name,
+    created: Math.floor(Date.now() / 1000),
+    echo: echoOf(body, wanted, asked.id),
+    hostedTools: hosted || showTools,
+    isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
+    ...(encrypt && { encrypted: seal.close({ chain: asked.id }, caller.owner) }),
+  });
+  const stored = (): StoredResponse => {
+    const response = projection.response();
+    const whole = [...conversation, ...objectsOf(response["output"])];
+    return { id, caller: caller.owner, at: Date.now(), response, input, conversation: whole };
+  };
+  const save = async () => (wanted ? store.save(stored()) : undefined);
+  const events = (signal: AbortSignal) => projected({ service, asked, signal, projection, caller, save });
+  return { id, chain: asked.id, projection, events, stored };
+}
+
+interface ProjectedChain {
+  service: ChainService;
+  asked: ChainRequest;
+  signal: AbortSignal;
+  projection: ResponsesProjection;
+  caller: Caller;
+  save(): Promise<void>;
+}
+
+/** The events of one response. What is stored is on disk before the last event goes out. */
+async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
+  const { projection, caller, signal } = chain;
+  const events = await chain.service.start(chain.asked, signal);
+  yield* projection.begin();
+  try {
+    for await (const event of events) {
+      if (event.type === "end") settle([event], caller);
+      const wire = projection.add(event);
+      if (event.type === "end") await chain.save();
+      yield* wire;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const refused = apiErrorOf(error);
+    yield* projection.fail(refused.code ?? "server_error", messageOf(refused));
+  }
+}
+
+/** The items of the request and of the conversation before it; references are replaced by what they stand for. */
+export function conversationOf(
+  body: Json,
+  id: string,
+  store: Pick<ResponseStore, "find" | "item">,
+  owner: string,
+  seal: Seal,
+): { input: Json[]; conversation: Json[] } {
+  const given = body["input"];
+  const items =
+    typeof given === "string"
+      ? [{ type: "message", role: "user", content: [{ type: "input_text", text: given }] }]
+      : objectsOf(given);
+  if (items.length === 0) throw new ApiError(400, "the request has no input", { param: "input" });
+  const input = items.flatMap((item, index): Json[] => {
+    if (item["type"] === "compaction") return compacted(item, owner, seal);
+    if (item["type"] !== "item_reference") return [{ id: `msg_${id.slice(5)}_in${index}`, ...item }];
+    const found = store.item(asString(item["id"]) ?? "", owner);
+    if (!found) throw new ApiError(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
+    return [found];
+  });
+  const before = asString(body["previous_response_id"]);
+  if (before === undefined) return { input, conversation: input };
+  const previous = store.find(before, owner);
+  if (!previous) {
+    throw new ApiError(404, `there is no response ${before}`, {
+      code: "previous_response_not_found",
+      param: "previous_response_id",
+    });
+  }
+  return { input, conversation: [...previous.conversation, ...input] };
+}
+
+/** The conversation that a compaction stands for. */
+function compacted(item: Json, owner: string, seal: Seal): Json[] {
+  const opened = asObject(seal.open(asString(item["encrypted_content"]) ?? "", owner));
+  return objectsOf(opened?.["items"]);
+}
+
+/** What the request set, as the API repeats it. */
+function echoOf(body: Json, store: boolean, trajectoryId: string): Json {
+  return {
+    ...defined({
+      previous_response_id: asString(body["previous_response_id"]),
+      instructions: asString(body["instructions"]),
+      tools: body["tools"] && objectsOf(body["tools"]).map(echoedTool),
+      tool_choice: body["tool_choice"],
+      truncation: asString(body["truncation"]),
+      parallel_tool_calls: body["parallel_tool_calls"],
+      text: body["text"],
+      top_p: asNumber(body["top_p"]),
+      temperature: asNumber(body["temperature"]),
+      reasoning: body["reasoning"],
+      max_output_tokens: asNumber(body["max_output_tokens"]),
+      max_tool_calls: asNumber(body["max_tool_calls"]),
+      service_tier: asString(body["service_tier"]),
+      safety_identifier: asString(body["safety_identifier"]),
+      prompt_cache_key: asString(body["prompt_cache_key"]),
+    }),
+    store,
+    background: body["background"] === true,
+    metadata: { ...asObject(body["metadata"]), coa_trajectory_id: trajectoryId },
+  };
+}
+
+/** The specification demands every field of a function. */
+function echoedTool(tool: Json): Json {
+  return tool["type"] === "function" ? { description: null, parameters: null, strict: null, ...tool } : tool;
+}
