@@ -6,12 +6,16 @@ import type { AccessOptions } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import type { Json } from "../core/json-value.ts";
+import { defineTask } from "../core/task.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
 import { admission, type ServeKey } from "./keys.ts";
+import { askChain } from "./mcp/ask-chain.ts";
+import { mcpEndpoint, mcpRoutes } from "./mcp/mcp-endpoint.ts";
+import { mcpTools } from "./mcp/mcp-tools.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
@@ -33,6 +37,8 @@ export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOpti
   observations?: boolean;
   /** Show executed tools as items of their own to everybody, not only to those who ask for hosted tools. */
   showTools?: boolean;
+  /** Offer each tool of the chain over MCP too, besides `ask_chain`. */
+  mcpTools?: boolean;
   /** Where responses are kept; by default they live as long as the process. */
   store?: ResponseStore;
 }
@@ -95,7 +101,10 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
   });
+  const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
+  const mcp = mcpEndpoint([askChain(service), ...mcpTools(callable, 100_000)], setup.maxBodyBytes);
   const served = servedHandler(setup, service, {
+    ...mcpRoutes(setup, mcp),
     ...on("GET /v1/models", async ({ reply, headers }) =>
       replyJson(reply, 200, { object: "list", data: [card()] }, headers),
     ),

@@ -5,13 +5,15 @@
 
 import type { Handler } from "../base/http/handler.ts";
 import { replyJson } from "../base/http/handler.ts";
-import { isAbort, messageOf } from "../core/errors.ts";
-import { asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
+import { asString, objectsOf } from "../core/json-value.ts";
 import { inParallel } from "../core/limiter.ts";
-import type { StandardSchema, Tool } from "../core/tool.ts";
+import type { Tool } from "../core/tool.ts";
 import { ApiError } from "./api-error.ts";
+import { callTool } from "./call-tool.ts";
 import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
 import { type Call, endpoint } from "./endpoint.ts";
+import { mcpEndpoint, mcpRoutes } from "./mcp/mcp-endpoint.ts";
+import { mcpTools } from "./mcp/mcp-tools.ts";
 
 export interface ToolHandlerOptions extends ServeOptions {
   tools: readonly Tool[];
@@ -35,7 +37,9 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
     const known = [...byName.keys()].join(", ");
     throw new ApiError(404, `there is no tool "${name}"; there are: ${known}`, { code: "unknown_tool" });
   };
+  const mcp = mcpEndpoint(mcpTools(options.tools, maxCharacters), setup.maxBodyBytes);
   return servedHandler(setup, undefined, {
+    ...mcpRoutes(setup, mcp),
     ...on("GET /tools", async ({ reply, headers }) => {
       const tools = options.tools.map(({ name, description }) => ({ name, description }));
       replyJson(reply, 200, { tools }, headers);
@@ -62,32 +66,4 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
       ),
     ),
   });
-}
-
-/** Runs one call: checked input, bounded time, output as text. */
-async function callTool(tool: Tool, given: unknown, signal: AbortSignal, maxCharacters: number): Promise<Json> {
-  const started = performance.now();
-  const late = AbortSignal.timeout(tool.timeoutMs ?? 60_000);
-  const answer = (ok: boolean, text: string): Json => ({
-    ok,
-    output: text.slice(0, maxCharacters),
-    ms: Math.round(performance.now() - started),
-    cutCharacters: Math.max(0, text.length - maxCharacters),
-  });
-  try {
-    const input = await checkedInput(tool, given);
-    const output = await tool.execute(input, { signal: AbortSignal.any([signal, late]) });
-    return answer(true, typeof output === "string" ? output : (JSON.stringify(output) ?? ""));
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    return answer(false, `error: ${late.aborted && isAbort(error) ? "the tool took too long" : messageOf(error)}`);
-  }
-}
-
-async function checkedInput(tool: Tool, given: unknown): Promise<unknown> {
-  const standard = (asObject(tool.inputSchema) as Partial<StandardSchema> | undefined)?.["~standard"];
-  if (!standard) return given ?? {};
-  const checked = await standard.validate(given ?? {});
-  if (checked.issues) throw new Error(`the input is wrong: ${checked.issues.map(({ message }) => message).join("; ")}`);
-  return checked.value;
 }

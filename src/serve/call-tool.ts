@@ -1,0 +1,45 @@
+/** One call of a tool from outside a chain: checked input, bounded time, output as text; what fails is told, not thrown. */
+import { isAbort, messageOf } from "../core/errors.ts";
+import { asObject } from "../core/json-value.ts";
+import type { StandardSchema, Tool } from "../core/tool.ts";
+
+/** How a call went. */
+export interface CalledTool {
+  ok: boolean;
+  output: string;
+  ms: number;
+  cutCharacters: number;
+}
+
+/** Runs one call. */
+export async function callTool(
+  tool: Tool,
+  given: unknown,
+  signal: AbortSignal,
+  maxCharacters: number,
+): Promise<CalledTool> {
+  const started = performance.now();
+  const late = AbortSignal.timeout(tool.timeoutMs ?? 60_000);
+  const answer = (ok: boolean, text: string): CalledTool => ({
+    ok,
+    output: text.slice(0, maxCharacters),
+    ms: Math.round(performance.now() - started),
+    cutCharacters: Math.max(0, text.length - maxCharacters),
+  });
+  try {
+    const input = await checkedInput(tool, given);
+    const output = await tool.execute(input, { signal: AbortSignal.any([signal, late]) });
+    return answer(true, typeof output === "string" ? output : (JSON.stringify(output) ?? ""));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    return answer(false, `error: ${late.aborted && isAbort(error) ? "the tool took too long" : messageOf(error)}`);
+  }
+}
+
+async function checkedInput(tool: Tool, given: unknown): Promise<unknown> {
+  const standard = (asObject(tool.inputSchema) as Partial<StandardSchema> | undefined)?.["~standard"];
+  if (!standard) return given ?? {};
+  const checked = await standard.validate(given ?? {});
+  if (checked.issues) throw new Error(`the input is wrong: ${checked.issues.map(({ message }) => message).join("; ")}`);
+  return checked.value;
+}

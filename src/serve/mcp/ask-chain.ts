@@ -1,0 +1,63 @@
+/** The chain as a tool of the Model Context Protocol: a question in, the answer out, roles and calls as progress. */
+import { asObject, asString } from "../../core/json-value.ts";
+import { defineTask } from "../../core/task.ts";
+import { apiErrorOf } from "../api-error.ts";
+import { newChainId } from "../chain-request.ts";
+import type { ChainService } from "../chain-service.ts";
+import { settle } from "../settle.ts";
+import type { McpTool } from "./mcp-endpoint.ts";
+
+const shownCharacters = 500;
+
+/** `ask_chain{question}`. */
+export function askChain(service: ChainService): McpTool {
+  return {
+    name: "ask_chain",
+    description: `Ask ${service.name}: it plans, uses its own tools, checks and answers. ${service.profile.purpose}`,
+    inputSchema: {
+      type: "object",
+      properties: {
+        question: { type: "string", description: "The question, with everything needed to understand it." },
+        instructions: { type: "string", description: "How to answer." },
+      },
+      required: ["question"],
+      additionalProperties: false,
+    },
+    outputSchema: {
+      type: "object",
+      properties: {
+        answer: { type: "string" },
+        trajectory_id: { type: "string" },
+        tokens: { type: "number", description: "Prompt and completion tokens of all model calls." },
+        tool_calls: { type: "number" },
+      },
+      required: ["answer", "trajectory_id", "tokens", "tool_calls"],
+    },
+    async call(given, { caller, signal, progress }) {
+      const input = asObject(given) ?? {};
+      const question = asString(input["question"])?.trim();
+      if (!question) return { text: "error: question must be a text", failed: true };
+      const id = newChainId();
+      const task = defineTask({ id, question });
+      const instructions = asString(input["instructions"]);
+      const asked = { id, task, sampling: {}, limits: {}, keep: caller.keep, noTools: false };
+      try {
+        let line = "";
+        for await (const event of await service.start({ ...asked, ...(instructions && { instructions }) }, signal)) {
+          if (event.type === "role-start") line = `${event.role}: `;
+          if (event.type === "role-delta") line += event.text;
+          if (event.type === "role-end") await progress(line.slice(0, shownCharacters));
+          if (event.type !== "end") continue;
+          const { answer, ending, usage } = settle([event], caller);
+          if (answer === null) return { text: `error: no answer (${ending.detail ?? ending.reason})`, failed: true };
+          const counted = { tokens: usage.billedTokens, tool_calls: usage.toolCalls };
+          return { text: answer, structured: { answer, trajectory_id: id, ...counted } };
+        }
+        return { text: "error: the chain broke off", failed: true };
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return { text: `error: ${apiErrorOf(error).message}`, failed: true };
+      }
+    },
+  };
+}

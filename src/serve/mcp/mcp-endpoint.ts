@@ -1,0 +1,144 @@
+/**
+ * `/mcp`: the Model Context Protocol over streamable HTTP, both revisions that clients speak (2025-11-25 and the stateless
+ * 2026-07-28). What can be called is given as a list; keys, limits and the guard against foreign pages are those of every
+ * other route. Roles and calls of a chain are progress notifications where the client asks for them.
+ */
+import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
+import { packageVersion } from "../../base/files/package-version.ts";
+import type { Handler, Reply } from "../../base/http/handler.ts";
+import { asObject, type Json } from "../../core/json-value.ts";
+import type { ApiError } from "../api-error.ts";
+import { type Call, type EndpointSetup, endpoint } from "../endpoint.ts";
+import type { Caller } from "../keys.ts";
+
+/** What a client can call. */
+export interface McpTool {
+  name: string;
+  description: string;
+  inputSchema: Json;
+  outputSchema?: Json;
+  call(input: unknown, context: McpCallContext): Promise<McpResult>;
+}
+
+export interface McpCallContext {
+  caller: Caller;
+  signal: AbortSignal;
+  /** Tells the client what happens, in a line. */
+  progress(message: string): Promise<void>;
+}
+
+export interface McpResult {
+  text: string;
+  /** What the output schema describes. */
+  structured?: Json;
+  failed?: boolean;
+}
+
+/** Refusals before the protocol is spoken, in its own shape. */
+export function mcpError({ message, status }: ApiError): Json {
+  return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
+}
+
+/** The routes of the endpoint: clients of the older revision also try GET and DELETE, and are told that there are no sessions. */
+export function mcpRoutes(setup: EndpointSetup, work: (call: Call) => Promise<void>): Record<string, Handler> {
+  const methods = ["POST", "GET", "DELETE"].map((method) => `${method} /mcp`);
+  return Object.fromEntries(methods.map((route) => [route, endpoint(setup, route, work, mcpError)]));
+}
+
+/** Headers that the protocol reads. */
+const read = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"] as const;
+
+/** Answers every request to the endpoint. */
+export function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): (call: Call) => Promise<void> {
+  let opening: Promise<McpHttpHandler> | undefined;
+  return async ({ request, reply, caller, headers }) => {
+    opening ??= openHandler(tools, maxBodyBytes);
+    const { fetch } = await opening;
+    const sent = new Headers();
+    for (const name of read) {
+      const value = request.header(name);
+      if (value !== undefined) sent.set(name, value);
+    }
+    const body = request.method === "POST" ? await request.bytes(maxBodyBytes) : undefined;
+    const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
+    const { method, signal } = request;
+    const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
+    const authInfo = { token: "", clientId: caller.name, scopes: [], extra: { caller, signal } };
+    await forward(await fetch(asked, { authInfo }), reply, headers, signal);
+  };
+}
+
+/** Passes a fetch response on, a stream with its back-pressure. */
+async function forward(
+  response: Response,
+  reply: Reply,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = { ...Object.fromEntries(response.headers), ...headers };
+  if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream"))
+    return reply.send(response.status, new Uint8Array(await response.arrayBuffer()), all);
+  const writer = reply.stream(response.status, { ...all, "cache-control": "no-cache, no-transform" });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const leave = () => void reader.cancel(signal.reason).catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) await writer.write(next.value);
+  } finally {
+    signal.removeEventListener("abort", leave);
+    writer.end();
+  }
+}
+
+async function openHandler(tools: readonly McpTool[], maxRequestBodySize: number): Promise<McpHttpHandler> {
+  // Loaded with the first request: most servers are never asked this way.
+  const { createMcpHandler, Server: McpServer } = await import("@modelcontextprotocol/server");
+  const info = { name: "chain-of-agents", version: packageVersion() };
+  return createMcpHandler(
+    ({ authInfo }) => {
+      const server = new McpServer(info, { capabilities: { tools: {} } });
+      answerTools(server, tools, authInfo?.extra as unknown as Pick<McpCallContext, "caller" | "signal">);
+      return server;
+    },
+    { maxRequestBodySize },
+  );
+}
+
+function answerTools(
+  server: Server,
+  tools: readonly McpTool[],
+  { caller, signal }: Pick<McpCallContext, "caller" | "signal">,
+): void {
+  server.setRequestHandler("tools/list", () => ({
+    tools: tools.map(({ name, description, inputSchema, outputSchema }) => ({
+      name,
+      description,
+      inputSchema: { ...inputSchema, type: "object" as const },
+      ...(outputSchema && { outputSchema: { ...outputSchema, type: "object" as const } }),
+    })),
+  }));
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    const tool = tools.find(({ name }) => name === params.name);
+    if (!tool) {
+      const { ProtocolError, ProtocolErrorCode } = await import("@modelcontextprotocol/server");
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool "${params.name}"`);
+    }
+    const progressToken = mcpReq._meta?.progressToken;
+    let steps = 0;
+    const { text, structured, failed } = await tool.call(asObject(params.arguments) ?? {}, {
+      caller,
+      // A client that speaks the older revision may just leave.
+      signal: AbortSignal.any([mcpReq.signal, signal]),
+      async progress(message) {
+        if (progressToken === undefined) return;
+        const notification = { progressToken, progress: ++steps, message };
+        await mcpReq.notify({ method: "notifications/progress", params: notification });
+      },
+    });
+    return {
+      content: [{ type: "text" as const, text }],
+      ...(structured && !failed && { structuredContent: structured }),
+      ...(failed && { isError: true }),
+    };
+  });
+}
