@@ -20,7 +20,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   models: 1150,
   engines: 7250,
   tools: 7100,
-  graders: 3250,
+  graders: 3900,
   tasks: 1300,
   chain: 2350,
   team: 1600,

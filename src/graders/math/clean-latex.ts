@@ -3,7 +3,7 @@
  * thousands separators, units, currency and closing punctuation removed. Nothing here changes the value of a formula
  * except by dropping what graders of mathematics ignore: units, degree signs and the word around a number.
  */
-import { closingBrace, formulas } from "./extract-answer.ts";
+import { closingBrace, formulas } from "./text-spans.ts";
 
 /** The formula in its plain form; text commands stay as `\text{…}` where they may be the answer. */
 export function cleanLatex(source: string): string {
@@ -23,6 +23,9 @@ export function cleanLatex(source: string): string {
       text = joined + prose(text.slice(at));
     }
   }
+  // Commands with their backslash doubled, as an escaped text has them; in environments two backslashes end a row.
+  if (!/\\begin\s*\{/.test(text)) text = text.replace(/\\\\(?=[a-zA-Z])/g, "\\");
+  text = text.replace(/\\(left|right)\s*\\+(?=[()[\]])/g, "\\$1");
   text = unicode(text);
   // A thousands comma drawn closer, and units written as a fraction of two upright letters.
   text = text.replace(/(?<=\d)\s*,\s*\\!\s*(?=\d{3}(?!\d))/g, "");
@@ -39,13 +42,15 @@ export function cleanLatex(source: string): string {
     /\\left\s*\\\{\s*\\begin\{(array|aligned|matrix)\}(?:\{[^}]*\})?([\s\S]*?)\\end\{\1\}\s*\\right\s*\./g,
     "\\begin{cases}$2\\end{cases}",
   );
-  text = text.replace(/(?<!\\)\\[$]|(?<!\\)\$|\\(?:pounds|euro)\b|[€£¥]/g, "");
+  text = text.replace(/(?<!\\)\\[$]|(?<!\\)\$|\\(?:pounds|euro)\b|\p{Sc}/gu, "");
   text = text.replace(/&\s*(?=[=<>]|\\(?:le|ge|approx)(?![a-z]))/g, "");
+  // A line that begins with a relation continues the line before it.
+  text = text.replace(/\\\\\s*(?=[=<>]|\\(?:le|ge|approx)(?![a-z]))/g, " ");
   text = sizing(text);
   text = text
-    .replace(/(?<=[\d}])\s*\b(?:percent|per cent)\b\.?/gi, "%")
+    .replace(/(?<=[\d}])\s*(?:percent(?:age)?|per cent|pct)\b\.?/gi, "%")
     .replace(/\\?%/g, "\\%")
-    .replace(/\s*\\text\s*\{\s*(?:\\%|percent)\s*\}/gi, "\\%");
+    .replace(/\s*\\text\s*\{\s*(?:\\%|percent(?:age)?|pct)\s*\}/gi, "\\%");
   text = thousands(text);
   text = degrees(text);
   text = texts(text);
@@ -167,8 +172,8 @@ function thousands(text: string): string {
         const spaced = /,\s/.test(number);
         const before = all.slice(0, at).trimEnd().at(-1) ?? "";
         const bracketed = /[([{,]/.test(before) || /^\s*[)\]},]/.test(all.slice(at + number.length).replace(/^\\/, ""));
-        // (1,000, 2,000): where a comma with a space separates, one without does not.
-        const otherwiseSeparated = /,\s/.test(all) && !spaced;
+        // (1,000, 2,000): where a comma with a space separates inside these brackets, one without does not.
+        const otherwiseSeparated = !spaced && /,\s/.test(aroundIn(all, at, at + number.length));
         return spaced || (bracketed && !otherwiseSeparated) ? number : number.replace(/,/g, "");
       },
     )
@@ -176,6 +181,13 @@ function thousands(text: string): string {
       Number(top) < Number(bottom) ? `${whole}\\frac{${top}}{${bottom}}` : text,
     )
     .replace(/(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.])/g, (number) => number.replace(/ /g, ""));
+}
+
+/** What stands around a place inside the brackets that enclose it most closely. */
+function aroundIn(text: string, start: number, end: number): string {
+  const before = /[^()[\]{}]*$/.exec(text.slice(0, start))![0];
+  const after = /^[^()[\]{}]*/.exec(text.slice(end))![0];
+  return `${before} ${after}`;
 }
 
 /** A degree sign is a unit: outside trigonometric functions it goes. */
@@ -268,6 +280,7 @@ function shorthand(text: string): string {
     if (close) text = `${text.slice(0, at)}^{${text.slice(at + 2, close)}}${text.slice(close + 1)}`;
   }
   return text
+    .replace(/(?<![a-zA-Z\\])C\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)/g, "\\binom{$1}{$2}")
     .replace(/(?<![a-zA-Z])C_\{?(\d+)\}?\^\{?(\d+)\}?/g, "\\binom{$1}{$2}")
     .replace(/\\sqrt\s*(\d+(?:\.\d+)?)/g, "\\sqrt{$1}")
     .replace(/\\sqrt\s*([a-zA-Z])(?![a-zA-Z])/g, "\\sqrt{$1}")

@@ -5,7 +5,7 @@
 import { constantRatio, equalExpressions, squeeze } from "./equal-expressions.ts";
 import { type Calculator, freeSymbols, parseExpression } from "./expression.ts";
 import type { MathValue } from "./parse-math.ts";
-import { flip, realSet, sameSet } from "./real-set.ts";
+import { flip, linearSet, realSet, sameSet } from "./real-set.ts";
 
 /** Whether `answer` is the same mathematical object as `gold`. */
 export function sameMath(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
@@ -14,7 +14,7 @@ export function sameMath(calculator: Calculator, gold: MathValue, answer: MathVa
   if (gold.kind === "text" || answer.kind === "text") return sameText(calculator, gold, answer);
   if (gold.kind === "based" || answer.kind === "based") return sameBased(gold, answer);
   if (gold.kind === "relation" && answer.kind === "relation") return sameRelation(calculator, gold, answer);
-  const goldSet = realSet(calculator, gold);
+  const goldSet = realSet(calculator, gold) ?? linearSet(calculator, gold);
   const answerSet = goldSet && realSet(calculator, answer);
   // Points in the plane and open intervals look alike; equal ends mean equal in both readings.
   if (goldSet && answerSet) return sameSet(goldSet, answerSet);
@@ -27,7 +27,8 @@ export function sameMath(calculator: Calculator, gold: MathValue, answer: MathVa
       namedValue(calculator, answer) ??
       stated(calculator, answer) ??
       intervalOf(answer) ??
-      identity(calculator, answer);
+      identity(calculator, answer) ??
+      lastSide(answer);
     return value !== undefined && sameMath(calculator, gold, value);
   }
   if (gold.kind === "matrix" || answer.kind === "matrix") return sameMatrix(calculator, gold, answer);
@@ -102,6 +103,9 @@ function itemsOf(value: MathValue): MathValue[] {
 }
 
 function sameCollection(calculator: Calculator, gold: MathValue, answer: MathValue): boolean {
+  const groups = gold.kind === "list" ? gold.groups : undefined;
+  if (groups && itemsOf(answer).some((item) => item.kind === "tuple"))
+    return sameUnordered(calculator, groups, itemsOf(answer));
   const a = flatten(itemsOf(gold));
   const b = flatten(itemsOf(answer));
   // Comparing without order takes the square of the length: longer lists must be equal as text.
@@ -193,9 +197,11 @@ function namedValue(calculator: Calculator, relation: Relation): MathValue | und
   const last = relation.sides.at(-1)!;
   if (relation.operators.at(-1) === "in") return last;
   if (isName(first)) return last;
-  if (isName(last) && relation.sides.length === 2) return first;
   const json = first.kind === "expression" ? parseExpression(calculator, first.latex) : undefined;
-  return json !== undefined && freeSymbols(json).size === 0 ? last : undefined;
+  if (json === undefined || freeSymbols(json).size > 0) return undefined;
+  if (isName(last) && relation.sides.length === 2) return first;
+  const result = last.kind === "expression" ? parseExpression(calculator, last.latex) : undefined;
+  return result === undefined || freeSymbols(result).size === 0 ? last : undefined;
 }
 
 /** The value of `a + b = 6`: what was asked for is a combination of names, without numbers of its own. */
@@ -203,6 +209,10 @@ function stated(calculator: Calculator, relation: Relation): MathValue | undefin
   if (relation.operators.some((operator) => operator !== "=")) return undefined;
   const [first, last] = [relation.sides[0]!, relation.sides.at(-1)!];
   if (first.kind !== "expression" || /\d/.test(first.latex.replace(/_\{?\w+\}?|\^\{?\d\}?/g, ""))) return undefined;
+  const plainCombination = !/[\^\d]/.test(first.latex.replace(/_\{?\w+\}?/g, ""));
+  if (plainCombination) return last;
+  // An equation solved to zero states no value.
+  if (squeeze(last.source) === "0") return undefined;
   const json = last.kind === "expression" ? parseExpression(calculator, last.latex) : undefined;
   return json !== undefined && freeSymbols(json).size === 0 ? last : undefined;
 }
@@ -232,6 +242,16 @@ function intervalOf({ operators, sides, source }: Relation): MathValue | undefin
   return variable ? make(ordered[0]!, infinity("\\infty"), closed(signs[0]!), false) : undefined;
 }
 
+/**
+ * The last side of any other equation, for a gold that is not one: `A + B = \begin{pmatrix}…\end{pmatrix}`, `2x = 10` where
+ * 2x was asked. An equation solved to zero states no value.
+ */
+function lastSide(relation: Relation): MathValue | undefined {
+  const last = relation.sides.at(-1)!;
+  if (relation.operators.some((operator) => operator !== "=") || squeeze(last.source) === "0") return undefined;
+  return last;
+}
+
 /** The last side of an equation that holds for all values of its variables: it is what the first side was worked out to. */
 function identity(calculator: Calculator, relation: Relation): MathValue | undefined {
   const [first, last] = [relation.sides[0]!, relation.sides.at(-1)!];
@@ -255,8 +275,9 @@ function isName(value: MathValue): boolean {
 
 /** Equations up to a constant factor; inequalities up to a factor that keeps or turns their sign. */
 function sameRelation(calculator: Calculator, gold: Relation, answer: Relation): boolean {
-  const sets = [realSet(calculator, gold), realSet(calculator, answer)] as const;
-  if (sets[0] && sets[1]) return sameSet(sets[0], sets[1]);
+  const solution = realSet(calculator, answer);
+  const wanted = solution && (realSet(calculator, gold) ?? linearSet(calculator, gold));
+  if (solution && wanted) return sameSet(wanted, solution);
   const isEquation = (relation: Relation) => relation.operators.every((operator) => operator === "=");
   if (isEquation(gold) && isEquation(answer)) return sameEquation(calculator, gold, answer);
   if (gold.operators.length !== answer.operators.length) return false;
@@ -287,11 +308,19 @@ function sameEquation(calculator: Calculator, gold: Relation, answer: Relation):
     return sameMath(calculator, goldFirst, first) && sameMath(calculator, goldLast, last);
   }
   // Two definitions of the same function under different names: `f(x) = 2x` and `y = 2x`.
-  if (isName(goldFirst) && isName(first) && equalExpressions(calculator, goldLast.latex, last.latex)) {
+  if (sameFunction(goldFirst, first) && equalExpressions(calculator, goldLast.latex, last.latex)) {
     const json = parseExpression(calculator, goldLast.latex);
     if (json !== undefined && freeSymbols(json).size > 0) return true;
   }
   return constantRatio(calculator, difference(gold), difference(answer)) !== undefined;
+}
+
+/** Whether two names may stand for one function: the same name, or `y` for `f(x)`. */
+function sameFunction(gold: MathValue, answer: MathValue): boolean {
+  if (!isName(gold) || !isName(answer)) return false;
+  const [a, b] = [squeeze(gold.source), squeeze(answer.source)];
+  const graph = (name: string) => /^y(?:\(.*\))?$/.test(name);
+  return a === b || graph(a) !== graph(b);
 }
 
 function difference(relation: Relation): string {

@@ -3,7 +3,7 @@ import type { Grade } from "../../core/grader.ts";
 import { sameMath } from "./compare-math.ts";
 import { squeeze } from "./equal-expressions.ts";
 import { openCalculator } from "./expression.ts";
-import { extractAnswer } from "./extract-answer.ts";
+import { type Extracted, extractAnswer } from "./extract-answer.ts";
 import { parseMath } from "./parse-math.ts";
 
 /** Longer answers are compared as text alone: no answer to a question of mathematics is this long. */
@@ -14,7 +14,7 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
   const found = extractAnswer(answer);
   const calculator = await openCalculator();
-  const values = readings(found.text).flatMap(
+  const values = readings(found).flatMap(
     (text) => (text.length <= longestAnswer && readable(() => [parseMath(text)])) || [],
   );
   for (const gold of golds) {
@@ -22,7 +22,7 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
     const sameTime = compareTimes(wanted.text, found.text);
     if (sameTime === false) continue;
     if (sameTime) return { correct: true, score: 1, reason: `${quote(found.text)} is the time ${quote(wanted.text)}` };
-    const golden = readings(wanted.text).map(parseMath);
+    const golden = readings(wanted).map(parseMath);
     const same = golden.some((expected) =>
       values.some((value) => readable(() => sameMath(calculator, expected, value))),
     );
@@ -36,9 +36,11 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
 
 /**
  * `\sqrt3 \approx 1.73` states one value twice, exactly and rounded; `\textbf{(B)} 24` too, as a choice and as its
- * value. Either may be what was asked for.
+ * value; `12,5` may be two numbers or one with a decimal comma. Either may be what was asked for.
  */
-function readings(text: string): string[] {
+function readings({ text, by }: Extracted): string[] {
+  if (by !== "boxed" && by !== "formula" && /^\s*[-+−]?\p{Sc}?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+)\s*$/u.test(text))
+    return [text, text.replace(",", ".")];
   const choice = /^\s*\\(?:text|textbf|mathrm|mathbf)\s*\{\s*\(?([A-H])\)?[.:)]?\s*\}\s*(?:\\\s)?\s*([^\s].*)$/s.exec(
     text,
   );

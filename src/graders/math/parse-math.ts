@@ -3,6 +3,7 @@
  * is one formula. Only brackets and separators are looked at; formulas stay as LaTeX for the engine.
  */
 import { cleanLatex } from "./clean-latex.ts";
+import { matrixCells } from "./matrix-arithmetic.ts";
 
 /** An answer taken apart. `source` is its cleaned LaTeX, for comparing as text and for reasons. */
 export type MathValue = { source: string } & (
@@ -10,8 +11,11 @@ export type MathValue = { source: string } & (
   | { kind: "text"; text: string }
   /** Digits with their base: `2516_8`. */
   | { kind: "based"; digits: string; base: string }
-  /** `join`: how the items were separated; inequalities joined by "or" mean a union, by "and" an intersection. */
-  | { kind: "list"; items: MathValue[]; join: "comma" | "and" | "or" }
+  /**
+   * `join`: how the items were separated; inequalities joined by "or" mean a union, by "and" an intersection.
+   * `groups`: the same items where semicolons separate points: `x=1, y=2; x=3, y=4`.
+   */
+  | { kind: "list"; items: MathValue[]; join: "comma" | "and" | "or"; groups?: MathValue[] }
   | { kind: "set"; items: MathValue[] }
   /** Two items with round or square brackets may be a point or an interval: the other side decides. */
   | { kind: "tuple"; items: MathValue[]; open: "(" | "["; close: ")" | "]"; ratio?: boolean }
@@ -57,7 +61,7 @@ function parse(input: string): MathValue {
     if (parts.length > 1 && parts.every((part) => part.trim() !== ""))
       return { kind: "operation", operator, parts: parts.map(parse), source };
   }
-  const structured = scaledMatrix(source) ?? parseBrackets(source);
+  const structured = combinedMatrix(source) ?? parseBrackets(source);
   if (structured) return structured;
   if (/\\[pm][pm](?![a-zA-Z])/.test(source)) {
     const plus = source.replace(/\\pm(?![a-zA-Z])/g, "+").replace(/\\mp(?![a-zA-Z])/g, "-");
@@ -132,7 +136,21 @@ function list(parts: string[], join: "comma" | "and" | "or", source: string): Ma
   if (items.length === 1) return parse(items[0]!);
   // "1, 2 and 3": inner lists of the other separator belong to the same list.
   const flat = items.map(parse).flatMap((item) => (item.kind === "list" ? item.items : [item]));
-  return { kind: "list", items: flat, join, source };
+  return { kind: "list", items: flat, join, groups: grouped(source), source };
+}
+
+function grouped(source: string): MathValue[] | undefined {
+  const groups = split(source, /^;/).filter((part) => part.trim() !== "");
+  const points = groups.map((part) => split(part, /^,/).map((item) => item.trim()));
+  if (groups.length < 2 || points.some((items) => items.length < 2 || items.length !== points[0]!.length))
+    return undefined;
+  return points.map((items, i) => ({
+    kind: "tuple",
+    items: items.map(parse),
+    open: "(",
+    close: ")",
+    source: groups[i]!,
+  }));
 }
 
 function parseEnvironment(name: string, body: string, source: string): MathValue {
@@ -161,18 +179,9 @@ function determinant(cells: string[][]): string {
   return cells[0]!.map((cell, column) => `${column % 2 ? "-" : "+"}(${cell})(${determinant(minor(column))})`).join("");
 }
 
-/** A number times a matrix: `\\frac12 \\begin{pmatrix} … \\end{pmatrix}`. */
-function scaledMatrix(source: string): MathValue | undefined {
-  const match = /^([^&]*?)(?:\\cdot|\\times)?\s*(\\begin\{[bp]?matrix\}[\s\S]*\\end\{[bp]?matrix\})$/.exec(source);
-  if (!match || match[1]!.trim() === "" || match[2]!.split("\\begin{").length !== 2) return undefined;
-  const matrix = parse(match[2]!);
-  if (matrix.kind !== "matrix") return undefined;
-  const factor = match[1]!.trim() === "-" ? "-1" : match[1]!;
-  return {
-    kind: "matrix",
-    rows: matrix.rows.map((row) => row.map((cell) => parse(`(${factor})(${cell.source})`))),
-    source,
-  };
+function combinedMatrix(source: string): MathValue | undefined {
+  const cells = matrixCells(source);
+  return cells && { kind: "matrix", rows: cells.map((row) => row.map(parse)), source };
 }
 
 const relationSign =

@@ -3,7 +3,7 @@
  * "all x except 3" are compared by what they contain, not by how they are written.
  */
 import { nearReal, realValue, squeeze } from "./equal-expressions.ts";
-import type { Calculator } from "./expression.ts";
+import { type Calculator, freeSymbols, parseExpression, valueAt } from "./expression.ts";
 import type { MathValue, Operator } from "./parse-math.ts";
 
 /** From `low` to `high`; a point is an interval closed at both ends with `low = high`. */
@@ -99,21 +99,70 @@ function solved(calculator: Calculator, operators: Operator[], sides: MathValue[
   return result;
 }
 
-/** `|x - c| < r` and its like. */
+/** `|x - c| < r`, `a \le |x| < b` and their like. */
 function withinDistance(calculator: Calculator, operators: Operator[], sides: MathValue[]): Interval[] | undefined {
-  const [left, right] = sides;
-  const [operator] = operators;
-  if (operators.length !== 1 || !operator || left?.kind !== "expression" || right?.kind !== "expression")
-    return undefined;
-  const inside = /^\|\s*([a-zA-Z])\s*(?:([-+])([^|]+))?\|$/.exec(left.latex.trim());
-  const radius = inside ? realValue(calculator, right.latex) : undefined;
-  const center = inside?.[3] === undefined ? 0 : realValue(calculator, inside[3]);
-  if (radius === undefined || center === undefined || radius < 0) return undefined;
-  const middle = inside?.[2] === "+" ? -center : center;
-  const [low, high] = [middle - radius, middle + radius];
-  if (operator === "<" || operator === "<=") return intersect(ray(operator, high), ray(flip(operator), low));
-  if (operator === ">" || operator === ">=") return union(ray(operator, high).concat(ray(flip(operator), low)));
-  return undefined;
+  const at = sides.findIndex((side) => side.kind === "expression" && distanceFrom.test(side.latex.trim()));
+  const middle = sides[at];
+  if (middle?.kind !== "expression" || operators.some((operator) => !/^[<>]=?$/.test(operator))) return undefined;
+  const [, , sign, offset] = distanceFrom.exec(middle.latex.trim())!;
+  const size = offset === undefined ? 0 : realValue(calculator, offset);
+  if (size === undefined) return undefined;
+  const center = sign === "+" ? -size : size;
+  let result = everything;
+  for (const [i, operator] of operators.entries()) {
+    if (i !== at && i !== at - 1) return undefined;
+    const bound = sides[i === at ? i + 1 : i]!;
+    const radius = bound.kind === "expression" ? realValue(calculator, bound.latex) : undefined;
+    if (radius === undefined || radius < 0) return undefined;
+    const seen = i === at ? operator : flip(operator);
+    const [above, below] = [ray(seen, center + radius), ray(flip(seen), center - radius)];
+    result = intersect(result, seen.startsWith("<") ? intersect(above, below) : union(above.concat(below)));
+  }
+  return result;
+}
+
+const distanceFrom = /^\|\s*([a-zA-Z])\s*(?:([-+])([^|]+))?\|$/;
+
+/**
+ * A chain of inequalities around a formula that is linear in its one variable: `2 < 2x - 1 < 5`. For golds only: an answer
+ * has to be solved.
+ */
+export function linearSet(calculator: Calculator, value: MathValue): Interval[] | undefined {
+  if (value.kind !== "relation" || value.operators.some((operator) => !/^[<>]=?$/.test(operator))) return undefined;
+  const at = value.sides.findIndex(
+    (side) => side.kind === "expression" && realValue(calculator, side.latex) === undefined,
+  );
+  const line = value.sides[at]?.kind === "expression" ? linear(calculator, value.sides[at].latex) : undefined;
+  if (!line) return undefined;
+  let result = everything;
+  for (const [i, operator] of value.operators.entries()) {
+    const ends = [value.sides[i]!, value.sides[i + 1]!].map((side) =>
+      side.kind === "expression" ? realValue(calculator, side.latex) : undefined,
+    );
+    if (i !== at && i !== at - 1) {
+      if (ends[0] === undefined || ends[1] === undefined || !holds(ends[0], operator, ends[1])) return undefined;
+      continue;
+    }
+    const bound = i === at ? ends[1] : ends[0];
+    if (bound === undefined) return undefined;
+    const seen = i === at ? operator : flip(operator);
+    result = intersect(result, ray(line.slope > 0 ? seen : flip(seen), (bound - line.start) / line.slope));
+  }
+  return result;
+}
+
+/** `start + slope * x`, where the formula is that. */
+function linear(calculator: Calculator, latex: string): { start: number; slope: number } | undefined {
+  const json = parseExpression(calculator, latex);
+  const [name, ...others] = json === undefined ? [] : freeSymbols(json);
+  if (json === undefined || name === undefined || others.length > 0) return undefined;
+  const [start, one, three] = [0, 1, 3].map((x) => valueAt(calculator, json, new Map([[name, x]]))?.re ?? Number.NaN);
+  const slope = one! - start!;
+  return slope !== 0 && nearReal(three!, start! + 3 * slope) ? { start: start!, slope } : undefined;
+}
+
+function holds(a: number, operator: Operator, b: number): boolean {
+  return operator === "<" ? a < b : operator === "<=" ? a <= b : operator === ">" ? a > b : a >= b;
 }
 
 /** Several inequalities: "or" is a union, "and" an intersection; commas mean whichever leaves something out. */
