@@ -10,8 +10,8 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 2750,
-  "base/files": 1600,
+  core: 2800,
+  "base/files": 1650,
   "base/http": 850,
   "base/wire": 2700,
   "base/redact": 300,
@@ -21,7 +21,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   engines: 7250,
   tools: 7100,
   graders: 3900,
-  tasks: 1300,
+  tasks: 1400,
   chain: 2350,
   team: 1600,
   record: 5600,
@@ -34,7 +34,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   serve: 5800,
   "studio/api": 2500,
   "studio/app": 5500,
-  cli: 7200,
+  cli: 8600,
   testing: 1350,
 };
 

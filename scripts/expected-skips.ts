@@ -15,6 +15,7 @@ export const expectedSkips: readonly RegExp[] = [
   /^no group can be made here$/,
   /one loopback address/,
   /^not root$/,
+  /^no file system can be mounted here$/,
   /^only root can become a normal user$/,
   /^other users can.t read this folder$/,
 ];

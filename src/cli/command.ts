@@ -98,6 +98,24 @@ export async function runCommand(
   );
 }
 
+/** The longest prefix of the arguments that names a command. */
+export function findCommand(args: readonly string[], commands: CommandTable): string {
+  const two = args.slice(0, 2).join(" ");
+  return two in commands ? two : (args[0] ?? "");
+}
+
+/** Runs a command line of a command that is known to exist. */
+export async function runLine(
+  args: readonly string[],
+  out: Output,
+  signal: AbortSignal,
+  commands: CommandTable,
+): Promise<number> {
+  const name = findCommand(args, commands);
+  const { default: command } = await commands[name]!.load();
+  return runCommand(command, args.slice(name.split(" ").length), out, signal, commands);
+}
+
 /** Reads a flag as a number within bounds, or says what was expected. */
 export function numberOf(
   value: string | undefined,

@@ -2,11 +2,12 @@
 
 import { packageVersion } from "../base/files/package-version.ts";
 import { CoaError, hintAsFlag, messageOf, StoppedError } from "../core/errors.ts";
-import { exitCodeOf, runCommand } from "./command.ts";
+import { exitCodeOf, findCommand, runLine } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { groupHelp, overview, unknownCommand } from "./help.ts";
 import { loadDotEnv } from "./load-dot-env.ts";
 import { createOutput, type Output } from "./output.ts";
+import { systemErrorText } from "./system-errors.ts";
 
 /** Runs one command line and returns its exit code. */
 export async function main(args: readonly string[], out: Output, signal: AbortSignal): Promise<number> {
@@ -20,22 +21,13 @@ export async function main(args: readonly string[], out: Output, signal: AbortSi
     out.print(packageVersion());
     return 0;
   }
-  const name = findCommand(args);
-  const entry = commands[name];
-  if (!entry) {
+  if (!(findCommand(args, commands) in commands)) {
     const asked = args[1] === undefined || args[1] === "--help" || args[1] === "-h" ? groupHelp(first) : undefined;
     if (asked === undefined) throw unknownCommand(args);
     out.print(asked);
     return args[1] === undefined ? 2 : 0;
   }
-  const { default: command } = await entry.load();
-  return runCommand(command, args.slice(name.split(" ").length), out, signal, commands);
-}
-
-/** The longest prefix of the arguments that names a command. */
-function findCommand(args: readonly string[]): string {
-  const two = args.slice(0, 2).join(" ");
-  return two in commands ? two : (args[0] ?? "");
+  return runLine(args, out, signal, commands);
 }
 
 async function start(): Promise<void> {
@@ -61,9 +53,12 @@ async function start(): Promise<void> {
   }
 }
 
-/** An error in the words of a command line: what would help is a flag. */
+/** An error in the words of a command line: what would help is a flag, and the system's codes are sentences. */
 function said(error: unknown): string {
-  return error instanceof CoaError && error.hint ? `${error.problem}. ${hintAsFlag(error.hint)}` : messageOf(error);
+  return (
+    systemErrorText(error) ??
+    (error instanceof CoaError && error.hint ? `${error.problem}. ${hintAsFlag(error.hint)}` : messageOf(error))
+  );
 }
 
 if (import.meta.main) await start();

@@ -28,6 +28,7 @@ export const toolFlags = {
   robots: { type: "boolean", default: false, describe: "Keep to robots.txt" },
   "summarise-pages": { type: "boolean", default: false, describe: "Let the model at OPENAI_BASE_URL summarise pages for the question" },
   tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own: one, a list, or an object of AI SDK tools" },
+  recorded: { type: "string", valueName: "runs.jsonl", describe: "Tools that answer from these recorded runs; a call that was not made there is counted as not recorded" },
   mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
   "vision-model": { type: "string", valueName: "name", describe: "Vision model for visual_inspector, at OPENAI_BASE_URL" },
   files: { type: "string", default: ".", valueName: "folder", describe: "Folder visual_inspector may read images from" },
@@ -74,7 +75,8 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
   };
   try {
     for (const [name, open] of Object.entries(makers)) {
-      if (named && !named.includes(name)) continue;
+      // Recorded runs bring their own tools; others are there when asked for.
+      if (named ? !named.includes(name) : flags.recorded !== undefined) continue;
       const opened = await open(flags);
       if ("tool" in opened) {
         result.tools.push(opened.tool);
@@ -85,6 +87,7 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
     }
     await openOwnTools(flags.tool, result);
     await openMcpServers(flags, result, closers, options.signal);
+    await openRecordedTools(flags.recorded, result);
     const known = new Set(result.states.map(({ name }) => name));
     const unknown = named?.find((name) => !known.has(name));
     if (unknown)
@@ -133,6 +136,23 @@ async function openOwnTools(files: readonly string[], result: OpenTools): Promis
   }
 }
 
+/** Tools of recorded runs; a tool that is here under the same name is used instead. */
+async function openRecordedTools(file: string | undefined, result: OpenTools): Promise<void> {
+  if (file === undefined) return;
+  const [{ replayedTools }, { readAllJsonl }, { teamRunSchema }, { existsSync }] = await Promise.all([
+    import("../chain/replayed-tools.ts"),
+    import("../base/files/read-jsonl.ts"),
+    import("../core/team-run.ts"),
+    import("node:fs"),
+  ]);
+  if (!existsSync(file)) throw new UsageError(`--recorded ${file}: there is no such file`);
+  for (const tool of replayedTools(await readAllJsonl(file, teamRunSchema))) {
+    if (result.tools.some(({ name }) => name === tool.name)) continue;
+    result.tools.push(tool);
+    result.states.push({ name: tool.name, ready: true, detail: `replayed from ${file}` });
+  }
+}
+
 async function openMcpServers(
   flags: ToolFlags,
   result: OpenTools,
@@ -155,15 +175,11 @@ async function openMcpServers(
 async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
   if (flags.docs === undefined) return flags;
   if (flags.index !== undefined) throw new UsageError("give --docs or --index, not both");
-  const [{ indexCorpus, isIndexOf }, { collectionName }, { openWorkspace }, { hash }, { resolve }] = await Promise.all([
+  const [{ indexCorpus, isIndexOf }, { documentIndexFolder }] = await Promise.all([
     import("../tools/local-index/index-corpus.ts"),
-    import("../tools/local-index/read-corpus.ts"),
-    import("../base/files/workspace.ts"),
-    import("node:crypto"),
-    import("node:path"),
+    import("./document-index.ts"),
   ]);
-  const name = `${collectionName(flags.docs)}-${hash("sha1", resolve(flags.docs)).slice(0, 8)}`;
-  const folder = (await openWorkspace()).path("index", name);
+  const folder = await documentIndexFolder(flags.docs);
   if (!(await isIndexOf(folder, flags.docs))) {
     const note = (text: string) => process.stderr.write(`${text}\n`);
     const report = await indexCorpus(flags.docs, folder, {

@@ -46,8 +46,8 @@ export interface DistillReport {
   hops: Record<string, number>;
   tools: Record<string, number>;
   families: Record<string, { entered: number; kept: number }>;
-  /** Kept chains by how it is known that they are right: graded, by their reward, or only assumed. */
-  right: Record<"graded" | "rewarded" | "assumed" | "not asked", number>;
+  /** Kept chains by how it is known that they are right: graded (by feedback, by judge), by their reward, or only assumed. */
+  right: Record<"graded" | "rewarded" | "assumed" | "not asked", number> & Record<string, number>;
   /** Every record that was dropped, with its reason; the first so many where there are more. */
   dropped: { id: string; taskId: string; stage: string; reason: string; detail?: string }[];
   problems: { file: string; line: number; id: string; stage: string; message: string }[];

@@ -26,7 +26,7 @@ export function errorEnding(error: unknown): Ending {
  * Errors that every further run of a batch would meet too and that only the user can fix: a wrong key, no such model or
  * host, a full disk, wrong usage. A batch stops at the first, keeps nothing of that run, and the next start tries again.
  */
-const yours = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full"]);
+const yours = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full", "budget-spent"]);
 
 /** Throws where a run ended in an error that only the user can fix. */
 export function throwIfYours({ reason, code, detail }: Ending): void {
@@ -44,5 +44,6 @@ const remedies: Record<string, string> = {
   unauthorised: ". Check the key (OPENAI_API_KEY) and start again: what is done is kept",
   "not-found": ". Check the address and the model's name and start again: what is done is kept",
   unreachable: ". Is the server running, and is the address right? Start again then: what is done is kept",
+  "budget-spent": ". Allow more and start again: what is done is kept",
   "disk-full": ". Make room and start again: what is done is kept",
 };

@@ -81,6 +81,8 @@ export interface Summary extends GroupFigures {
   undecided: number;
   /** Planned and not run (stopped early). */
   missing: number;
+  /** Calls that recordings answered instead of tools, and how many of them they lacked. */
+  replayed?: { calls: number; missing: number };
   toolCalls: Record<string, number>;
   tokensByRole: Record<string, number>;
   byFamily: Record<string, GroupFigures>;

@@ -1,5 +1,6 @@
 /** By what an evaluation measured: which file of tasks, whose rules, which judge. Two figures compare only where these agree. */
 import { z } from "zod";
+import { rightnesses } from "./rightness.ts";
 
 export const measureSchema = z.object({
   benchmark: z.string().optional(),
@@ -11,6 +12,8 @@ export const measureSchema = z.object({
   scoring: z.string().optional(),
   /** The rules that decided, by name. */
   scorers: z.array(z.string()).default([]),
+  /** How many answers are known to be right by what, where not all come from a file of tasks. */
+  right: z.partialRecord(z.enum(rightnesses), z.number()).optional(),
   judges: z.array(z.object({ name: z.string(), promptHash: z.string(), model: z.string() })).default([]),
 });
 

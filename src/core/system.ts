@@ -26,6 +26,8 @@ export interface SystemResult {
   tokensByRole: Record<string, number>;
   /** The score that the system's own check gave the answer, where it checks; higher is surer. */
   check?: number;
+  /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
+  replayed?: { calls: number; missing: number };
   /** Where the answer was chosen among several: which one, why, and all of them. */
   chosen?: { index: number | null; reason: string; candidates: readonly SystemResult[] };
   /** Everything it did, kept beside the results. */
@@ -65,13 +67,21 @@ export function defineSystem(definition: {
 export function trajectoryResult(trajectory: Trajectory): SystemResult {
   const toolCalls: Record<string, number> = {};
   const written: Record<string, number> = {};
+  let replayed: SystemResult["replayed"];
   for (const segment of trajectory.segments) {
+    const source = segment.call?.answeredBy;
+    if (source === "recording" || source === "not-recorded") {
+      replayed ??= { calls: 0, missing: 0 };
+      replayed.calls++;
+      if (source === "not-recorded") replayed.missing++;
+    }
     if (segment.call && !segment.call.repeated) toolCalls[segment.call.tool] = (toolCalls[segment.call.tool] ?? 0) + 1;
     written[segment.tag] = (written[segment.tag] ?? 0) + (segment.tokens?.length ?? segment.text.length);
   }
   const { answer, ending, usage } = trajectory;
   const tokensByRole = share(usage.billedTokens, written);
-  return { answer, ending, usage, toolCalls, tokensByRole, run: { kind: "trajectory", value: trajectory } };
+  const run = { kind: "trajectory" as const, value: trajectory };
+  return { answer, ending, usage, toolCalls, tokensByRole, ...(replayed && { replayed }), run };
 }
 
 /** What a team run counts as in an evaluation. */

@@ -35,6 +35,8 @@ export const datasetManifestSchema = z.object({
   chains: z
     .object({ question: z.enum(["bare", "system-prompt", "mixed"]), language: chainLanguageSchema.optional() })
     .optional(),
+  /** How it is known that the chains are right: `right by task file`, `assumed right`, and so on. */
+  right: z.record(z.string(), z.number()).optional(),
   vocabularySize: z.number(),
   options: z.object({
     maxTokens: z.number().optional(),
@@ -95,6 +97,8 @@ export async function buildDataset(
         const { sequence } = result;
         countExample(manifest, sequence);
         manifest.chains = chainsWith(manifest.chains, trajectory);
+        const right = trajectory.decisions?.find(({ stage }) => stage === "correctness")?.detail;
+        if (right !== undefined) manifest.right = { ...manifest.right, [right]: (manifest.right?.[right] ?? 0) + 1 };
         hash.update(`${JSON.stringify(sequence)}\n`);
         await examples.append(sequence);
         if (manifest.examples % 200 === 0) {

@@ -3,6 +3,7 @@
  * worker threads. Code (graders, filters of your own) comes as plugins.
  */
 import type { Grader } from "../core/grader.ts";
+import type { ToolDescription } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Profile } from "../language/profile.ts";
 import type { LayoutOptions } from "./chain-draft.ts";
@@ -24,7 +25,7 @@ export interface DistillConfig extends LayoutOptions {
   /** The prompt of the chains: the profile's own by default, another text, or `false` for the bare question. */
   systemPrompt?: string | false;
   /** The tools that chains will run with, for the profile's prompt. */
-  tools?: readonly { name: string; description: string }[];
+  tools?: readonly (Pick<ToolDescription, "name" | "description"> & Partial<ToolDescription>)[];
   /** Fewest interactions of a chain (default 5, as in the paper). */
   minInteractions?: number;
   /** What to do where nothing can be graded by (default: drop). */

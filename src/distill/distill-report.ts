@@ -117,7 +117,7 @@ interface KeptFacts {
   taskId: string;
   family: string;
   facts: ChainFacts;
-  right: keyof DistillReport["right"];
+  right: string;
 }
 
 /** How it is known that a kept chain is right. */
@@ -125,7 +125,9 @@ function rightness({ decisions = [] }: OutcomeRecord): KeptFacts["right"] {
   const decision = decisions.find(({ stage }) => stage === "correctness");
   if (!decision) return "not asked";
   if (decision.measure === undefined) return "assumed";
-  return decision.measure === "reward" ? "rewarded" : "graded";
+  if (decision.measure === "reward") return "rewarded";
+  const by = /^right by (?!task file)(.+)$/.exec(decision.detail ?? "")?.[1];
+  return by === undefined ? "graded" : `graded by ${by}`;
 }
 
 function keptReport(kept: readonly KeptFacts[], families: DistillReport["families"]) {
@@ -137,7 +139,7 @@ function keptReport(kept: readonly KeptFacts[], families: DistillReport["familie
   let filledThoughts = 0;
   const right: DistillReport["right"] = { graded: 0, rewarded: 0, assumed: 0, "not asked": 0 };
   for (const { family, facts, right: how } of kept) {
-    right[how]++;
+    right[how] = (right[how] ?? 0) + 1;
     families[family]!.kept++;
     hops[facts.hops] = (hops[facts.hops] ?? 0) + 1;
     for (const [tool, count] of Object.entries(facts.tools)) tools[tool] = (tools[tool] ?? 0) + count;

@@ -4,6 +4,7 @@
  */
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
+import type { ToolDescription } from "../core/profile.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Distilled, Trajectory } from "../core/trajectory.ts";
 import { callArguments } from "../language/call-body.ts";
@@ -24,7 +25,7 @@ export interface DistillRunOptions extends LayoutOptions {
   /** The prompt of the chain: the profile's own by default, another text, or `false` for the bare question. */
   systemPrompt?: string | false;
   /** The tools that chains will run with: their descriptions go into the profile's prompt, as the runtime puts them there. */
-  tools?: readonly { name: string; description: string }[];
+  tools?: readonly (Pick<ToolDescription, "name" | "description"> & Partial<ToolDescription>)[];
   /** Counts tokens of the chain, for the report (default: four characters to a token). */
   countTokens?: (text: string) => number;
 }
@@ -65,7 +66,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
         id: `distilled-${run.id}`,
         taskId: run.taskId ?? run.id,
         profile: profile.name,
-        ...(profile !== options.profile && { language: { profile, tools: recordedTools(run) } }),
+        ...languageOf(run, profile, options),
         model: teacherOf(run),
         prompt,
         segments,
@@ -113,4 +114,11 @@ function teacherOf(run: TeamRun): string {
 function teamUsage(run: TeamRun): Distilled["team"] {
   const { billedTokens, computedTokens, modelCalls, toolCalls } = run.usage;
   return { billedTokens, computedTokens, modelCalls, toolCalls, agents: run.agents.length };
+}
+
+/** The chain's language by value, where it is made from what was recorded: no name stands for it elsewhere. */
+function languageOf(run: TeamRun, profile: Profile, options: DistillRunOptions): Pick<Trajectory, "language"> {
+  if (profile !== options.profile) return { language: { profile, tools: recordedTools(run) } };
+  const described = options.tools?.flatMap((tool) => (tool.inputSchema ? [tool as ToolDescription] : []));
+  return described && described.length > 0 ? { language: { profile, tools: described } } : {};
 }

@@ -20,6 +20,8 @@ export const evaluationRecordSchema = z.object({
   tokensByRole: z.record(z.string(), z.number()),
   /** The score that the system's own check gave the answer. */
   check: z.number().optional(),
+  /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
+  replayed: z.object({ calls: z.number(), missing: z.number() }).optional(),
   /** Id of the trajectory or team run in `runs.jsonl`. */
   run: z.object({ kind: z.enum(["trajectory", "team-run"]), id: z.string() }).optional(),
 });

@@ -142,8 +142,12 @@ async function runJob(
     return { record };
   }
   const grade = await gradeOf(task, result.answer, options);
-  const { answer, ending, usage, toolCalls, tokensByRole, check, run } = result;
-  const more = { ...(check !== undefined && { check }), ...(run && { run: { kind: run.kind, id: run.value.id } }) };
+  const { answer, ending, usage, toolCalls, tokensByRole, check, replayed, run } = result;
+  const more = {
+    ...(check !== undefined && { check }),
+    ...(replayed && { replayed }),
+    ...(run && { run: { kind: run.kind, id: run.value.id } }),
+  };
   return { record: { ...common, answer, grade, ending, usage, toolCalls, tokensByRole, ...more }, result };
 }
 

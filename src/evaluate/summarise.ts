@@ -64,11 +64,20 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     crashed: crashed.length,
     undecided: undecided.length,
     missing: runs - records.length,
+    ...replayedOf(records),
     toolCalls: sumTables(records.map((record) => record.toolCalls)),
     tokensByRole: sumTables(records.map((record) => record.tokensByRole)),
     byFamily: groups(rows, (row) => row.family, options),
     byLevel: groups(rows, (row) => row.level, options),
   };
+}
+
+/** Calls that recordings answered, where tools were replayed. */
+function replayedOf(records: readonly EvaluationRecord[]): Pick<Summary, "replayed"> {
+  const found = records.flatMap(({ replayed }) => replayed ?? []);
+  if (found.length === 0) return {};
+  const sum = (key: "calls" | "missing") => found.reduce((total, one) => total + one[key], 0);
+  return { replayed: { calls: sum("calls"), missing: sum("missing") } };
 }
 
 /** HLE's figure: answers in order of confidence, a hundred to a bin, the last bin with what is left. */

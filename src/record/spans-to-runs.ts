@@ -21,8 +21,12 @@ export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = 
   }
   const find = wireIndex(wire);
   return [...traces]
-    .map(([traceId, own]) => traceToRun(traceId, own, source, find, wire))
-    .filter((run): run is TeamRun => run !== undefined)
+    .flatMap(([traceId, own]) => {
+      const run = traceToRun(traceId, own, source, find, wire);
+      const feedback = own.flatMap((span) => span.feedback ?? []);
+      if (!run) return [];
+      return feedback.length > 0 ? [{ ...run, meta: { ...run.meta, feedback } }] : [run];
+    })
     .sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
 }
 

@@ -21,6 +21,8 @@ export interface TraceSpan {
   tool?: { callId?: string; name: string; arguments?: string; result?: string };
   handoff?: { to: string };
   error?: string;
+  /** Scores that people or checks gave it. */
+  feedback?: { name: string; score: number }[];
   /** Why some of its text is missing, where it is. */
   cut?: string;
 }

@@ -1,6 +1,6 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
 import type { Comparison, Summary } from "../core/figures.ts";
-import { comparisonCells } from "./comparison-table.ts";
+import { comparisonCells, provenanceLines, successWord } from "./comparison-table.ts";
 import { count, duration, money, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 import { reliabilityPlot } from "./reliability-plot.ts";
@@ -33,7 +33,10 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
 <p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes. Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
-<h2>Success against tokens</h2>
+${provenanceLines(comparison)
+  .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
+  .join("\n")}
+<h2>${successWord(comparison) === "success" ? "Success" : "Agreement"} against tokens</h2>
 <h3>Billed tokens per task</h3>
 ${scatterPlot(
   rows.map((row, i) => ({ name: row.system, x: row.summary.perTask.billedTokens, y: row.summary.success, colour: i })),

@@ -1,5 +1,6 @@
 /** A comparison as one table of text, for the terminal. */
-import type { CheckCalibration, Comparison } from "../core/figures.ts";
+import type { CheckCalibration, Comparison, Summary } from "../core/figures.ts";
+import type { Measure } from "../core/measure.ts";
 import { count, duration, money, percent, percentWithInterval, pValue } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */
@@ -7,7 +8,7 @@ export function comparisonCells(comparison: Comparison): string[][] {
   const { baseline } = comparison;
   const head = [
     "system",
-    "success",
+    successWord(comparison),
     "tokens",
     "computed",
     "tools",
@@ -45,12 +46,41 @@ export function comparisonTable(comparison: Comparison): string {
     textTable(cells),
     "",
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes.`,
+    ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
       ({ system, runs, crashed, undecided, missing }) =>
         `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no success.`,
     ),
   ].join("\n");
+}
+
+/** What the share of right answers may be called: agreement with assumed answers is not success. */
+export function successWord({ rows }: Comparison): string {
+  return rows.some(({ summary }) => summary.measure?.right?.assumed) ? "agreement" : "success";
+}
+
+/** How answers are known to be right, and which numbers were measured on replayed tools. */
+export function provenanceLines({ rows }: Comparison): string[] {
+  const right = rows.map(({ summary }) => summary.measure?.right).find((one) => one !== undefined);
+  return [
+    ...(right ? [rightnessLine(right)] : []),
+    ...rows.flatMap(({ system, summary }) => (summary.replayed ? [replayedLine(system, summary.replayed)] : [])),
+  ];
+}
+
+/** How many answers are known to be right by what, in a sentence. */
+export function rightnessLine(right: NonNullable<Measure["right"]>): string {
+  const parts = Object.entries(right).map(([by, number]) =>
+    by === "assumed" ? `${number} assumed` : `${number} by ${by}`,
+  );
+  const warning = right.assumed ? " Agreement with assumed answers is not success." : "";
+  return `Right answers: ${parts.join(", ")}.${warning}`;
+}
+
+/** That a number was measured on replayed tools, and how many calls the recordings lacked. */
+export function replayedLine(system: string, { calls, missing }: NonNullable<Summary["replayed"]>): string {
+  return `${system}: measured on replayed tools; of ${calls} calls ${missing} were not recorded.`;
 }
 
 /** What the check of a system is worth, where it has one. */

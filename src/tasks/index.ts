@@ -3,4 +3,11 @@ export { type Benchmark, benchmarks } from "./benchmarks/benchmarks.ts";
 export { type LoadOptions, loadBenchmark, loadTasks, type TaskSource } from "./benchmarks/load-tasks.ts";
 export { type CheckOptions, checkTask, type TaskCheck } from "./check-tasks.ts";
 export { type GenerateOptions, generateTasks, type Rejection, type SourceDocument } from "./generate-tasks.ts";
+export {
+  type RecordedTasks,
+  type RecordedTasksOptions,
+  recordedJudgePrompt,
+  recordedScore,
+  recordedTasks,
+} from "./recorded-tasks.ts";
 export { selectTasks } from "./select-tasks.ts";

@@ -4,10 +4,11 @@
  * claim the folder.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Hint, UsageError } from "../../core/errors.ts";
 import { acquireLock } from "./lock.ts";
+import { makeFolder } from "./make-folder.ts";
 import {
   type Lineage,
   type Manifest,
@@ -49,7 +50,7 @@ export async function claimFolder(
   options: { resume?: Resume; lock?: boolean; hint?: Hint } = {},
 ): Promise<ClaimedFolder> {
   const { resume = "auto" } = options;
-  await mkdir(path, { recursive: true });
+  await makeFolder(path);
   const lock = options.lock === false ? undefined : await acquireLock(join(path, lockName));
   try {
     const wanted = manifestOf(claim);

@@ -12,6 +12,7 @@ import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
 import { sleep } from "../../core/limiter.ts";
 import { type Disk, nodeDisk, writeAll } from "./disk.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** A held lock. */
 export interface Lock {
@@ -43,7 +44,7 @@ const attempts = 200;
 /** Takes the lock or says who holds it. */
 export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock> {
   const { disk = nodeDisk, leaseMs = 120_000 } = options;
-  await disk.mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path), disk);
   const mine = await thisOwner();
   for (let attempt = 0; attempt < attempts; attempt++) {
     const taken = await place(disk, path, mine);

@@ -21,6 +21,7 @@ export const manifestKinds = [
   "training",
   "evaluation",
   "quickstart",
+  "up",
   "model",
   "serve",
 ] as const;

@@ -12,6 +12,7 @@ import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
 import { acquireLock } from "./lock.ts";
+import { makeFolder } from "./make-folder.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
 
 export interface JsonlWriter<T> {
@@ -35,7 +36,7 @@ export interface OpenOptions {
 /** Opens a file for appending; makes its folder, cuts off a torn end, takes the lock. */
 export async function openJsonl<T>(file: string, options: OpenOptions = {}): Promise<JsonlWriter<T>> {
   const { disk = nodeDisk, sync = false } = options;
-  await disk.mkdir(dirname(file), { recursive: true });
+  await makeFolder(dirname(file), disk);
   const lock = options.lock === false ? null : await acquireLock(`${file}.lock`, { disk });
   try {
     const tornBytes = await setTornLineAside(disk, file);

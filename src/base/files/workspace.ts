@@ -1,7 +1,8 @@
 /** The `.coa/` folder: where every stage keeps what it made. Runs, datasets, models and evaluations each have their place. */
-import { mkdir, readdir, statfs, writeFile } from "node:fs/promises";
+import { readdir, statfs, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
+import { makeFolder } from "./make-folder.ts";
 import { type Manifest, manifestName, readManifest, readManifestFile } from "./manifest.ts";
 
 export interface Workspace {
@@ -21,7 +22,7 @@ export function workspaceRoot(): string {
 /** Opens (and makes) a workspace. */
 export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> {
   const absolute = resolve(root);
-  await mkdir(absolute, { recursive: true });
+  await makeFolder(absolute);
   // A workspace is never part of anyone's repository.
   await writeFile(join(absolute, ".gitignore"), "*\n", { flag: "wx" }).catch(() => {});
   const path = (...parts: string[]) => join(absolute, ...parts);
@@ -30,7 +31,7 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
     path,
     async folder(...parts) {
       const folder = path(...parts);
-      await mkdir(folder, { recursive: true });
+      await makeFolder(folder);
       return folder;
     },
     async freeBytes() {

@@ -4,6 +4,7 @@ import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** Writes through a temporary sibling, flushes it to the disk, and renames it into place. */
 export async function writeFileAtomically(
@@ -13,7 +14,7 @@ export async function writeFileAtomically(
 ): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.tmp`);
   try {
-    await disk.mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path), disk);
     const file = await disk.open(temporary, "wx");
     try {
       if (typeof content === "function") await content(file);

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { basename, dirname, join, resolve } from "node:path";
 import { type Disk, exists, nodeDisk, syncPath } from "./disk.ts";
+import { makeFolder } from "./make-folder.ts";
 
 const asideName = (path: string) => join(dirname(path), `.${basename(path)}.previous`);
 
@@ -17,7 +18,7 @@ export async function writeFolder(
 ): Promise<void> {
   const target = resolve(path);
   const temporary = join(dirname(target), `.${basename(target)}.${randomUUID().slice(0, 8)}.tmp`);
-  await disk.mkdir(temporary, { recursive: true });
+  await makeFolder(temporary, disk);
   try {
     await fill(temporary);
     await putFolder(temporary, target, disk);
@@ -31,7 +32,7 @@ export async function putFolder(temporary: string, path: string, disk: Disk = no
   const target = resolve(path);
   const parent = dirname(target);
   const aside = asideName(target);
-  await disk.mkdir(parent, { recursive: true });
+  await makeFolder(parent, disk);
   if (!(await exists(disk, target)) && (await exists(disk, aside))) await disk.rename(aside, target);
   await syncTree(disk, temporary);
   try {

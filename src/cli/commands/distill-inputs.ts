@@ -1,6 +1,4 @@
 /** What a distillation is given: files of runs and chains as they are; traces of other systems, or folders of them, imported. */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
@@ -10,6 +8,7 @@ import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { proposeProfile } from "../../distill/propose-profile.ts";
 import { importFiles } from "../../record/import-file.ts";
 import { namedProfiles } from "../choose-profile.ts";
+import { traceFiles } from "../trace-files.ts";
 
 export interface DistillInputs {
   /** JSONL files of team runs or chains. */
@@ -23,7 +22,7 @@ export async function distillInputs(paths: readonly string[], importedFile: stri
   const files: string[] = [];
   const unreadable: DistillInputs["unreadable"] = [];
   const imported: TeamRun[] = [];
-  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
+  for (const file of (await Promise.all(paths.map(traceFiles))).flat()) {
     if (await holdsRecords(file)) files.push(file);
     else {
       try {
@@ -42,14 +41,6 @@ export async function distillInputs(paths: readonly string[], importedFile: stri
     throw new UsageError(`there is no run to distill${why ? ` (${why})` : ""}`);
   }
   return { files, unreadable };
-}
-
-async function filesOf(path: string): Promise<string[]> {
-  const found = await stat(path).catch(() => null);
-  if (!found) throw new UsageError(`there is no file ${path}`);
-  if (!found.isDirectory()) return [path];
-  const names = await readdir(path, { recursive: true });
-  return names.filter((name) => /\.jsonl?$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
 }
 
 /** Whether the first line is a team run, a chain or a rollout of ours; broken lines are for the distillation to report. */

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { Grader } from "../../core/grader.ts";
 import type { Measure } from "../../core/measure.ts";
+import { countRightness } from "../../core/rightness.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import type { Task } from "../../core/task.ts";
 import { type AnswerParts, answerParts } from "../../graders/grade-qa.ts";
@@ -95,6 +96,7 @@ export async function openGrader(
       ? { note: `${judged} tasks need a judge (--judge-model); without one only word-for-word matches count as right` }
       : {}),
     measure: {
+      ...rightOf(tasks),
       scoring,
       scorers: [...new Set(tasks.map((task) => scorerTitle(task, { scoring, parts })))].sort(),
       judges: prompts.map((prompt) => ({ name: prompt.name, promptHash: promptHash(prompt), model: model!.name })),
@@ -104,6 +106,12 @@ export async function openGrader(
       await model?.close();
     },
   };
+}
+
+/** How answers are known to be right, where a file of tasks does not say so for all. */
+function rightOf(tasks: readonly Task[]): Pick<Measure, "right"> {
+  const right = countRightness(tasks);
+  return Object.keys(right).every((by) => by === "task file") ? {} : { right };
 }
 
 /** Whose words the judge gets for a task: those asked for, else those of the task's benchmark, else ours. */

@@ -1,6 +1,7 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
+import { replayedLine, rightnessLine } from "../../report/comparison-table.ts";
 import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
@@ -117,6 +118,9 @@ export default defineCommand({
       out.print(
         `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
       );
+      const { right } = graders.measure;
+      if (right) out.print(rightnessLine(right));
+      if (summary.replayed) out.print(replayedLine(summary.system, summary.replayed));
       if (summary.calibrationError !== null && summary.calibrationError !== undefined)
         out.print(`calibration error ${(summary.calibrationError * 100).toFixed(1)}`);
       if (summary.samples > 1)

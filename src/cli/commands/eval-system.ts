@@ -2,6 +2,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openCallStore } from "../../base/files/call-store.ts";
+import { fileFingerprint } from "../../base/files/fingerprint.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runAfmHarness } from "../../chain/afm-harness.ts";
 import { UsageError } from "../../core/errors.ts";
 import { limitedModel } from "../../core/limited-model.ts";
@@ -9,10 +11,12 @@ import { limiter } from "../../core/limiter.ts";
 import type { ChatModel, Model } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Task } from "../../core/task.ts";
+import { teamRunSchema } from "../../core/team-run.ts";
 import type { Tool } from "../../core/tool.ts";
 import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint.ts";
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
+import { recordedSystem } from "../../evaluate/recorded-system.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { bestOfFlags, openBestOf } from "../choose-best.ts";
@@ -22,7 +26,8 @@ import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 
 /** Flags that say what is evaluated. */
 export const systemFlags = {
-  system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), or a module whose default export is a system" },
+  system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), recorded (the runs of --runs), or a module whose default export is a system" },
+  runs: { type: "string", valueName: "file", describe: "With --system recorded: the team runs to grade, run by nobody anew" },
   ...chainFlags,
   harness: { type: "string", valueName: "afm", describe: "Run a chain as the evaluation of Agent Foundation Models does, for their published weights" },
   topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
@@ -53,6 +58,7 @@ export async function openSystem(
   name: string | undefined,
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenSystem> {
+  if (values.system === "recorded") return openRecorded(values.runs, name);
   if (!["chain", "team", "model"].includes(values.system)) return openModule(values.system, name);
   const opened = await openChain(toolValues(values), { note, signal });
   const closers: (() => Promise<unknown>)[] = [opened.close];
@@ -91,7 +97,7 @@ async function identityOf(
   values: SystemValues,
   { folder, model, profile }: OpenChain,
 ): Promise<Record<string, unknown>> {
-  const { system, temperature, lab, tools, index, retrieval, search, mcp, topology } = values;
+  const { system, temperature, lab, tools, index, docs, recorded, retrieval, search, mcp, tool, topology } = values;
   const server =
     folder === undefined ? { server: values["base-url"] ?? process.env["OPENAI_BASE_URL"], name: model.name } : {};
   const chain = system === "chain" ? { profile, bare: values["bare-question"] } : {};
@@ -100,7 +106,9 @@ async function identityOf(
     model: folder === undefined ? server : { name: model.name, fingerprint: await modelFingerprint(folder) },
     ...chain,
     ...(system === "team" && { topology }),
-    ...(system !== "model" && { tools: { lab, tools, index, retrieval, search, mcp, faults: values["tool-faults"] } }),
+    ...(system !== "model" && {
+      tools: { lab, tools, tool, docs, index, recorded, retrieval, search, mcp, faults: values["tool-faults"] },
+    }),
     sampling: { temperature, topP: values["top-p"], topK: values["top-k"] },
     ...(values.harness !== undefined && { harness: values.harness }),
     limits: { maxTokens: values["max-tokens"], maxSteps: values["max-steps"] },
@@ -231,6 +239,14 @@ function makeSystem(
       });
     },
   });
+}
+
+/** Runs that were recorded, graded as they are. */
+async function openRecorded(file: string | undefined, name: string | undefined): Promise<OpenSystem> {
+  if (file === undefined) throw new UsageError("--system recorded needs the runs: --runs <runs.jsonl>");
+  const fingerprint = await fileFingerprint(file);
+  const runs = await readAllJsonl(file, teamRunSchema);
+  return { system: recordedSystem(runs, { name, fingerprint }), close: async () => {} };
 }
 
 /** A system of the user's own: the default export is one, or a function that makes one. */

@@ -1,8 +1,7 @@
-import { basename, extname } from "node:path";
-import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { indexCorpus } from "../../tools/local-index/index-corpus.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { builtIndexFolder } from "../document-index.ts";
 
 export default defineCommand({
   name: "index build",
@@ -27,8 +26,7 @@ export default defineCommand({
     const corpus = onePositional(this, positionals, "a corpus");
     if (values.stemming !== "none" && values.stemming !== "light")
       throw new UsageError(`--stemming is none or light, not "${values.stemming}"`);
-    const name = basename(corpus, extname(corpus));
-    const folder = values.out ?? (await openWorkspace()).path("index", name);
+    const folder = values.out ?? (await builtIndexFolder(corpus));
     const started = performance.now();
     const report = await indexCorpus(corpus, folder, {
       stemming: values.stemming,
@@ -49,7 +47,8 @@ export default defineCommand({
       const size = `${(bytes / 2 ** 20).toFixed(1)} MB in ${seconds.toFixed(1)} s`;
       out.print(`${documentCount} passages, ${termCount} words, ${size}: ${folder}`);
       if (skipped.length > 0) out.print(`${skipped.length} could not be read and are named above`);
-      out.note(`next: coa index search ${folder} "…", or coa ask --index ${folder} "…"`);
+      const docs = values.out === undefined ? `--docs ${corpus}` : `--index ${folder}`;
+      out.note(`next: coa index search ${folder} "…", or coa ask ${docs} "…"`);
     }
     return 0;
   },

@@ -10,6 +10,10 @@ export const commands: CommandTable = {
     summary: "The whole way on this machine: team, distillation, SFT, RL, comparison",
     load: () => import("./quickstart.ts"),
   },
+  up: {
+    summary: "The whole way from your documents or traces to a model, in one resumable command",
+    load: () => import("./up.ts"),
+  },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
   serve: { summary: "Serve a model with its tools behind the APIs that people use", load: () => import("./serve.ts") },
   "serve tools": { summary: "Serve tools over HTTP", load: () => import("./serve-tools.ts") },
@@ -66,6 +70,10 @@ export const commands: CommandTable = {
   "model sample": { summary: "Let a model continue a text", load: () => import("./model-sample.ts") },
   "team run": { summary: "Run a multi-agent team on tasks and record it", load: () => import("./team-run.ts") },
   "tasks generate": { summary: "Write tasks from your own documents", load: () => import("./tasks-generate.ts") },
+  "tasks recorded": {
+    summary: "Write the questions of recorded runs as tasks, and how their answers are known to be right",
+    load: () => import("./tasks-recorded.ts"),
+  },
   "tasks check": {
     summary: "Keep tasks that need tools and can be solved with them",
     load: () => import("./tasks-check.ts"),

@@ -1,9 +1,11 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
-import { importFiles, importFormats } from "../../record/import-file.ts";
+import { importFormats } from "../../record/import-file.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
 import { defineCommand } from "../command.ts";
+import { importTraces } from "../trace-files.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -15,20 +17,25 @@ const examples = [
 export default defineCommand({
   name: "record import",
   summary: `Turn files of other systems into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace.`,
-  arguments: "<file…>",
+  arguments: "<file or folder…>",
   examples,
   options: {
     format: { type: "string", valueName: "name", describe: "Name the format instead of recognising it" },
     out: { type: "string", valueName: "file", describe: "Append the runs to this JSONL file" },
+    replace: { type: "boolean", default: false, describe: "Write the file of --out anew instead" },
   },
   async run({ values, positionals, out }) {
     if (positionals.length === 0) throw new UsageError(`coa record import needs files. Example: ${examples[0]}`);
     await existingFiles(positionals);
-    const runs = await importFiles(positionals, values.format === undefined ? {} : { format: values.format });
-    if (values.out) await appendRuns(values.out, runs);
+    const { runs, unreadable } = await importTraces(positionals, { format: values.format });
+    for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
+    if (values.out && values.replace)
+      await writeFileAtomically(values.out, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
+    else if (values.out) await appendRuns(values.out, runs);
     if (values.json) out.json(runs.map(summariseRun));
     else {
-      for (const run of runs) out.print(`${runTree(run, out.width)}\n`);
+      // Into a file: `coa record show` draws them.
+      if (!values.out || runs.length <= 3) for (const run of runs) out.print(`${runTree(run, out.width)}\n`);
       const refused = runs.filter((run) => summariseRun(run).refused !== null).length;
       out.print(
         `${runs.length} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`,

@@ -2,10 +2,12 @@ import { existsSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
+import { asArray } from "../../core/json-value.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openLedger, spendingFlags } from "../spending.ts";
 import { openPlayers, playerFlags } from "./team-players.ts";
 
 const examples = ["coa tasks generate docs/", "coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
@@ -21,10 +23,13 @@ export default defineCommand({
   examples,
   options: {
     ...playerFlags,
+    ...spendingFlags,
     "per-document": { type: "string", default: "2", valueName: "n", describe: "Atomic questions per document" },
     depth: { type: "string", default: "1", valueName: "n", describe: "How many look-ups deeper" },
     width: { type: "string", default: "0.5", valueName: "share", describe: "Share of questions that are also merged" },
     limit: { type: "string", valueName: "n", describe: "Use only the first n documents" },
+    count: { type: "string", valueName: "n", describe: "Stop when the file holds so many tasks" },
+    "only-new": { type: "boolean", default: false, describe: "Pass over documents that the file has tasks of already" },
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
   async run({ values, positionals, out, signal }) {
@@ -37,8 +42,11 @@ export default defineCommand({
     }
     if (documents.length === 0) throw new UsageError(`${path} holds no documents`);
     const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
-    const known = existsSync(values.out) ? (await readAllJsonl(values.out, taskSchema)).map(({ id }) => id) : [];
-    const players = openPlayers(values);
+    const known = existsSync(values.out) ? await readAllJsonl(values.out, taskSchema) : [];
+    const used = new Set(values["only-new"] ? known.flatMap(({ meta }) => asArray(meta?.["documents"])) : []);
+    const most = numberOf(values.count, "count", { min: 1, integer: true }) ?? Number.POSITIVE_INFINITY;
+    const ledger = await openLedger(values);
+    const players = openPlayers(values, ledger);
     const tasks = await openJsonl<Task>(values.out);
     const rejected = new Map<string, number>();
     let made = 0;
@@ -48,18 +56,21 @@ export default defineCommand({
         perDocument: numberOf(values["per-document"], "per-document", { min: 1, integer: true }),
         depth: numberOf(values.depth, "depth", { min: 0, integer: true }),
         width: numberOf(values.width, "width", { min: 0, max: 1 }),
-        known,
+        known: known.map(({ id }) => id),
         signal,
         onProgress: out.progress,
         onRejected: ({ reason }: Rejection) => void rejected.set(reason, (rejected.get(reason) ?? 0) + 1),
       };
-      for await (const task of generateTasks(documents.slice(0, limit), options)) {
-        await tasks.append(task);
-        made++;
-      }
+      const wanted = documents.slice(0, limit).filter(({ id }) => !used.has(id));
+      if (known.length < most)
+        for await (const task of generateTasks(wanted, options)) {
+          await tasks.append(task);
+          if (known.length + ++made >= most) break;
+        }
     } finally {
       await tasks.close();
       await players.close();
+      await ledger.close();
     }
     out.endProgress();
     if (values.json) out.json({ file: values.out, tasks: made, rejected: Object.fromEntries(rejected) });

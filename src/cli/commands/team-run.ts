@@ -12,10 +12,11 @@ import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
+import { openLedger, spendingFlags } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
 import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
-import { openPlayers, playerFlags } from "./team-players.ts";
+import { openPlayers, playerFlags, samePrice } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 
 const examples = [
@@ -87,6 +88,7 @@ export default defineCommand({
     lab: { type: "boolean", default: false, describe: "Give the models the tools of the lab, for tasks of the lab" },
     fast: { type: "boolean", default: false, describe: "Lab tools in memory: no HTTP, no sandbox" },
     ...playerFlags,
+    ...spendingFlags,
     ...toolFlags,
     topology: { type: "string", default: "agents-as-tools", describe: "agents-as-tools or handoff" },
     concurrency: { type: "string", default: "4", valueName: "n", describe: "Tasks at a time" },
@@ -119,7 +121,8 @@ export default defineCommand({
     }
     const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
     if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges; scripts can't");
-    const players = values.scripted ? null : openPlayers(values);
+    const ledger = await openLedger(values);
+    const players = values.scripted ? null : openPlayers(values, ledger);
     const tools = players && !values.lab ? await openTools(values, { signal }) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
     const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
@@ -139,6 +142,7 @@ export default defineCommand({
       ...(n > 1 && players && { run: bestTeamRun(n, players.roles, values.choose) }),
       memory: memory?.memory,
       seed,
+      ...(ledger.price && { prices: samePrice(ledger.price) }),
       signal,
       onProgress: out.progress,
     } satisfies Omit<TeamsOptions, "roles" | "tools">;
@@ -161,6 +165,7 @@ export default defineCommand({
       await memory?.close();
       await tools?.close();
       await players?.close();
+      await ledger.close();
     }
     out.endProgress();
     const { text, ...summary } = await summariseTeamRuns(

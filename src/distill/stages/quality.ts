@@ -1,5 +1,6 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
 import type { Grader } from "../../core/grader.ts";
+import { rightnessOf } from "../../core/rightness.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { tagSpec } from "../../language/profile.ts";
 import { validateSegments } from "../../language/validate.ts";
@@ -90,7 +91,10 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
   return {
     name: "correctness",
     async judge(trajectory, { task, signal }) {
-      const gradable = task !== undefined && (task.answers.length > 0 || task.tests !== undefined);
+      if (task?.meta?.["wrong"] === true) return { reason: "wrong answer", detail: "known from the recording" };
+      const right = task && rightnessOf(task);
+      const gradable =
+        right !== undefined && right !== "assumed" && (task!.answers.length > 0 || task!.tests !== undefined);
       if (!gradable || !options.grade) {
         if (trajectory.reward !== undefined) {
           const measured = { measure: "reward", value: trajectory.reward, threshold: 0 };
@@ -100,9 +104,9 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
           ? { detail: "assumed right" }
           : { reason: "nothing to grade by", detail: `task ${trajectory.taskId}` };
       }
-      const grade = await options.grade(task, trajectory.answer, { signal });
+      const grade = await options.grade(task!, trajectory.answer, { signal });
       const measured = { measure: "grade", value: grade.score, threshold: 1 };
-      if (grade.correct === true) return measured;
+      if (grade.correct === true) return { detail: `right by ${right}`, ...measured };
       const reason = grade.correct === null ? "grader undecided" : "wrong answer";
       return { reason, detail: grade.reason, ...measured };
     },

@@ -1,7 +1,7 @@
 /** Langfuse exports: a trace with its observations, or a list of observations. */
 
 import { readTools } from "../../base/wire/openai-chat.ts";
-import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, objectsOf } from "../../core/json-value.ts";
 import { cutText, type TraceSpan } from "../trace-span.ts";
 import { readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";
@@ -15,7 +15,12 @@ export function langfuseToSpans(payload: unknown): TraceSpan[] {
   return traces.flatMap((item) => {
     const raw = asObject(item) ?? {};
     const own = Array.isArray(raw["observations"]) ? raw["observations"] : [raw];
-    return own.flatMap((one) => spanOf(asObject(one) ?? {}, asString(raw["id"]) ?? ""));
+    const spans = own.flatMap((one) => spanOf(asObject(one) ?? {}, asString(raw["id"]) ?? ""));
+    const feedback = objectsOf(raw["scores"]).flatMap((one) => {
+      const score = asNumber(one["value"]);
+      return score === undefined ? [] : [{ name: asString(one["name"]) ?? "score", score }];
+    });
+    return spans.map((span, index) => (index === 0 && feedback.length > 0 ? { ...span, feedback } : span));
   });
 }
 

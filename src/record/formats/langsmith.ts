@@ -54,6 +54,7 @@ export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
       ...(parentId && { parentId }),
       ...(endedAt !== undefined && { endedAt }),
       ...(error && { error: error.slice(0, 2000) }),
+      ...feedbackOf(run["feedback_stats"]),
     };
     if (run["run_type"] === "llm")
       return { ...base, kind: "model", call: llmCall(run, extra, metadata), ...cutOf(run) };
@@ -77,6 +78,15 @@ export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
     if (run["run_type"] === "chain" && isAgentChain(name, metadata)) return { ...base, kind: "agent", agent: { name } };
     return base;
   });
+}
+
+/** Feedback as an export sums it up: its mean under each key. */
+function feedbackOf(stats: unknown): Pick<TraceSpan, "feedback"> {
+  const feedback = Object.entries(asObject(stats) ?? {}).flatMap(([name, value]) => {
+    const score = asNumber(asObject(value)?.["avg"]);
+    return score === undefined ? [] : [{ name, score }];
+  });
+  return feedback.length > 0 ? { feedback } : {};
 }
 
 function llmCall(run: Json, extra: Json, metadata: Json): NonNullable<TraceSpan["call"]> {

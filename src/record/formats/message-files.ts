@@ -23,8 +23,16 @@ export function messagesToRun(record: Record<string, unknown>, fallbackId: strin
     source: "import:messages",
     agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
     calls: conversationCalls(messages, "agent-1", readTools(record["tools"]), raw),
+    ...scoreOf(record),
     notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
   });
+}
+
+/** The score or feedback that the record carries, where it does. */
+function scoreOf({ score, reward, feedback }: Record<string, unknown>): { meta?: Record<string, unknown> } {
+  const given = score ?? reward;
+  if (given === undefined && feedback === undefined) return {};
+  return { meta: { ...(given !== undefined && { score: given }), ...(feedback !== undefined && { feedback }) } };
 }
 
 /** The model calls that a whole conversation shows. */

@@ -1,0 +1,79 @@
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { writeFileAtomically } from "../../base/files/write-file.ts";
+import { UsageError } from "../../core/errors.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
+import { teamRunSchema } from "../../core/team-run.ts";
+import { taskIndex } from "../../distill/task-index.ts";
+import { judgeGrader } from "../../graders/judges/judge-grader.ts";
+import { openaiCompatible } from "../../models/openai-compatible.ts";
+import { rightnessLine } from "../../report/comparison-table.ts";
+import { recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
+import { defineCommand, oneInputFile } from "../command.ts";
+import { openLedger, spendingFlags } from "../spending.ts";
+import { existingFiles } from "./dataset-input.ts";
+
+const examples = [
+  "coa tasks recorded runs.jsonl --tasks answers.jsonl --out tasks.jsonl",
+  "coa tasks recorded runs.jsonl --judge-model gpt-4.1-mini",
+  "coa tasks recorded runs.jsonl --assume-right",
+];
+
+export default defineCommand({
+  name: "tasks recorded",
+  summary:
+    "Write the questions of recorded runs as tasks, with the answers that are known to be right and how that is known: a file of tasks, feedback in the recording, a judge, or an assumption.",
+  arguments: "<runs.jsonl>",
+  examples,
+  options: {
+    out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "The file to write" },
+    tasks: { type: "string", multiple: true, default: [], valueName: "file", describe: "Tasks with their answers, for the questions they have" },
+    "judge-model": { type: "string", valueName: "name", describe: "Model that judges the remaining answers by what the tools returned" },
+    "judge-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
+    "assume-right": { type: "boolean", default: false, describe: "Take the remaining answers as right; they are called assumed wherever they count" },
+    ...spendingFlags,
+  }, // biome-ignore format: one flag a line
+  async run({ values, positionals, out, signal }) {
+    const file = oneInputFile({ name: "tasks recorded", examples }, positionals, "a file of team runs");
+    await existingFiles(values.tasks);
+    const runs = await readAllJsonl(file, teamRunSchema, { signal });
+    if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
+    const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();
+    const index = taskIndex(given);
+    const ledger = await openLedger(values);
+    const judging = values["judge-model"] !== undefined || values["judge-url"] !== undefined;
+    const model = judging
+      ? openaiCompatible({ baseURL: values["judge-url"], model: values["judge-model"] })
+      : undefined;
+    try {
+      const made = await recordedTasks(runs, {
+        find: (run) => index.find(run.taskId, run.question),
+        judge: model && judgeGrader(ledger.watch(model), { prompt: recordedJudgePrompt }),
+        assumeRight: values["assume-right"],
+        onProgress: (done) => out.progress({ stage: "tasks", done, total: runs.length }),
+        signal,
+      });
+      const unsolvedFile = values.out.replace(/(?:\.jsonl)?$/, ".unsolved.jsonl");
+      const linesOf = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
+      await writeFileAtomically(unsolvedFile, linesOf(made.unsolved));
+      await writeFileAtomically(values.out, linesOf(made.tasks));
+      out.endProgress();
+      const { tasks, right, wrong, unknown } = made;
+      if (values.json) out.json({ file: values.out, unsolvedFile, tasks: tasks.length, right, wrong, unknown });
+      else {
+        out.print(`${tasks.length} tasks in ${values.out}. ${rightnessLine(right)}`);
+        if (wrong > 0) out.print(`${wrong} runs are known to be wrong and teach nothing`);
+        if (unknown > 0) {
+          const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
+          out.print(`of ${unknown} runs nobody says whether they are right: ${how}`);
+        }
+        out.note(
+          `next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`,
+        );
+      }
+      return Object.keys(right).length > 0 ? 0 : 1;
+    } finally {
+      await model?.close();
+      await ledger.close();
+    }
+  },
+});

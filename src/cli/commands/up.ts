@@ -1,0 +1,118 @@
+import { join, relative } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { workspaceRoot } from "../../base/files/workspace.ts";
+import { UsageError } from "../../core/errors.ts";
+import { money } from "../../report/format-figures.ts";
+import { defineCommand, numberOf, onePositional, runLine } from "../command.ts";
+import { choiceOf, priceOf } from "../flag-values.ts";
+import type { Output } from "../output.ts";
+import { chooseUp, studentText, upFlags } from "../up/choose.ts";
+import { estimateText } from "../up/estimate.ts";
+import { lookAtInput, type UpInput } from "../up/look-at-input.ts";
+import { estimateFor, nextLines, runUp, spentSoFar } from "../up/run-up.ts";
+import { planUp, typed, type UpStep } from "../up/up-plan.ts";
+
+const examples = [
+  "coa up docs/ --dry-run",
+  "coa up docs/ --price 0.4,1.6 --max-usd 5",
+  "coa up traces/ --tasks answers.jsonl",
+  "coa up traces.jsonl --assume-right --student ./Qwen2.5-0.5B-Instruct",
+];
+
+export default defineCommand({
+  name: "up",
+  summary:
+    "The whole way from your documents or traces to a model: index or import, tasks, team, distill, dataset, train, compare. Says before what it costs, prints every command, and resumes.",
+  arguments: "<folder or traces>",
+  examples,
+  options: upFlags,
+  async run({ values, positionals, out, signal, commands }) {
+    const path = onePositional({ name: "up", examples }, positionals, "a folder of documents, or traces");
+    const as = values.as === undefined ? undefined : choiceOf(values.as, "as", ["documents", "traces"]);
+    const most = numberOf(values["max-usd"], "max-usd", { min: 0 });
+    const chosen = chooseUp(values);
+    const input = await lookAtInput(path, as);
+    for (const problem of input.problems) out.note(problem);
+    const server = values["base-url"] ?? process.env["OPENAI_BASE_URL"] ?? process.env["OPENAI_API_KEY"];
+    if (input.kind === "documents" && !server)
+      throw new UsageError(
+        "no model to write questions and play the team: give --base-url (and --model), or set OPENAI_BASE_URL",
+      );
+    const questions = input.kind === "traces" ? input.runs.length : chosen.questions;
+    const choices = {
+      ...chosen,
+      questions,
+      folder: values.out ?? relative(".", join(workspaceRoot(), `up-${input.name}`)),
+    };
+    const { folder } = choices;
+    const price = priceOf(values.price);
+    const spent = await spentSoFar(folder, price);
+    const estimate = await estimateFor(input, choices, price);
+    for (const line of [inputText(input), studentText(choices.student), ...estimateText(estimate)]) out.note(line);
+    if (spent > 0) out.note(`Spent so far: ${money(spent)}.`);
+    const planned = { input: input.kind, folder, estimate, spentUsd: spent };
+    if (values["dry-run"]) {
+      const steps = planUp(input, choices);
+      if (values.json)
+        out.json({ ...planned, steps: steps.map(({ name, what, args }) => ({ name, what, command: typed(args) })) });
+      else for (const [index, step] of steps.entries()) out.print(stepText(step, index + 1, typed(step.args)));
+      return 0;
+    }
+    if (most !== undefined && spent + (estimate.usd ?? 0) > most)
+      throw new UsageError(`that is more than --max-usd ${most}: ask fewer questions (--questions), or allow more`);
+    if (estimate.parts.length > 0 && !values.yes && process.stdin.isTTY && out.isTTY && !(await agreed())) return 1;
+    const { code, steps, measuredOn } = await runUp(input, choices, {
+      run: (args) => runLine(args, insideOf(out), signal, commands),
+      onStep: (step, { number, done, command }) =>
+        out.note(done ? `${number}. ${step.name}: done before` : out.style("bold", stepText(step, number, command))),
+      again: `coa up ${process.argv.slice(process.argv.indexOf("up") + 1).join(" ")}`,
+      note: out.note,
+      signal,
+    });
+    out.endProgress();
+    if (code !== 0) return code;
+    const next = nextLines(input, choices);
+    const report = join(folder, "report.html");
+    if (values.json)
+      out.json({
+        ...planned,
+        spentUsd: await spentSoFar(folder, price),
+        measuredOn,
+        report,
+        steps: steps.map(({ args }) => typed(args)),
+        next,
+      });
+    else out.print([`Measured on ${measuredOn}. The report: ${report}`, ...next].join("\n"));
+    return 0;
+  },
+});
+
+function inputText(input: UpInput): string {
+  if (input.kind === "documents") return `${input.path}: documents, ${input.pieces} pieces of text.`;
+  const scored = input.scored > 0 ? `, ${input.scored} with feedback` : "";
+  return `${input.path}: traces, ${input.runs.length} runs${scored}.`;
+}
+
+function stepText({ name, what }: UpStep, number: number, command: string): string {
+  return `${number}. ${name}: ${what}\n   $ ${command}`;
+}
+
+/** The output of a command inside this one: everything it says goes to the person, indented; stdout stays ours. */
+function insideOf(out: Output): Output {
+  const indented = (text: string) => out.note(text.replace(/^(?=.)/gm, "   "));
+  return {
+    ...out,
+    print: indented,
+    note: (text) => (text.startsWith("next:") ? undefined : indented(text)),
+    json: (value) => indented(JSON.stringify(value)),
+  };
+}
+
+async function agreed(): Promise<boolean> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return !/^n/i.test(await reader.question("Continue? [Y/n] "));
+  } finally {
+    reader.close();
+  }
+}

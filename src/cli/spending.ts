@@ -1,0 +1,67 @@
+/**
+ * A limit in money that holds to the call: every call of a model is added to a ledger, and none is made once the limit is
+ * reached. A ledger in a file counts over several commands and after a crash.
+ */
+import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { CoaError, UsageError } from "../core/errors.ts";
+import type { Journal } from "../core/journal.ts";
+import type { CallUsage, Price } from "../core/model.ts";
+import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
+import { type AnyModel, wrapModel } from "../core/wrap-model.ts";
+import { numberOf, type Options } from "./command.ts";
+import { priceFlag, priceOf } from "./flag-values.ts";
+
+/** Flags of spending. */
+export const spendingFlags = {
+  price: priceFlag,
+  "max-usd": { type: "string", valueName: "usd", describe: "Make no further call once so much is spent (needs --price)" },
+  ledger: { type: "string", valueName: "file", describe: "Keep what each call cost here; --max-usd counts what it holds already" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+export interface Ledger {
+  readonly price: Price | undefined;
+  /** Everything spent so far, that of earlier processes included. */
+  readonly usage: Usage;
+  /** The model, its calls added up and stopped at the limit. */
+  watch<M extends AnyModel>(model: M): M;
+  close(): Promise<void>;
+}
+
+/** Opens the ledger that the flags describe. */
+export async function openLedger(flags: { price?: string; "max-usd"?: string; ledger?: string }): Promise<Ledger> {
+  const price = priceOf(flags.price);
+  const most = numberOf(flags["max-usd"], "max-usd", { min: 0 });
+  if (most !== undefined && !price)
+    throw new UsageError(
+      "--max-usd needs to know what tokens cost: give --price <in,out>, in dollars per million tokens",
+    );
+  const journal = flags.ledger === undefined ? undefined : await jsonlJournal<CallUsage>(flags.ledger);
+  const usage = emptyUsage();
+  for await (const call of journal?.read() ?? []) addCall(usage, call, { costUsd: callCost(call, price) });
+  return {
+    price,
+    usage,
+    watch: (model) => watched(model, { price, most, usage, journal }),
+    close: async () => journal?.close(),
+  };
+}
+
+interface Purse {
+  price: Price | undefined;
+  most: number | undefined;
+  usage: Usage;
+  journal: Journal<CallUsage> | undefined;
+}
+
+function watched<M extends AnyModel>(model: M, { price, most, usage, journal }: Purse): M {
+  return wrapModel(model, {
+    async chat(request, next) {
+      if (most !== undefined && usage.costUsd >= most)
+        throw new CoaError("model", `$${most} is spent ($${usage.costUsd.toFixed(4)})`, { code: "budget-spent" });
+      const reply = await next(request);
+      addCall(usage, reply.usage, { costUsd: callCost(reply.usage, price) });
+      await journal?.append(reply.usage);
+      return reply;
+    },
+  });
+}

@@ -1,0 +1,46 @@
+/** Traces as people keep them: one file, several, or a folder in which some files are something else. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf, UsageError } from "../core/errors.ts";
+import type { TeamRun } from "../core/team-run.ts";
+import { importFiles } from "../record/import-file.ts";
+
+/** The file itself, or the JSON and JSONL files of a folder. */
+export async function traceFiles(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => null);
+  if (!found) throw new UsageError(`there is no file ${path}`);
+  if (!found.isDirectory()) return [path];
+  const names = await readdir(path, { recursive: true });
+  return names.filter((name) => /\.(?:jsonl?|ndjson)$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
+}
+
+export interface ImportedTraces {
+  runs: TeamRun[];
+  /** Files of folders that hold no trace, with the reason. */
+  unreadable: { file: string; reason: string }[];
+}
+
+/** The runs of these files and folders. A file that was named must be readable; in a folder, others are passed over and named. */
+export async function importTraces(
+  paths: readonly string[],
+  options: { format?: string } = {},
+): Promise<ImportedTraces> {
+  const readable: string[] = [];
+  const unreadable: ImportedTraces["unreadable"] = [];
+  for (const path of paths) {
+    const files = await traceFiles(path);
+    if (files.length === 1 && files[0] === path) {
+      readable.push(path);
+      continue;
+    }
+    for (const file of files) {
+      try {
+        if ((await importFiles([file], options)).length > 0) readable.push(file);
+      } catch (error) {
+        unreadable.push({ file, reason: messageOf(error) });
+      }
+    }
+  }
+  // Together: several files may hold parts of one trace.
+  return { runs: readable.length === 0 ? [] : await importFiles(readable, options), unreadable };
+}

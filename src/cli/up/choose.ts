@@ -1,0 +1,120 @@
+/** What `coa up` will do, read from its flags: which student, who plays the team, with what tools, for how much money. */
+import { existsSync } from "node:fs";
+import { UsageError } from "../../core/errors.ts";
+import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
+import { modelConfig } from "../../engines/embedded/model/config.ts";
+import { parameterCount } from "../../engines/embedded/model/parameters.ts";
+import { isInstalled, runtimeRemedy } from "../../engines/embedded/runtime/open-runtime.ts";
+import { numberOf, type Options, type Values } from "../command.ts";
+import { playerFlags } from "../commands/team-players.ts";
+import { findModel } from "../find-model.ts";
+import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { engineFlags } from "../open-train-engine.ts";
+import type { Student, UpChoices } from "./up-plan.ts";
+
+/** Flags of `coa up`. */
+export const upFlags = {
+  as: { type: "string", valueName: "kind", describe: "documents or traces, where both are possible" },
+  out: { type: "string", valueName: "folder", describe: "Where everything goes; up-<name> in the workspace by default" },
+  "dry-run": { type: "boolean", default: false, describe: "Print the plan and the estimate, and spend nothing" },
+  yes: { type: "boolean", short: "y", default: false, describe: "Do not ask before models are called" },
+  questions: { type: "string", default: "60", valueName: "n", describe: "Questions to write about documents" },
+  tasks: { type: "string", valueName: "file", describe: "Questions with their right answers, where you have them" },
+  "held-out": { type: "string", default: "0.2", valueName: "share", describe: "Share of the questions that training never sees" },
+  student: { type: "string", default: "small", valueName: "what", describe: "tiny or small (a new model from scratch), or the folder or name of a real base model" },
+  steps: { type: "string", valueName: "n", describe: "Updates of training; from the data by default" },
+  ...playerFlags,
+  price: priceFlag,
+  "max-usd": { type: "string", valueName: "usd", describe: "Spend no more than this (needs --price)" },
+  "judge-model": { type: "string", valueName: "name", describe: "Traces: model that judges answers by what the tools returned" },
+  "judge-url": { type: "string", valueName: "url", describe: "Its server (default OPENAI_BASE_URL)" },
+  "assume-right": { type: "boolean", default: false, describe: "Traces: take answers that nobody judged as right; they are called assumed" },
+  tools: { type: "string", valueName: "names", describe: "Which tools the team and the model have, comma-separated" },
+  tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own" },
+  mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
+  engine: engineFlags.engine,
+  "engine-url": engineFlags["engine-url"],
+  "base-model": engineFlags["base-model"],
+  lora: { type: "string", default: "16", valueName: "rank", describe: "Rank of the adapter that a real base model gets" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+export type UpValues = Values<typeof upFlags>;
+
+const sizes = {
+  tiny: { kind: "scratch", hidden: 64, layers: 2, heads: 2, vocabulary: 512, context: 2048 },
+  small: { kind: "scratch", hidden: 128, layers: 4, heads: 4, vocabulary: 1024, context: 4096 },
+} as const satisfies Record<string, Student>;
+
+/** Reads the flags, and refuses what is known to fail before anything is spent. */
+export function chooseUp(values: UpValues): Omit<UpChoices, "folder"> {
+  if (values["max-usd"] !== undefined && priceOf(values.price) === undefined)
+    throw new UsageError("--max-usd needs to know what tokens cost: give --price <in,out>, or set it in coa.config.ts");
+  if (values.tasks !== undefined && !existsSync(values.tasks))
+    throw new UsageError(`--tasks ${values.tasks}: there is no such file`);
+  for (const file of values.tool) if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
+  const student = chooseStudent(values);
+  if (student.kind !== "server" && !isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web"))
+    throw new UsageError(`training needs ONNX Runtime, which is not installed. Add it first: ${runtimeRemedy}`);
+  return {
+    student,
+    questions: numberOf(values.questions, "questions", { min: 1, integer: true })!,
+    heldOut: numberOf(values["held-out"], "held-out", { min: 0, max: 0.9 })!,
+    tasks: values.tasks,
+    players: flagsOf(values, ["model", "base-url", "role"]),
+    spending: flagsOf(values, ["price", "max-usd"]),
+    tools: flagsOf(values, ["tools", "tool", "mcp"]),
+    judge: flagsOf(values, ["judge-model", "judge-url"]),
+    assumeRight: values["assume-right"],
+    steps: numberOf(values.steps, "steps", { min: 1, integer: true }),
+  };
+}
+
+function chooseStudent(values: UpValues): Student {
+  const { student: named } = values;
+  const far = choiceOf(values.engine, "engine", ["embedded", "tinker"]) === "tinker";
+  const rank = numberOf(values.lora, "lora", { min: 1, integer: true })!;
+  if (named === "tiny" || named === "small") {
+    if (far)
+      throw new UsageError(
+        "--engine tinker trains a real base model: give its tokenizer's folder with --student <folder>",
+      );
+    return sizes[named];
+  }
+  if (far)
+    return { kind: "server", folder: named, rank, flags: flagsOf(values, ["engine", "engine-url", "base-model"]) };
+  const found = findModel({ model: named }, { lab: false });
+  if (found.kind !== "folder") throw new UsageError(`--student ${named} is not a model folder: it has no config.json`);
+  return { kind: "folder", folder: found.folder, rank };
+}
+
+/** The student in a sentence. */
+export function studentText(student: Student): string {
+  if (student.kind === "scratch")
+    return "Student: a small new model from scratch. It learns this workspace's format and its tools, not language; for a model that knows language give a real one with --student <folder>.";
+  const how = `as a LoRA adapter of rank ${student.rank}`;
+  return student.kind === "folder"
+    ? `Student: ${student.folder}, ${how}, trained on this machine.`
+    : `Student: on a Tinker server, ${how}.`;
+}
+
+/** How many parameters it has; undefined where that is the server's to know. */
+export async function studentParameters(student: Student): Promise<number | undefined> {
+  if (student.kind === "server") return undefined;
+  if (student.kind === "folder") return parameterCount(await loadModelConfig(student.folder));
+  const { vocabulary, hidden, layers, heads, context } = student;
+  return parameterCount(
+    modelConfig({
+      architecture: "qwen2",
+      vocabularySize: vocabulary,
+      hiddenSize: hidden,
+      layers,
+      heads,
+      maxContext: context,
+    }),
+  );
+}
+
+/** Flags as they were given, to be passed on. */
+function flagsOf<K extends keyof UpValues>(values: UpValues, names: readonly K[]): string[] {
+  return names.flatMap((name) => [values[name] ?? []].flat().flatMap((value) => [`--${name}`, String(value)]));
+}

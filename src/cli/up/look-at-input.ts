@@ -1,0 +1,71 @@
+/** What `coa up` was given: documents to ask about, or traces of work that was done. Everything is counted before anything is spent. */
+import { readdir, stat } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { recordedScore } from "../../tasks/recorded-tasks.ts";
+import { collectionName, readCorpus } from "../../tools/local-index/read-corpus.ts";
+import { importTraces } from "../trace-files.ts";
+
+export type UpInput =
+  | { kind: "documents"; path: string; name: string; pieces: number; characters: number; problems: string[] }
+  | { kind: "traces"; path: string; name: string; runs: TeamRun[]; scored: number; problems: string[] };
+
+/** Words of a piece that questions are written from, as `coa tasks generate` cuts documents. */
+const pieceWords = 600;
+
+/** Finds out what is at a path; `as` decides where both are possible. */
+export async function lookAtInput(path: string, as?: "documents" | "traces"): Promise<UpInput> {
+  const about = await stat(path).catch(() => undefined);
+  if (!about) throw new UsageError(`${path} does not exist: coa up needs a folder of documents, or traces`);
+  const names = about.isDirectory() ? await readdir(path, { recursive: true, withFileTypes: true }) : undefined;
+  const files = names
+    ? names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    : [path];
+  const maybeTraces = files.filter((file) => /\.(?:json|jsonl|ndjson)$/.test(file));
+  const others = files.filter((file) =>
+    /^\.(?:md|markdown|txt|text|rst|org|adoc|html?|xhtml|pdf|docx)$/i.test(extname(file)),
+  );
+  if (as !== "documents" && (as === "traces" || maybeTraces.length > others.length)) {
+    const found = await tracesAt(path, as === "traces");
+    if (found) return found;
+  }
+  return documentsAt(path);
+}
+
+/** The runs at a path; undefined where there are none and documents are possible. */
+async function tracesAt(path: string, sure: boolean): Promise<UpInput | undefined> {
+  let imported: Awaited<ReturnType<typeof importTraces>>;
+  try {
+    imported = await importTraces([path]);
+  } catch (error) {
+    // A file of passages is not a trace; a trace with a broken line is, and must be said.
+    if (sure || !(error instanceof UsageError)) throw error;
+    return undefined;
+  }
+  const { runs, unreadable } = imported;
+  const problems = unreadable.map(({ file, reason }) => `not a trace: ${file}: ${reason}`);
+  if (runs.length === 0 && sure)
+    throw new UsageError(`${path} holds no traces${problems[0] ? ` (${problems[0]})` : ""}`);
+  if (runs.length === 0) return undefined;
+  const scored = runs.filter((run) => recordedScore(run) !== undefined).length;
+  return { kind: "traces", path, name: nameOf(path), runs, scored, problems };
+}
+
+async function documentsAt(path: string): Promise<UpInput> {
+  const problems: string[] = [];
+  let pieces = 0;
+  let characters = 0;
+  const onProblem = (problem: string) => void problems.push(`skipped: ${problem}`);
+  for await (const { text } of readCorpus(path, { passageWords: pieceWords, onProblem })) {
+    pieces++;
+    characters += text.length;
+  }
+  if (pieces === 0)
+    throw new UsageError(`${path} holds no documents and no traces${problems[0] ? ` (${problems[0]})` : ""}`);
+  return { kind: "documents", path, name: nameOf(path), pieces, characters, problems };
+}
+
+function nameOf(path: string): string {
+  return collectionName(path.replace(/[\\/]+$/, "")).replace(/\.[^.]+$/, "") || "work";
+}
