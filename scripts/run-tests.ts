@@ -5,6 +5,7 @@
  * `expected-skips.ts` does not name is a failure, so that a missing sandbox can't pass for a tested one.
  */
 import { globSync } from "node:fs";
+import { resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
@@ -14,7 +15,7 @@ const tiers = ["short", "long", "learning"] as const;
 
 /** Files of the short tier that the long one repeats at full size. */
 const sized =
-  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|tag-reader|base\/files\/files)[^/]*\.test\.ts$/;
+  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|tag-reader|guide|base\/files\/files)[^/]*\.test\.ts$/;
 
 /** The tier a test file belongs to, by its name. */
 export function tierOf(path: string): (typeof tiers)[number] {
@@ -46,6 +47,8 @@ async function main(): Promise<number> {
     process.env["COA_FUZZ"] ??= "300";
     process.env["COA_KILL_ROUNDS"] ??= "100";
   }
+  // Every file is a process of its own, and many start others: they share the compiled sources.
+  process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/tests");
   const counts = { passed: 0, failed: 0 };
   const skips = new Map<string, number>();
   const started = performance.now();
