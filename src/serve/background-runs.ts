@@ -9,6 +9,7 @@ const keptMs = 10 * 60_000;
 
 /** One run. */
 export interface BackgroundRun {
+  readonly ended: boolean;
   response(): Json;
   /** Its events from the one with this number on, to the end. */
   follow(from: number, signal: AbortSignal): AsyncGenerator<Json>;
@@ -20,8 +21,10 @@ export interface BackgroundRuns {
   start(
     id: string,
     caller: string,
-    projection: ResponsesProjection,
+    projection: Pick<ResponsesProjection, "fail" | "response">,
     events: (signal: AbortSignal) => AsyncIterable<Json>,
+    /** `lonelyMs`: stop it when nobody has followed it for so long. */
+    options?: { lonelyMs?: number },
   ): BackgroundRun;
   find(id: string, caller: string): BackgroundRun | undefined;
 }
@@ -34,12 +37,14 @@ export function backgroundRuns(): BackgroundRuns {
       const found = runs.get(id);
       return found?.caller === caller ? found.run : undefined;
     },
-    start(id, caller, projection, events) {
+    start(id, caller, projection, events, { lonelyMs } = {}) {
       const controller = new AbortController();
       const kept: Json[] = [];
       const waiting = new Set<() => void>();
       let ended = false;
       let cancelled = false;
+      let followers = 0;
+      let lonely: NodeJS.Timeout | undefined;
       const wake = () => {
         for (const go of waiting) go();
         waiting.clear();
@@ -55,19 +60,29 @@ export function backgroundRuns(): BackgroundRuns {
         } finally {
           ended = true;
           wake();
-          setTimeout(() => runs.delete(id), keptMs).unref();
+          clearTimeout(lonely);
+          setTimeout(() => runs.get(id)?.run === run && runs.delete(id), keptMs).unref();
         }
       })();
       const run: BackgroundRun = {
         response: () => ({ ...projection.response(), ...(cancelled && { status: "cancelled" }) }),
+        get ended() {
+          return ended;
+        },
         async *follow(from, signal) {
-          for (let next = from; ; ) {
-            while (next < kept.length) yield kept[next++]!;
-            if (ended || signal.aborted) return;
-            await new Promise<void>((resolve) => {
-              waiting.add(resolve);
-              signal.addEventListener("abort", () => resolve(), { once: true });
-            });
+          followers++;
+          clearTimeout(lonely);
+          signal.addEventListener("abort", wake, { once: true });
+          try {
+            for (let next = from; ; ) {
+              while (next < kept.length) yield kept[next++]!;
+              if (ended || signal.aborted) return;
+              await new Promise<void>((resolve) => waiting.add(resolve));
+            }
+          } finally {
+            signal.removeEventListener("abort", wake);
+            if (--followers === 0 && lonelyMs !== undefined && !ended)
+              lonely = setTimeout(() => void run.cancel(), lonelyMs).unref();
           }
         },
         async cancel() {

@@ -22,6 +22,7 @@ import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ResponsesSocket, responsesSocket } from "./responses-socket.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
+import { uiEndpoints } from "./ui-endpoint.ts";
 
 export interface ServeOptions {
   /** Keys that callers need; none means that everybody who reaches the port may ask. */
@@ -117,7 +118,10 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ...on("POST /v1/completions", completionsEndpoint(service)),
     ...on("POST /v1/messages", messagesEndpoint(service, options), anthropicError),
     ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
-    ...Object.assign({}, ...Object.entries(responses).map(([route, work]) => on(route, work))),
+    ...Object.assign(
+      {},
+      ...Object.entries({ ...responses, ...uiEndpoints(service) }).map(([route, work]) => on(route, work)),
+    ),
   });
   const sockets = responsesSocket(setup, service, responsesOptions);
   return { ...served, sockets, ...(shadowed && { settle: shadowed.settle }) };

@@ -1,8 +1,10 @@
 /** Real clients against a real server of ours: what each of them shows of a chain that looks something up and answers. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import { withServer } from "../fixtures/serve-server.ts";
 
 const installed = existsSync(join(import.meta.dirname, "node_modules/openai"));
@@ -163,6 +165,49 @@ describe("the Anthropic client", { skip }, () => {
       const streamed = streamText({ model, prompt: question });
       assert.equal(await streamed.text, "Lyon");
       assert.match(await streamed.reasoningText, /look it up/);
+    });
+  });
+});
+
+describe("the AI SDK's chat in a page", { skip }, () => {
+  it("reads the UI message stream, and takes it up again", async () => {
+    await withOrigin(async (_baseURL, origin) => {
+      const { DefaultChatTransport, readUIMessageStream } = await load("ai");
+      const headers = { authorization: `Bearer ${apiKey}` };
+      const transport = new DefaultChatTransport({ api: `${origin}/api/chat`, headers });
+      const said = [{ id: "m1", role: "user", parts: [{ type: "text", text: question }] }];
+      const stream = await transport.sendMessages({
+        chatId: "chat-1",
+        trigger: "submit-message",
+        messages: said,
+        abortSignal: undefined,
+      });
+      let last: Loose;
+      for await (const message of readUIMessageStream({ stream })) last = message;
+      const shown = last.parts.map((part: Loose) => part.type + (part.state ? `:${part.state}` : ""));
+      const wanted = ["step-start", "data-segment", "reasoning:done", "data-segment", "dynamic-tool:output-available"];
+      assert.deepEqual(shown.slice(0, 5), wanted);
+      assert.equal(last.parts.find((part: Loose) => part.type === "text").text, "Lyon");
+      assert.equal(last.metadata.model, "scripted");
+      assert.equal(await transport.reconnectToStream({ chatId: "chat-1" }), null);
+    });
+  });
+});
+
+describe("curl", () => {
+  it("reads every API", async () => {
+    await withOrigin(async (_baseURL, origin) => {
+      const curl = async (path: string, body: object): Promise<string> =>
+        (
+          await promisify(execFile)("curl", [
+            ...["-sS", "--fail-with-body", "-N", `${origin}${path}`, "-H", `authorization: Bearer ${apiKey}`],
+            ...["-H", "content-type: application/json", "-d", JSON.stringify(body)],
+          ])
+        ).stdout;
+      assert.match(await curl("/v1/chat/completions", { messages }), /"content":"Lyon"/);
+      assert.match(await curl("/v1/chat/completions", { messages, stream: true }), /data: \[DONE\]\n\n$/);
+      assert.match(await curl("/v1/responses", { input: question }), /"text":"Lyon"/);
+      assert.match(await curl("/v1/messages", { max_tokens: 999, messages, stream: true }), /event: message_stop/);
     });
   });
 });

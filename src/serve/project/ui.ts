@@ -1,0 +1,81 @@
+/**
+ * Chains as the AI SDK's UI message stream: roles are reasoning parts, each announced by a `data-segment` with its tag;
+ * executed tools are dynamic tool parts of the provider's own; the answer is text; tokens come as `data-usage`.
+ */
+import type { Json } from "../../core/json-value.ts";
+import type { ServedEvent } from "../served-events.ts";
+import { servedUsage } from "./served-usage.ts";
+
+export interface UiProjectionOptions {
+  messageId: string;
+  model: string;
+  trajectoryId: string;
+  isTool: (role: string) => boolean;
+}
+
+/** Projects a chain event by event. */
+export interface UiProjection {
+  begin(): Json[];
+  add(event: ServedEvent): Json[];
+  fail(message: string): Json[];
+}
+
+/** A projection in its first state. */
+export function uiProjection(options: UiProjectionOptions): UiProjection {
+  const { messageId, model, trajectoryId, isTool } = options;
+  let parts = 0;
+  let reasoning: string | undefined;
+  return {
+    begin: () => [
+      { type: "start", messageId, messageMetadata: { model, trajectory: trajectoryId } },
+      { type: "start-step" },
+    ],
+    add(event) {
+      switch (event.type) {
+        case "role-start": {
+          const id = `${messageId}-${parts++}`;
+          const segment = { type: "data-segment", id: `segment-${id}`, data: { tag: event.role } };
+          if (isTool(event.role)) return [segment];
+          reasoning = id;
+          return [segment, { type: "reasoning-start", id }];
+        }
+        case "role-delta":
+          return reasoning === undefined ? [] : [{ type: "reasoning-delta", id: reasoning, delta: event.text }];
+        case "role-end": {
+          const id = reasoning;
+          reasoning = undefined;
+          return id === undefined ? [] : [{ type: "reasoning-end", id }];
+        }
+        case "tool": {
+          const call = { toolCallId: `${messageId}-${event.callId}`, providerExecuted: true, dynamic: true };
+          const input = { type: "tool-input-available", toolName: event.tool, input: event.input ?? {}, ...call };
+          const output = event.ok
+            ? { type: "tool-output-available", output: event.output, ...call }
+            : { type: "tool-output-error", errorText: event.output, ...call };
+          return [input, output];
+        }
+        case "answer": {
+          const id = `${messageId}-answer`;
+          return [
+            { type: "text-start", id },
+            { type: "text-delta", id, delta: event.text },
+            { type: "text-end", id },
+          ];
+        }
+        case "end": {
+          const { trajectory, usage } = event;
+          const data = {
+            ...servedUsage(event),
+            toolCalls: usage.toolCalls,
+            ending: trajectory.ending,
+          };
+          const finishReason = trajectory.ending.reason === "limit" ? "length" : "stop";
+          return [{ type: "data-usage", data }, { type: "finish-step" }, { type: "finish", finishReason }];
+        }
+        default:
+          return [];
+      }
+    },
+    fail: (message) => [{ type: "error", errorText: message }],
+  };
+}

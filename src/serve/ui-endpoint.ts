@@ -1,0 +1,94 @@
+/**
+ * The AI SDK's UI message stream: `POST /api/chat` answers the newest message, `GET /api/chat/{id}/stream` takes the stream
+ * of a chat up again (a page that was reloaded). A chain whose reader left waits for it a while, then it is stopped.
+ */
+
+import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
+import { ApiError, apiErrorOf } from "./api-error.ts";
+import { askedChain } from "./asked-chain.ts";
+import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
+import type { ChainService } from "./chain-service.ts";
+import type { Call } from "./endpoint.ts";
+import { eventStream } from "./event-stream.ts";
+import { uiProjection } from "./project/ui.ts";
+import { settle } from "./settle.ts";
+
+/** How long a chain runs on without a reader. */
+const lonelyMs = 30_000;
+
+/** The two routes. */
+export function uiEndpoints(service: ChainService): Record<string, (call: Call) => Promise<void>> {
+  const runs = backgroundRuns();
+  const streamHeaders = { "x-vercel-ai-ui-message-stream": "v1" };
+
+  async function follow(run: BackgroundRun, { request, reply, headers }: Call): Promise<void> {
+    const stream = eventStream(reply, { ...headers, ...streamHeaders });
+    stream.open();
+    try {
+      for await (const part of run.follow(0, request.signal)) await stream.write(JSON.stringify(part));
+      await stream.write("[DONE]");
+    } finally {
+      stream.end();
+    }
+  }
+
+  return {
+    async "POST /api/chat"(call) {
+      const body = await call.json();
+      const chat = asString(body["id"]) ?? call.id;
+      const { messages, media } = uiMessages(body);
+      const wire = {
+        model: asString(body["model"]),
+        messages,
+        tools: [],
+        stream: true,
+        ...(media && { lost: ["media" as const] }),
+      };
+      const asked = await askedChain(service, { wire, body, caller: call.caller, functions: [] });
+      const projection = uiProjection({
+        messageId: `msg_${call.id.slice(4)}`,
+        model: service.name,
+        trajectoryId: asked.id,
+        isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
+      });
+      async function* parts(signal: AbortSignal): AsyncGenerator<Json> {
+        try {
+          const events = await service.start(asked, signal);
+          yield* projection.begin();
+          for await (const event of events) {
+            if (event.type === "end") settle([event], call.caller);
+            yield* projection.add(event);
+          }
+        } catch (error) {
+          yield* signal.aborted ? [{ type: "abort" }] : projection.fail(apiErrorOf(error).message);
+        }
+      }
+      call.headers["x-coa-trajectory"] = asked.id;
+      const described = { fail: (_code: string, message: string) => projection.fail(message), response: () => ({}) };
+      await follow(runs.start(chat, call.caller.owner, described, parts, { lonelyMs }), call);
+    },
+    async "GET /api/chat/{id}/stream"(call) {
+      const run = runs.find(call.request.params["id"]!, call.caller.owner);
+      if (!run || run.ended) return call.reply.send(204, "", call.headers);
+      await follow(run, call);
+    },
+  };
+}
+
+/** The messages of the page as messages of a chat: texts of each, in order. */
+function uiMessages(body: Json): { messages: Message[]; media: boolean } {
+  const given = asArray(body["messages"]);
+  if (given.length === 0) throw new ApiError(400, "the request has no messages", { param: "messages" });
+  let media = false;
+  const messages = given.flatMap((one): Message[] => {
+    const message = asObject(one) ?? {};
+    const role = asString(message["role"]);
+    const parts = objectsOf(message["parts"]);
+    media ||= parts.some((part) => part["type"] === "file");
+    const texts = parts.flatMap((part) => (part["type"] === "text" ? [asString(part["text"]) ?? ""] : []));
+    const content = parts.length > 0 ? texts.join("") : (asString(message["content"]) ?? "");
+    return role === "user" || role === "assistant" || role === "system" ? [{ role, content }] : [];
+  });
+  return { messages, media };
+}
