@@ -11,7 +11,7 @@ const testLimit = 500;
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
   core: 2800,
-  "base/files": 1650,
+  "base/files": 1800,
   "base/http": 850,
   "base/wire": 2700,
   "base/redact": 300,
@@ -34,7 +34,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   serve: 5800,
   "studio/api": 2500,
   "studio/app": 5500,
-  cli: 8600,
+  cli: 8750,
   testing: 1350,
 };
 

@@ -2,9 +2,12 @@
  * Responses that clients come back to: by id, as the conversation a new one continues, or item by item. What was stored is
  * on disk before the client hears of it; without a folder it lives as long as the process. A response belongs to its key.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { acquireLock } from "../base/files/lock.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
-import { readJsonl } from "../base/files/read-jsonl.ts";
+import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
+import { writeFileAtomically } from "../base/files/write-file.ts";
 import { asString, type Json, objectsOf } from "../core/json-value.ts";
 
 export interface StoredResponse {
@@ -32,6 +35,33 @@ export interface ResponseStore {
 }
 
 const keptMs = 30 * 24 * 3_600_000;
+
+/**
+ * Rewrites a folder's store without what expired or was deleted, and says how many lines that were. A store that a server has
+ * open is left alone.
+ */
+export async function cleanResponses(
+  folder: string,
+  { now = Date.now, dryRun = false }: { now?: () => number; dryRun?: boolean } = {},
+): Promise<number> {
+  const file = join(folder, "responses.jsonl");
+  if (!existsSync(file)) return 0;
+  const lines = await readAllJsonl<Line>(file);
+  const deleted = new Set(lines.flatMap((line) => ("deleted" in line ? [line.deleted] : [])));
+  const kept = lines.filter(
+    (line) => "stored" in line && !deleted.has(line.stored.id) && now() - line.stored.at < keptMs,
+  );
+  const gone = lines.length - kept.length;
+  if (dryRun || gone === 0) return gone;
+  const lock = await acquireLock(`${file}.lock`).catch(() => undefined);
+  if (!lock) return 0;
+  try {
+    await writeFileAtomically(file, kept.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  } finally {
+    await lock.release();
+  }
+  return gone;
+}
 
 /** Opens the store of a folder, or one that forgets. */
 export async function openResponseStore(folder?: string, now: () => number = Date.now): Promise<ResponseStore> {

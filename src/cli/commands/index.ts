@@ -14,6 +14,15 @@ export const commands: CommandTable = {
     summary: "The whole way from your documents or traces to a model, in one resumable command",
     load: () => import("./up.ts"),
   },
+  init: { summary: "Begin in this folder: workspace, configuration, .env", load: () => import("./init.ts") },
+  status: {
+    summary: "Show what the workspace holds, what it was made from, and what is stale",
+    load: () => import("./status.ts"),
+  },
+  clean: {
+    summary: "Delete checkpoints of finished trainings, caches, expired responses",
+    load: () => import("./clean.ts"),
+  },
   ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
   serve: { summary: "Serve a model with its tools behind the APIs that people use", load: () => import("./serve.ts") },
   "serve tools": { summary: "Serve tools over HTTP", load: () => import("./serve-tools.ts") },

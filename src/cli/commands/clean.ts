@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { relative } from "node:path";
+import { findRemovable, removeAll } from "../../base/files/clean-workspace.ts";
+import { workspaceRoot } from "../../base/files/workspace.ts";
+import { cleanResponses } from "../../serve/stored-responses.ts";
+import { defineCommand } from "../command.ts";
+import { megabytes } from "../output.ts";
+
+export default defineCommand({
+  name: "clean",
+  summary:
+    "Delete what the workspace can do without: checkpoints of finished trainings, caches, expired responses. Never recordings, datasets, models or evaluations.",
+  examples: ["coa clean --dry-run", "coa clean"],
+  options: {
+    "dry-run": { type: "boolean", default: false, describe: "Say what would be deleted, and delete nothing" },
+  },
+  async run({ values, out }) {
+    const root = workspaceRoot();
+    const found = existsSync(root) ? await findRemovable(root) : [];
+    const dryRun = values["dry-run"];
+    if (!dryRun) await removeAll(found);
+    const responses = await cleanResponses(`${root}/serve`, { dryRun });
+    const bytes = found.reduce((sum, one) => sum + one.bytes, 0);
+    if (values.json) out.json({ root, deleted: !dryRun, found, bytes, responses });
+    else {
+      for (const one of found)
+        out.print(`${megabytes(one.bytes).padStart(10)}  ${one.what}: ${relative(root, one.path)}`);
+      if (responses > 0) out.print(`${String(responses).padStart(10)}  expired or deleted responses`);
+      out.print(`${dryRun ? "would free" : "freed"} ${megabytes(bytes)}`);
+      if (dryRun && bytes + responses > 0) out.note("next: coa clean");
+    }
+    return 0;
+  },
+});
