@@ -28,7 +28,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   distill: 2850,
   dataset: 1350,
   train: 1750,
-  evaluate: 1250,
+  evaluate: 1350,
   report: 850,
   lab: 2800,
   serve: 5800,

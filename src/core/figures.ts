@@ -107,6 +107,8 @@ export interface ComparisonRow {
 
 /** Several systems on the same tasks. */
 export interface Comparison {
+  /** The same comparison in the tokens of a tokenizer that belongs to no side. */
+  ruler?: { name: string; rows: Pick<ComparisonRow, "system" | "summary" | "saving">[] };
   baseline: { system: string; topology: string };
   /** Tasks that every system was run on: only these are compared. */
   tasks: number;

@@ -5,7 +5,7 @@
  */
 import type { Message } from "./message.ts";
 import type { TeamToolCall } from "./team-run.ts";
-import { messageTokens, toolTokens } from "./token-estimate.ts";
+import { type CountTokens, messageTokens, toolTokens } from "./token-estimate.ts";
 import { addCall, emptyUsage, type Usage } from "./usage.ts";
 
 /** One model call of a run, as far as its cost needs it. */
@@ -25,13 +25,13 @@ export interface CountedCall {
   endedAt?: number;
 }
 
-/** The usage of a run: its calls in the order they started, and its tools. */
-export function runUsage(calls: readonly CountedCall[]): Usage {
+/** The usage of a run: its calls in the order they started, and its tools. `countTokens` weighs the parts of a prompt. */
+export function runUsage(calls: readonly CountedCall[], countTokens?: CountTokens): Usage {
   const usage = emptyUsage();
   const known: PrefixNode = new Map();
   let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const call of calls.toSorted((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0))) {
-    addCall(usage, call, { seenTokens: seenTokens(known, call), costUsd: call.costUsd ?? 0 });
+    addCall(usage, call, { seenTokens: seenTokens(known, call, countTokens), costUsd: call.costUsd ?? 0 });
     first = Math.min(first, call.startedAt ?? first);
     last = Math.max(last, call.endedAt ?? last);
     for (const tool of call.toolCalls) {
@@ -59,9 +59,9 @@ export function rereadTokens(calls: readonly CountedCall[]): number[] {
 interface PrefixNode extends Map<string, PrefixNode> {}
 
 /** How many tokens of a prompt stand in the longest beginning it shares with an earlier call; it is known from now on. */
-function seenTokens(known: PrefixNode, call: CountedCall): number {
-  const pieces: [key: string, weight: number][] = [[toolsKey(call.tools), toolTokens(call.tools)]];
-  for (const message of call.messages) pieces.push([pieceKey(message), messageTokens(message)]);
+function seenTokens(known: PrefixNode, call: CountedCall, countTokens?: CountTokens): number {
+  const pieces: [key: string, weight: number][] = [[toolsKey(call.tools), toolTokens(call.tools, countTokens)]];
+  for (const message of call.messages) pieces.push([pieceKey(message), messageTokens(message, countTokens)]);
   let node = known;
   let total = 0;
   let fresh = 0;

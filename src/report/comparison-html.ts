@@ -1,6 +1,6 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
 import type { Comparison, Summary } from "../core/figures.ts";
-import { comparisonCells, provenanceLines, successWord } from "./comparison-table.ts";
+import { comparisonCells, provenanceLines, rulerCells, successWord } from "./comparison-table.ts";
 import { count, duration, money, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 import { reliabilityPlot } from "./reliability-plot.ts";
@@ -32,6 +32,7 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
     `<p class="lead">${escapeHtml(rows.map((row) => row.system).join(", "))} on ${tasks} tasks. Savings are against <b>${escapeHtml(baseline.system)}</b> (topology: ${escapeHtml(baseline.topology)}).</p>
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
+${comparison.ruler ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(rulerCells(comparison))}` : ""}
 <p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes. Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
 ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)

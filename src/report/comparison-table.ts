@@ -36,6 +36,19 @@ export function comparisonCells(comparison: Comparison): string[][] {
   return [head, ...rows];
 }
 
+/** Tokens and savings by the neutral ruler, headings first; empty where none was asked for. */
+export function rulerCells({ ruler, baseline }: Comparison): string[][] {
+  if (!ruler) return [];
+  const head = [`counted by ${ruler.name}`, "tokens", "computed", `saves vs ${baseline.system} (${baseline.topology})`];
+  const rows = ruler.rows.map(({ system, summary, saving }) => [
+    system,
+    count(summary.perSuccess?.billedTokens),
+    count(summary.perSuccess?.computedTokens),
+    saving ? `${part(saving.billedTokens)} billed, ${part(saving.computedTokens)} computed` : "–",
+  ]);
+  return [head, ...rows];
+}
+
 /** The table as text, with what its columns mean. */
 export function comparisonTable(comparison: Comparison): string {
   const cells = comparisonCells(comparison);
@@ -45,6 +58,7 @@ export function comparisonTable(comparison: Comparison): string {
   return [
     textTable(cells),
     "",
+    ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes.`,
     ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),

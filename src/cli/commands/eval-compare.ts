@@ -1,14 +1,41 @@
 import { writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
+import type { Comparison } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/comparison-report.ts";
+import { measuredBy } from "../../evaluate/measured-by.ts";
+import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { readNamed } from "./eval-stored.ts";
 
-const examples = ["coa eval compare team chain-sft chain-rl", "coa eval compare team chain-rl --out report.html"];
+/** The same comparison, its tokens counted again with another tokenizer. */
+async function byRuler(evaluations: readonly StoredEvaluation[], folder: string): Promise<Comparison["ruler"]> {
+  const tokenizer = await loadTokenizer(folder);
+  const count = (text: string) => tokenizer.encode(text).length;
+  const measured: StoredEvaluation[] = [];
+  for (const evaluation of evaluations) measured.push(await measuredBy(evaluation, count));
+  const { rows } = compareEvaluations(measured);
+  return { name: nameOf(folder), rows };
+}
+
+/** `tokenizer-qwen2_5` of `…/tokenizer-qwen2_5/models`: what a reader can recognise it by. */
+function nameOf(folder: string): string {
+  return (
+    resolve(folder)
+      .split(/[\\/]/)
+      .findLast((part) => part !== "models" && part !== "model") ?? folder
+  );
+}
+
+const examples = [
+  "coa eval compare team chain-sft chain-rl",
+  "coa eval compare team chain-rl --out report.html",
+  "coa eval compare team chain-rl --ruler models/qwen2.5",
+];
 
 export default defineCommand({
   name: "eval compare",
@@ -19,13 +46,21 @@ export default defineCommand({
     out: { type: "string", valueName: "file", describe: "Where the HTML report goes; into the workspace by default" },
     title: { type: "string", valueName: "text", describe: "Title of the report" },
     examples: { type: "string", default: "20", valueName: "n", describe: "Tasks to show where systems differ" },
+    ruler: {
+      type: "string",
+      valueName: "folder",
+      describe: "Count both sides again with this folder's tokenizer.json, which belongs to neither",
+    },
     html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
   },
   async run({ values, positionals, out }) {
     if (positionals.length < 2)
       throw new UsageError(`coa eval compare needs two evaluations or more. Example: ${examples[0]}`);
     const evaluations = await Promise.all(positionals.map(readNamed));
-    const comparison = compareEvaluations(evaluations);
+    const comparison: Comparison = {
+      ...compareEvaluations(evaluations),
+      ...(values.ruler !== undefined && { ruler: await byRuler(evaluations, values.ruler) }),
+    };
     let file: string | undefined;
     if (values.html) {
       const names = positionals.map((name) => basename(name));

@@ -17,6 +17,7 @@ import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { recordedSystem } from "../../evaluate/recorded-system.ts";
+import { labTeam, teamWords } from "../../lab/lab-team.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { bestOfFlags, openBestOf } from "../choose-best.ts";
@@ -26,11 +27,12 @@ import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 
 /** Flags that say what is evaluated. */
 export const systemFlags = {
-  system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), recorded (the runs of --runs), or a module whose default export is a system" },
+  system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), lab-team (scripted, in the lab), recorded (the runs of --runs), or a module whose default export is a system" },
   runs: { type: "string", valueName: "file", describe: "With --system recorded: the team runs to grade, run by nobody anew" },
   ...chainFlags,
   harness: { type: "string", valueName: "afm", describe: "Run a chain as the evaluation of Agent Foundation Models does, for their published weights" },
   topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
+  "team-words": { type: "string", default: "full", valueName: "name", describe: "Of lab-team: full, no-prompts, or terse, which says no more than a chain" },
   temperature: { type: "string", default: "0", valueName: "x", describe: "Sampling temperature" },
   "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
   "top-k": { type: "string", valueName: "n", describe: "Sample among the k likeliest tokens" },
@@ -59,7 +61,7 @@ export async function openSystem(
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenSystem> {
   if (values.system === "recorded") return openRecorded(values.runs, name);
-  if (!["chain", "team", "model"].includes(values.system)) return openModule(values.system, name);
+  if (!["chain", "team", "model", "lab-team"].includes(values.system)) return openModule(values.system, name);
   const opened = await openChain(toolValues(values), { note, signal });
   const closers: (() => Promise<unknown>)[] = [opened.close];
   const close = async () => {
@@ -106,6 +108,7 @@ async function identityOf(
     model: folder === undefined ? server : { name: model.name, fingerprint: await modelFingerprint(folder) },
     ...chain,
     ...(system === "team" && { topology }),
+    ...(system === "lab-team" && { topology, words: values["team-words"] }),
     ...(system !== "model" && {
       tools: { lab, tools, tool, docs, index, recorded, retrieval, search, mcp, faults: values["tool-faults"] },
     }),
@@ -215,6 +218,15 @@ function makeSystem(
       identity,
     });
   }
+  if (values.system === "lab-team")
+    return labTeam({
+      name,
+      tools: toolsOf,
+      topology: choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]),
+      words: choiceOf(values["team-words"], "team-words", teamWords),
+      countTokens: model.countTokens?.bind(model), // the model's own vocabulary, as for its chain
+      identity,
+    });
   if (!chat)
     throw new UsageError(`--system ${values.system} needs a chat model behind a server: give --base-url and --model`);
   if (values.system === "model")
@@ -256,7 +268,7 @@ async function openModule(path: string, name: string | undefined): Promise<OpenS
     module = await import(pathToFileURL(resolve(path)).href);
   } catch (error) {
     throw new UsageError(
-      `--system takes chain, team, model or a module; ${path} can't be loaded: ${(error as Error).message}`,
+      `--system takes chain, team, model, lab-team or a module; ${path} can't be loaded: ${(error as Error).message}`,
       { cause: error },
     );
   }

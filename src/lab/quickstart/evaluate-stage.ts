@@ -8,23 +8,21 @@ import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
-import { standardTeam } from "../../team/agents.ts";
-import { runTeam } from "../../team/run-team.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { withFaults } from "../../tools/with-faults.ts";
 import { createWorld } from "../create-world.ts";
 import { disturbances } from "../failing-tools.ts";
+import { labTeam, teamWords } from "../lab-team.ts";
 import { shortNameSeeds } from "../names.ts";
 import { realLabTools } from "../real-lab-tools.ts";
-import { scriptedSpecialists } from "../scripted-specialists.ts";
 import { worldTasks } from "../world-tasks.ts";
 import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
- * without their system prompts, which scripted agents don't need: the least that such a team could possibly send. With
+ * without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too. With
  * `-failing`, four in ten searches find nothing, or four in ten pages do not answer. After a team that errs, samples at temperature 1 show what was copied from it.
  */
 export function systemsOf(imperfect: number): readonly string[] {
@@ -33,6 +31,7 @@ export function systemsOf(imperfect: number): readonly string[] {
     "team-agents-as-tools",
     "team-handoff-no-prompts",
     "team-agents-as-tools-no-prompts",
+    "team-agents-as-tools-terse",
     "chain-sft",
     "chain-rl",
     ...(imperfect > 0 ? ["chain-sft-sampled", "chain-rl-sampled"] : ["chain-sft-failing", "chain-rl-failing"]),
@@ -86,17 +85,12 @@ interface OpenSystem {
 async function openSystem(name: string, context: QuickstartContext, tools: readonly Tool[]): Promise<OpenSystem> {
   if (name.startsWith("team-")) {
     const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
-    const members = standardTeam(tools);
-    const team = name.endsWith("-no-prompts") ? members.map((member) => ({ ...member, instructions: "" })) : members;
+    const words = teamWords.find((one) => name.endsWith(`-${one}`));
     // Everybody's tokens are counted with the trained model's own vocabulary: one ruler for all.
     const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
     const countTokens = (text: string) => tokenizer.encode(text).length;
-    const roles = scriptedSpecialists({ imperfect: context.imperfect, seed: context.seed });
-    const system = defineSystem({
-      name,
-      topology,
-      run: (task, { seed, signal }) => runTeam(task, { roles, tools, team, topology, countTokens, seed, signal }),
-    });
+    const { imperfect, seed } = context;
+    const system = labTeam({ name, tools: () => tools, topology, words, countTokens, imperfect, seed });
     return { system, concurrency: 8, close: async () => {} };
   }
   const stage = name.startsWith("chain-sft") ? "sft" : "rl";

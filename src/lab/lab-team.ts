@@ -1,0 +1,52 @@
+/**
+ * The scripted team of the lab as a system, in three degrees of wordiness. How much a chain saves depends on how much the
+ * team says: `full` is told what a model would have to be told, `no-prompts` leaves the system prompts out, and `terse` says
+ * no more than the chain does (no prompts, no descriptions; the tools' results are short for both), so what is left to save
+ * is what the form of a team costs by itself.
+ */
+import { defineSystem, type System } from "../core/system.ts";
+import type { Task } from "../core/task.ts";
+import type { CountTokens } from "../core/token-estimate.ts";
+import type { Tool } from "../core/tool.ts";
+import { standardTeam, type TeamMember } from "../team/agents.ts";
+import { runTeam } from "../team/run-team.ts";
+import { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
+
+/** How much the team is told. */
+export const teamWords = ["full", "no-prompts", "terse"] as const;
+export type TeamWords = (typeof teamWords)[number];
+
+export interface LabTeamOptions extends SpecialistOptions {
+  name: string;
+  tools: (task: Task) => readonly Tool[];
+  topology?: "agents-as-tools" | "handoff";
+  words?: TeamWords;
+  countTokens?: CountTokens;
+  identity?: Readonly<Record<string, unknown>>;
+}
+
+/** The scripted team as a system that can be evaluated. */
+export function labTeam(options: LabTeamOptions): System {
+  const { name, topology = "agents-as-tools", words = "full", countTokens, identity, ...specialists } = options;
+  const roles = scriptedSpecialists(specialists);
+  return defineSystem({
+    name,
+    topology,
+    identity,
+    run: (task, { seed, signal }) => {
+      const tools = toolsIn(words, options.tools(task));
+      return runTeam(task, { roles, tools, team: membersIn(words, tools), topology, countTokens, seed, signal });
+    },
+  });
+}
+
+function membersIn(words: TeamWords, tools: readonly Tool[]): TeamMember[] {
+  const members = standardTeam(tools);
+  if (words === "full") return members;
+  return members.map((member) => ({ ...member, instructions: "", ...(words === "terse" && { purpose: "" }) }));
+}
+
+function toolsIn(words: TeamWords, tools: readonly Tool[]): readonly Tool[] {
+  if (words !== "terse") return tools;
+  return tools.map((tool) => ({ ...tool, description: "", inputSchema: { type: "object" } }));
+}
