@@ -67,6 +67,10 @@ export const commands: CommandTable = {
   "lab tasks": { summary: "Write tasks about a lab world", load: () => import("./lab-tasks.ts") },
   "lab serve": { summary: "Serve a lab world on this machine", load: () => import("./lab-serve.ts") },
   "model info": { summary: "Describe a model folder or GGUF file", load: () => import("./model-info.ts") },
+  "model pull": {
+    summary: "Bring a model folder from Hugging Face or another hub",
+    load: () => import("./model-pull.ts"),
+  },
   "model new": { summary: "Make a new model with random weights", load: () => import("./model-new.ts") },
   "model convert": {
     summary: "Copy a model into another format, or merge an adapter",
