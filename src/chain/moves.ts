@@ -4,7 +4,9 @@
  */
 
 import type { Segment } from "../core/trajectory.ts";
+import { readJsonAnswer } from "../language/json-schema.ts";
 import { advance, allowedNext, type ChainState, type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
+import { bodyHint } from "../language/system-prompt.ts";
 
 /** One tool tag of a turn. */
 export interface RequestedCall {
@@ -21,6 +23,8 @@ export interface Moves {
   answer: Segment | undefined;
   /** Why the answer was not accepted. */
   answerRefused: string | undefined;
+  /** It was not accepted because of its form. */
+  formRefused?: boolean;
   /** Where the chain stands after the turn; a refused answer leaves it where it was. */
   state: ChainState;
 }
@@ -38,7 +42,7 @@ export function readMoves(
   { profile, reading }: { profile: Profile; reading: Profile },
   state: ChainState,
   turn: WrittenTurn,
-  how: { strict: boolean; last: boolean; firstIndex: number },
+  how: { strict: boolean; last: boolean; firstIndex: number; formRefused?: boolean },
 ): Moves {
   const moves: Moves = { calls: [], refused: new Map(), answer: undefined, answerRefused: undefined, state };
   for (const [index, segment] of turn.segments.entries()) {
@@ -51,7 +55,10 @@ export function readMoves(
       if (problem) moves.refused.set(moves.calls.length, problem);
       moves.calls.push({ spec, body: segment.text, segment: how.firstIndex + index });
     } else if (isAnswer && (complete || how.last)) {
-      const problem = how.strict ? refusal(profile, moves.state, segment) : null;
+      const outOfOrder = how.strict ? refusal(profile, moves.state, segment) : null;
+      const wrong = how.strict && !how.formRefused ? wrongForm(profile, segment) : null;
+      const problem = outOfOrder ?? wrong;
+      if (problem !== null && problem === wrong) moves.formRefused = true;
       if (problem) {
         moves.answerRefused = problem;
         break;
@@ -76,6 +83,15 @@ function refusal(profile: Profile, state: ChainState, segment: Segment): string 
   const place = state.last === null ? "at the start" : `after ${state.last}`;
   const gate = state.gate ? ` because of the ${judgedBy(profile, state.gate.tag)} given there` : "";
   return `format error: ${segment.tag} is not allowed ${place}${gate}. ${whatNext(profile, state)}`;
+}
+
+/** An answer that was asked for in a schema is refused once where it is not in it; what comes then is for the caller to judge. */
+function wrongForm(profile: Profile, segment: Segment): string | null {
+  const body = tagSpec(profile, profile.answer)?.body;
+  if (body?.kind !== "schema") return null;
+  const read = readJsonAnswer(body.schema, segment.text);
+  if (!("problem" in read)) return null;
+  return `format error: the answer is not in the form that was asked for: ${read.problem}. Write the <${profile.answer}> again:${bodyHint(body).replace(" Body:", "")}`;
 }
 
 /** What the rules allow now, in words. */

@@ -76,6 +76,7 @@ interface Result {
 async function decode(run: ChainRun): Promise<Result> {
   const { profile, limits, enforcement } = run;
   let refusals = 0; // in a row
+  let formRefused = false; // an answer in the wrong form is refused once
   const open = run.from && openCalls(run);
   if (open) {
     const pending = await runTools(run, open);
@@ -89,9 +90,11 @@ async function decode(run: ChainRun): Promise<Result> {
     const moves = readMoves(run, run.state, turn, {
       strict,
       last: turn.asked,
+      formRefused,
       firstIndex: run.context.segments.length - turn.segments.length,
     });
     run.state = moves.state;
+    formRefused ||= moves.formRefused === true;
     if (moves.answer) {
       const detail = turn.asked ? { detail: `asked at the limit: ${turn.limit}` } : {};
       return { answer: moves.answer.text.trim(), ending: { reason: "answered", ...detail } };

@@ -14,6 +14,8 @@ const bodyFormatSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("code"), fence: z.string().nullable(), stdin: z.boolean() }),
   /** A JSON object in a ```` ```json ```` fence. */
   z.object({ kind: z.literal("json"), example: z.string() }),
+  /** JSON that follows a schema (`plainSchema`), alone or in a fence: an answer that a caller asked for in this form. */
+  z.object({ kind: z.literal("schema"), schema: z.record(z.string(), z.unknown()) }),
   /** One line per criterion: `information_conflict : Good`. */
   z.object({
     kind: z.literal("ratings"),

@@ -82,6 +82,8 @@ export function bodyHint(format: BodyFormat): string {
       return ` Body: one \`\`\`${format.fence} fence${format.stdin ? ", optionally followed by a ```sh fence with its standard input" : ""}.`;
     case "json":
       return ` Body: a \`\`\`json fence, e.g. ${format.example}`;
+    case "schema":
+      return ` Body: only JSON that follows this schema: ${JSON.stringify(format.schema)}`;
     case "ratings":
       return ` Body: ${format.criteria.map((criterion) => `${criterion} : ${format.values.join("/")}`).join("; ")}, one line each.`;
     case "score":

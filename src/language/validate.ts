@@ -5,6 +5,7 @@
  */
 
 import { looseText, type Segment, type Violation } from "../core/trajectory.ts";
+import { readJsonAnswer } from "./json-schema.ts";
 import { readRatings, readScore } from "./judgement.ts";
 import {
   advance,
@@ -132,6 +133,10 @@ export function bodyProblem(format: BodyFormat, text: string): string | null {
       } catch {
         return "the JSON cannot be parsed";
       }
+    }
+    case "schema": {
+      const read = readJsonAnswer(format.schema, text);
+      return "problem" in read ? read.problem : null;
     }
     case "ratings": {
       const ratings = readRatings(text, format.criteria);

@@ -9,7 +9,7 @@ import { defineTask } from "../core/task.ts";
 import { ApiError } from "./api-error.ts";
 import { type ChainRequest, chainSettings, checkMedia, newChainId, taskOf } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkModel } from "./check-request.ts";
+import { answerSchema, checkModel } from "./check-request.ts";
 import { clientTools } from "./client-tools.ts";
 import { continuedChain, rebuiltChain, type ToolResults, toolResults, unknownCall } from "./continued-chain.ts";
 import type { Caller } from "./keys.ts";
@@ -32,7 +32,8 @@ export async function askedChain(service: ChainService, options: AskedOptions): 
   checkModel(service, wire.model);
   checkChoice(body["tool_choice"]);
   if (service.media === "refuse") checkMedia(wire);
-  const settings = chainSettings(wire, body);
+  const schema = answerSchema(wire.responseFormat);
+  const settings = { ...chainSettings(wire, body), ...(schema && { schema }) };
   const tools = functions.length > 0 ? offered(service, functions) : [];
   const common = {
     ...settings,

@@ -7,6 +7,7 @@ import { asNumber, asObject, asString, type Json } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { defineTask, type Task } from "../core/task.ts";
+import type { JsonSchema } from "../core/tool.ts";
 import { ApiError } from "./api-error.ts";
 import type { Continuation } from "./continued-chain.ts";
 
@@ -25,6 +26,8 @@ export interface ChainRequest {
   noTools: boolean;
   /** Whose a suspended chain is. */
   owner?: string;
+  /** The answer must be JSON that follows this plain schema. */
+  schema?: JsonSchema;
   /** Tools that the caller runs itself. */
   clientTools?: readonly ToolDescription[];
   /** The chain that this request continues. */

@@ -11,9 +11,10 @@ import { type Release, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
-import type { Tool } from "../core/tool.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
+import { readJsonAnswer } from "../language/json-schema.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { ApiError } from "./api-error.ts";
@@ -74,6 +75,8 @@ export interface ChainService {
   knows(name: string | undefined): boolean;
 }
 
+const mostSchemas = 64;
+
 /** A service over one model with its profile and tools. */
 export function chainService(options: ChainServiceOptions): ChainService {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
@@ -91,24 +94,42 @@ export function chainService(options: ChainServiceOptions): ChainService {
     });
   }
 
+  const withSchemas = new Map<string, Profile>();
+  /** The profile whose answer is JSON in the schema of the request; one object for each schema, because much is kept by it. */
+  function profileOf({ schema }: ChainRequest): Profile {
+    if (!schema) return profile;
+    const key = JSON.stringify(schema);
+    const known = withSchemas.get(key);
+    if (known) return known;
+    const tags = profile.tags.map((tag) =>
+      tag.name === profile.answer ? { ...tag, body: { kind: "schema" as const, schema } } : tag,
+    );
+    if (withSchemas.size >= mostSchemas) withSchemas.delete(withSchemas.keys().next().value!);
+    const made = { ...profile, tags };
+    withSchemas.set(key, made);
+    return made;
+  }
+
   function chainOptions(request: ChainRequest, signal: AbortSignal): ChainOptions {
     const { continues, clientTools } = request;
     const tools = options.toolsOf(request.task);
     const own = defaults.systemPrompt;
-    const base = own === false ? "" : (own ?? systemPrompt(profile, toolsFor(request) as Tool[]));
+    const asked = profileOf(request);
+    const base =
+      own === false ? "" : (own ?? systemPrompt(withTools(asked, toolsFor(request)), toolsFor(request) as Tool[]));
     const before = continues?.chain.trajectory.usage;
     return {
       ...defaults,
       id: request.id,
       session: sessionOf(request),
       model,
-      profile,
+      profile: asked,
       tools: [...tools],
       ...(clientTools && clientTools.length > 0 && { clientTools }),
       ...(continues && { from: continues.chain.trajectory, results: continues.results }),
       // A model of our own was taught with the bare question: instructions would be words it has never seen.
       ...(own !== false && request.instructions && { systemPrompt: `${base}\n\n${request.instructions}` }),
-      limits: within(defaults.limits ?? {}, asked(request, before, model)),
+      limits: within(defaults.limits ?? {}, askedLimits(request, before, model)),
       sampling: { ...defaults.sampling, ...request.sampling },
       signal,
     };
@@ -144,7 +165,6 @@ export function chainService(options: ChainServiceOptions): ChainService {
       const { continues, clientTools = [] } = request;
       const running = chainOptions(request, signal);
       const chains = await suspended;
-      const release = await place(signal);
       const kept = (trajectory: Trajectory): SuspendedChain => ({
         owner: request.owner ?? "",
         clientTools,
@@ -156,6 +176,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
         before: continues?.chain.trajectory.usage,
         ...(request.carryState && { state: (trajectory) => chains.seal.close(kept(trajectory), request.owner ?? "") }),
       });
+      const release = await place(signal);
       return (async function* () {
         try {
           for await (const event of streamChain(request.task, running)) {
@@ -167,7 +188,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
             // The client hears of its call when the chain can be found again.
             if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
-            const served = project({ ...event, trajectory: ended?.served ?? trajectory });
+            const served = project({ ...event, trajectory: inForm(ended?.served ?? trajectory, request.schema) });
             const end = served.at(-1);
             if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? end.trajectory, request.keep, end.usage);
             yield* served;
@@ -180,13 +201,22 @@ export function chainService(options: ChainServiceOptions): ChainService {
   };
 }
 
+/** The answer as bare JSON; one that does not follow the schema even after it was refused once has failed. */
+function inForm(trajectory: Trajectory, schema: JsonSchema | undefined): Trajectory {
+  if (!schema || trajectory.answer === null) return trajectory;
+  const read = readJsonAnswer(schema, trajectory.answer);
+  if ("json" in read) return { ...trajectory, answer: read.json };
+  const detail = `its answer does not follow the schema: ${read.problem}`;
+  return { ...trajectory, answer: null, ending: { reason: "error", detail, code: "invalid_answer" } };
+}
+
 /** The steps of a suspended chain share the model's cache; so do the turns of a conversation that has a name. */
 function sessionOf({ id, continues, session, clientTools = [] }: ChainRequest): string | undefined {
   return continues?.chain.session ?? session ?? (clientTools.length > 0 ? id : undefined);
 }
 
 /** What a request asks for is counted from where it begins, not from where its chain began. */
-function asked({ limits, noTools }: ChainRequest, before: Usage | undefined, model: Model): Partial<Limits> {
+function askedLimits({ limits, noTools }: ChainRequest, before: Usage | undefined, model: Model): Partial<Limits> {
   const { maxCompletionTokens, maxSteps, maxToolCalls } = limits;
   // A small limit leaves room for work before the answer; a model of our own is never asked for it.
   const reserve =

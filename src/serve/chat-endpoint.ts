@@ -5,7 +5,6 @@ import { asObject } from "../core/json-value.ts";
 import { apiErrorOf, openaiError } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkFormat } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { chatChunks, chatCompletion } from "./project/chat.ts";
@@ -22,7 +21,6 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
     const wire = openaiChat.readRequest(body, request.path);
-    checkFormat(body);
     const asked = await askedChain(service, { wire, body, caller, functions: wire.tools });
     const projection = {
       id: `chatcmpl-${id.slice(4)}`,

@@ -1,5 +1,7 @@
 /** What every API refuses alike: a model that is not here, forms of answers that are not served. */
-import { asObject, type Json } from "../core/json-value.ts";
+import { asObject } from "../core/json-value.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { anyObject, plainSchema, SchemaProblem } from "../language/json-schema.ts";
 import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
 
@@ -12,13 +14,21 @@ export function checkModel(service: ChainService, asked: string | undefined): vo
   });
 }
 
-/** Refuses answers that must follow a schema. */
-export function checkFormat(body: Json): void {
-  const format = asObject(body["response_format"]) ?? asObject(asObject(body["text"])?.["format"]);
-  if (format && format["type"] !== "text") {
-    throw new ApiError(400, `answers of the form ${String(format["type"])} are not served`, {
-      code: "unsupported_format",
-      param: "response_format",
-    });
+/** The form in which an answer was asked for, as a plain schema; undefined where any text will do. */
+export function answerSchema(format: unknown): JsonSchema | undefined {
+  const asked = asObject(format);
+  const type = asked?.["type"];
+  if (!asked || type === "text") return undefined;
+  if (type === "json_object") return anyObject;
+  const refuse = (message: string): never => {
+    throw new ApiError(400, message, { code: "unsupported_format", param: "response_format" });
+  };
+  if (type !== "json_schema") refuse(`answers of the form ${String(type)} are not served`);
+  try {
+    // Chat completions nest the schema once more than the other APIs.
+    return plainSchema(asObject(asked["json_schema"])?.["schema"] ?? asked["schema"]);
+  } catch (error) {
+    if (error instanceof SchemaProblem) return refuse(`this schema can't be followed: ${error.message}`);
+    throw error;
   }
 }

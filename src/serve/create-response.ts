@@ -11,7 +11,6 @@ import { ApiError, apiErrorOf } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkFormat } from "./check-request.ts";
 import type { Caller } from "./keys.ts";
 import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
 import type { Seal } from "./sealed-state.ts";
@@ -49,7 +48,6 @@ export async function prepareResponse(
   const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
   const tools = objectsOf(body["tools"]);
   const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
-  checkFormat(body);
   const functions = readTools(tools.filter((tool) => tool["type"] === "function"));
   const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
   const asked = await askedChain(service, { wire, body, caller, functions, sealed });

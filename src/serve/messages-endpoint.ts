@@ -4,7 +4,7 @@ import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
 import { asString, type Json, objectsOf } from "../core/json-value.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
-import { ApiError, anthropicError, apiErrorOf } from "./api-error.ts";
+import { anthropicError, apiErrorOf } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
@@ -23,7 +23,6 @@ export function messagesEndpoint(
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
     const wire = anthropicMessages.readRequest(body, request.path);
-    if (wire.responseFormat !== undefined) throw new ApiError(400, "answers that follow a schema are not served");
     const functions = wire.tools.filter((tool) => tool.parameters !== undefined);
     const asked = await askedChain(service, { wire, body, caller, functions, ...carriedBy(body) });
     asked.carryState = true;

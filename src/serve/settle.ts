@@ -10,10 +10,10 @@ export function settle(events: readonly ServedEvent[], caller: Caller): Trajecto
   if (!end) throw new ApiError(500, "the chain broke off", { code: "chain_broken" });
   const { trajectory, usage } = end;
   caller.spend(usage.billedTokens, usage.costUsd);
-  const { reason, detail } = trajectory.ending;
+  const { reason, detail, code } = trajectory.ending;
   if (reason === "error") {
     throw new ApiError(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {
-      code: "model_failed",
+      code: code === "invalid_answer" ? code : "model_failed",
     });
   }
   if (reason === "aborted") throw new DOMException("the client left", "AbortError");

@@ -86,8 +86,8 @@ function noTag(node: Trie, first: boolean): Expression {
   );
 }
 
-/** A flat JSON object in its fence: strings, numbers, truth values, null, and lists of strings. */
-export function jsonText(): Expression {
+/** What JSON is made of; an angle bracket in a text is written as an escape, so that it can't look like a tag. */
+export function jsonParts() {
   const plain = noneOf('"', "\\", "<", "\u0000-\u001f");
   const hex = characters(["0-9", "a-f", "A-F"]);
   const escaped = sequence(
@@ -95,19 +95,29 @@ export function jsonText(): Expression {
     choice(characters(['"', "\\", "/", "b", "f", "n", "r", "t"]), sequence(literal("u"), hex, hex, hex, hex)),
   );
   const string = sequence(literal('"'), star(choice(plain, escaped)), literal('"'));
+  const digit = characters(["0-9"]);
+  const whole = choice(literal("0"), sequence(characters(["1-9"]), star(digit)));
+  const number = sequence(optional(literal("-")), whole, optional(sequence(literal("."), digit, star(digit))));
+  const gap = optional(characters([" ", "\n"]));
+  return { string, number, whole, gap };
+}
+
+/** A flat JSON object: strings, numbers, truth values, null, and lists of strings. */
+export function jsonObject(): Expression {
+  const { string, number, gap } = jsonParts();
   const key = sequence(
     literal('"'),
     characters(["a-z", "A-Z", "_"]),
     star(characters(["a-z", "A-Z", "0-9", "_"])),
     literal('"'),
   );
-  const digit = characters(["0-9"]);
-  const whole = choice(literal("0"), sequence(characters(["1-9"]), star(digit)));
-  const number = sequence(optional(literal("-")), whole, optional(sequence(literal("."), digit, star(digit))));
-  const gap = optional(characters([" ", "\n"]));
   const list = sequence(literal("["), string, star(sequence(literal(","), gap, string)), literal("]"));
   const value = choice(string, number, literal("true"), literal("false"), literal("null"), list);
   const field = sequence(key, literal(":"), gap, value);
-  const object = sequence(literal("{"), gap, field, star(sequence(literal(","), gap, field)), gap, literal("}"));
-  return sequence(spaces, literal("```json\n"), object, literal("\n```"), spaces);
+  return sequence(literal("{"), gap, field, star(sequence(literal(","), gap, field)), gap, literal("}"));
+}
+
+/** The same in its fence. */
+export function jsonText(): Expression {
+  return sequence(spaces, literal("```json\n"), jsonObject(), literal("\n```"), spaces);
 }

@@ -15,6 +15,7 @@ import {
 } from "../profile.ts";
 import { codeText, freeText, freeTextRest, jsonText, spaces, urlList } from "./body-text.ts";
 import { choice, type Expression, literal, marker, optional, type RuleSet, rule, sequence } from "./rules.ts";
+import { schemaText } from "./schema-text.ts";
 
 export interface ChainRulesOptions {
   /** Only the answer may be written (the budget is nearly used up). */
@@ -88,7 +89,8 @@ export function chainRules(profile: Profile, state: ChainState, options: ChainRu
   if (options.inside !== undefined) {
     const next = options.answerOnly ? end : after(advance(profile, state, { tag: options.inside, text: "x" }));
     rules.set("root", sequence(body("rest", freeTextRest), marker(`</${options.inside}>`), next));
-  } else if (options.answerOnly) rules.set("root", sequence(gap, tagged(profile.answer, text(), end)));
+  } else if (options.answerOnly)
+    rules.set("root", sequence(gap, tagged(profile.answer, bodiesOf(tagSpec(profile, profile.answer)!)[0]!.form, end))); // biome-ignore format: one rule
   else rules.set("root", sequence(gap, stateRule(state)));
   for (const next of queue) rules.set(names.get(stateKey(profile, next))!, moves(next));
   return { start: "root", rules };
@@ -159,5 +161,6 @@ function plainForm(profile: Profile, format: BodyFormat): Expression {
   if (format.kind === "urls") return urlList();
   if (format.kind === "code") return codeText(format, tagNames(profile));
   if (format.kind === "json") return jsonText();
+  if (format.kind === "schema") return schemaText(format.schema);
   return freeText();
 }

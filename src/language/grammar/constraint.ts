@@ -9,6 +9,8 @@ import { advance, type ChainState, type Profile, tagSpec } from "../profile.ts";
 import type { AutomatonState } from "./byte-automaton.ts";
 import { chainRules, stateKey } from "./chain-rules.ts";
 import { grammarText } from "./grammar-text.ts";
+import { marker, sequence } from "./rules.ts";
+import { schemaText } from "./schema-text.ts";
 import { afterToken, allowedTokens, tokenAutomaton } from "./token-mask.ts";
 
 /** The turn so far, as far as constraints ask. */
@@ -44,6 +46,60 @@ export function constraint(
   if (!grammar) known.set(key, (grammar = grammarText(chainRules(profile, now, { answerOnly, inside: open }))));
   return { grammar };
 }
+
+/**
+ * A mask for the answer alone, where a caller asked for it in a schema: everything else the model writes is free. Nothing
+ * where the model takes no masks; its answer is checked when it is there.
+ */
+export function answerConstraint(
+  model: Model,
+  profile: Profile,
+  turn: UnfinishedTurn,
+): Pick<ContinueRequest, "allowedTokens"> {
+  const body = tagSpec(profile, profile.answer)?.body;
+  const { tokenizer } = model;
+  if (body?.kind !== "schema" || model.capabilities.grammar !== "masks" || !tokenizer) return {};
+  const known = answers.get(profile) ?? new WeakMap<Tokenizer, AutomatonState>();
+  answers.set(profile, known);
+  let first = known.get(tokenizer);
+  if (!first) {
+    const answer = sequence(schemaText(body.schema), marker(`</${profile.answer}>`));
+    known.set(
+      tokenizer,
+      (first = tokenAutomaton({ start: "answer", rules: new Map([["answer", answer]]) }, tokenizer)),
+    );
+  }
+  const start = first;
+  const opening = `<${profile.answer}>`;
+  const earlier = turn.tokens().length;
+  const all = [...turn.tokens()];
+  let inside: AutomatonState | null | undefined; // undefined: outside the answer; null: the mask was left
+  let tail = "";
+  let read = 0;
+  const take = (token: number) => {
+    if (inside !== undefined) {
+      inside = inside && afterToken(inside, token, tokenizer);
+      return;
+    }
+    tail = (tail + new TextDecoder().decode(tokenizer.tokenBytes(token))).slice(-2 * opening.length);
+    // A token that holds more than the end of the tag can't be cut: such an answer is only checked.
+    if (tail.endsWith(opening)) inside = start;
+  };
+  const restart = () => {
+    [inside, tail, read] = [undefined, "", 0];
+    for (; read < earlier; read++) take(all[read]!);
+  };
+  restart();
+  return {
+    allowedTokens(sampled) {
+      if (earlier + sampled.length < read) restart();
+      for (; read < earlier + sampled.length; read++) take(sampled[read - earlier]!);
+      return inside ? allowedTokens(inside, tokenizer) : undefined;
+    },
+  };
+}
+
+const answers = new WeakMap<Profile, WeakMap<Tokenizer, AutomatonState>>();
 
 function maskFrom(
   tokenizer: Tokenizer,

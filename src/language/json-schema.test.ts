@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { byteAutomaton } from "./grammar/byte-automaton.ts";
+import { schemaText } from "./grammar/schema-text.ts";
+import { plainSchema, readJsonAnswer } from "./json-schema.ts";
+
+const address = { type: "object", properties: { city: { type: "string", minLength: 2 } }, required: ["city"] };
+const schema = {
+  $defs: { address },
+  type: "object",
+  properties: {
+    note: { type: ["string", "null"] },
+    home: { $ref: "#/$defs/address" },
+    kind: { enum: ["a", "b<"] },
+    ages: { type: "array", items: { type: "integer", minimum: 0 }, minItems: 1, maxItems: 2 },
+    size: { anyOf: [{ type: "number", multipleOf: 0.5 }, { const: "none" }] },
+  },
+  required: ["home"],
+};
+const home = { city: "Lyon" };
+
+describe("an answer in a schema", () => {
+  const plain = plainSchema(schema);
+  const start = byteAutomaton({ start: "s", rules: new Map([["s", schemaText(plain)]]) }, () => undefined);
+  const grammarTakes = (text: string): boolean => {
+    let state: typeof start | null = start;
+    for (const byte of new TextEncoder().encode(text)) state &&= state.next(byte);
+    return state?.accepting === true;
+  };
+
+  it("is taken by check and grammar alike", () => {
+    const right = [
+      { home },
+      { note: null, home },
+      { note: "x", home, kind: "a", ages: [1, 2], size: 1.5 },
+      { home, size: "none" },
+      { home: { city: 'quote " and \\ and ü' }, ages: [0] },
+    ];
+    for (const value of right) {
+      const text = JSON.stringify(value);
+      assert.deepEqual(readJsonAnswer(plain, text), { json: text });
+      assert.ok(grammarTakes(text), text);
+    }
+    assert.ok(grammarTakes('{"home":{"city":"Lyon"}, "kind":"b\\u003c"}'));
+    assert.deepEqual(readJsonAnswer(plain, '```json\n{"home": {"city": "```"}}\n```'), {
+      json: '{"home": {"city": "```"}}',
+    });
+  });
+
+  it("is refused with what is wrong", () => {
+    const wrong: [unknown, RegExp, boolean?][] = [
+      [{}, /home is missing/],
+      [[], /must be an object/],
+      [{ home, more: 1 }, /more was not asked for/],
+      [{ home: { city: 1 } }, /city must be a text/],
+      [{ home, kind: "c" }, /kind must be "a" or "b<"/],
+      [{ home, ages: [] }, /at least 1 items/],
+      [{ home, ages: [1.5] }, /ages\[0\] must be a integer/],
+      [{ home, size: true }, /size/],
+      // Limits of sizes are checked, and are not in the grammar.
+      [{ home: { city: "L" } }, /at least 2 characters/, true],
+      [{ home, ages: [1, 2, 3] }, /at most 2 items/, true],
+      [{ home, size: 0.3 }, /size must be/, true],
+      [{ home, ages: [-1] }, /out of its range/, true],
+    ];
+    for (const [value, problem, inGrammar = false] of wrong) {
+      const text = JSON.stringify(value);
+      const read = readJsonAnswer(plain, text);
+      assert.match("problem" in read ? read.problem : "nothing", problem);
+      assert.equal(grammarTakes(text), inGrammar, text);
+    }
+    assert.match(JSON.stringify(readJsonAnswer(plain, "Lyon")), /it is not JSON/);
+  });
+
+  it("takes schemas of many optional properties in little time", () => {
+    const properties = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`p${index}`, { type: "string" }]));
+    const wide = plainSchema({ type: "object", properties });
+    const first = byteAutomaton({ start: "s", rules: new Map([["s", schemaText(wide)]]) }, () => undefined);
+    let state: typeof first | null = first;
+    for (const byte of new TextEncoder().encode('{"p3":"x", "p59":"y"}')) state &&= state.next(byte);
+    assert.equal(state?.accepting, true);
+  });
+});
