@@ -43,9 +43,9 @@ const generators: Record<string, (root: string) => string> = {
   benchmarks: () =>
     markdownTable(
       ["benchmark", "published as", "scorer", "judge prompt", "figure", "what is different from the authors'"],
-      benchmarks.map(({ title, shape, scorer, judge, metric }) => {
+      benchmarks.map(({ title, shape, scorer, judge, metric, differs }) => {
         const rule: Scorer | undefined = scorer && scorers[scorer];
-        const noted = rule?.differs ?? (judge ? judgeDiffers : "nothing known");
+        const noted = differs ?? rule?.differs ?? (judge ? judgeDiffers : "nothing known");
         return [title, shape, scorer ? `\`${scorer}\`` : "", judge ? `\`${judge}\`` : "", metric, noted];
       }),
     ),

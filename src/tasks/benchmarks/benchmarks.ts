@@ -23,6 +23,8 @@ export interface Benchmark {
   shape: string;
   /** The authors' rule by name; see graders/scorers.ts. */
   scorer?: ScorerName;
+  /** What is different from the authors' own program, beyond what its scorer notes. */
+  differs?: string;
   /** The judge prompt that its authors use; see graders/judges.ts. */
   judge?: JudgeName;
   /** Fields that differ from the general reading. */
@@ -38,11 +40,11 @@ export const benchmarks: readonly Benchmark[] = [
   { name: "hle", title: "HLE", kind: "judge", judge: "hle", metric: "pass@1", origin: "cais/hle", shape: "parquet, JSON", read: (row) => ({ family: pickText(row, "category"), ...image(row) }) },
   { name: "webwalker", title: "WebWalkerQA", kind: "judge", judge: "webwalker", metric: "pass@1", origin: "callanwu/WebWalkerQA", shape: "JSON, JSONL", read: webWalker },
   { name: "nq", title: "Natural Questions", kind: "qa", scorer: "squad", metric: "pass@1", origin: "google-research-datasets/nq_open", shape: "JSONL, parquet" },
-  { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet" },
+  { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet", differs: "SQuAD's normalisation, as the multi-hop papers score it; TriviaQA's own program puts a blank for each sign" },
   { name: "popqa", title: "PopQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "akariasai/PopQA", shape: "TSV, JSONL", read: popQa },
   { name: "hotpotqa", title: "HotpotQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", shape: "JSON, parquet", read: byType },
   { name: "2wiki", title: "2WikiMultiHopQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "xanhho/2WikiMultihopQA", shape: "JSON, parquet", read: byType },
-  { name: "musique", title: "MuSiQue", kind: "qa", scorer: "squad", metric: "pass@1", origin: "dgslibisey/MuSiQue", shape: "JSONL", read: aliasesOf },
+  { name: "musique", title: "MuSiQue", kind: "qa", scorer: "squad", metric: "pass@1", origin: "dgslibisey/MuSiQue", shape: "JSONL", differs: "F1 of two texts of which the normalisation leaves nothing is 0, there 1", read: aliasesOf },
   { name: "bamboogle", title: "Bamboogle", kind: "qa", scorer: "squad", metric: "pass@1", origin: "chiayewken/bamboogle", shape: "CSV, parquet" },
   { name: "livecodebench-v4", title: "LiveCodeBench v4", kind: "code", scorer: "livecodebench", metric: "pass@1", origin: "livecodebench/code_generation_lite", shape: "JSONL, parquet", read: code },
   { name: "livecodebench-v5", title: "LiveCodeBench v5", kind: "code", scorer: "livecodebench", metric: "pass@1", origin: "livecodebench/code_generation_lite", shape: "JSONL, parquet", read: code },
