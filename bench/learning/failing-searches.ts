@@ -43,7 +43,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seed: { type: "string", default: "1" },
-    start: { type: "string", default: join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m") },
+    /** The model after SFT that all begin with: `sft/model` of `coa quickstart --full`. The shipped one has met failing searches. */
+    start: { type: "string", default: ".coa/quickstart-full/sft/model" },
     model: { type: "string", default: "" },
     out: { type: "string", default: ".coa/failing-searches" },
     world: { type: "string", default: "61" },

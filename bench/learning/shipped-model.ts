@@ -1,8 +1,8 @@
 /**
  * How the shipped model was made from the one after two rounds of SFT (`coa quickstart --full`), stage by stage.
  *
- *   node bench/learning/shipped-model.ts team --start weights/afm-lab-2m --out runs/ship-1     team runs, some among failing searches
- *   node bench/learning/shipped-model.ts exam --model runs/ship-1/model --world 111 --out runs/ship-1-111.json
+ *   node bench/learning/shipped-model.ts team --start full/sft/model --out ship     team runs that still teach, and runs among failing searches
+ *   node bench/learning/shipped-model.ts exam --model ship/model --world 111 --out ship-111.json
  *
  * An exam is greedy, in one test world: tasks of all families where searches work, tasks among failing searches, and, with
  * `--long-names`, tasks of a world whose names are longer than any in training.
@@ -32,7 +32,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seed: { type: "string", default: "1" },
-    start: { type: "string", default: join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m") },
+    /** The model after SFT of `coa quickstart --full`. */
+    start: { type: "string", default: ".coa/quickstart-full/sft/model" },
     model: { type: "string", default: "" },
     out: { type: "string", default: ".coa/shipped-model" },
     steps: { type: "string", default: "150" },

@@ -16,8 +16,8 @@ export const wording = {
 const maxTries = 8;
 
 /**
- * The thought of a worker whose last call brought nothing: the one that led to it. A student of runs in which nothing failed knows it,
- * so only the decision to ask again is new to it, not the words.
+ * The thought of a worker whose last call brought nothing. Those who search and read repeat the one that led to the call: a student of
+ * runs in which nothing failed knows it, so only the decision to ask again is new to it, not the words.
  */
 function again(results: readonly string[], thought: string): Pick<Played, "reasoning"> {
   return results.length === 0 ? {} : { reasoning: thought };
@@ -76,7 +76,10 @@ export function scriptedCodeAgent({ messages }: ChatRequest): Played {
   const outputs = ownResults(messages, "code");
   const output = outputs.at(-1) ?? "error:";
   if (useless.test(output) && outputs.length < maxTries)
-    return { ...again(outputs, "compute it"), toolCalls: [{ name: "code", input: { code: `print(${expression})` } }] };
+    return {
+      ...again(outputs, "nothing came, try again"),
+      toolCalls: [{ name: "code", input: { code: `print(${expression})` } }],
+    };
   const printed = printedNumber(output);
   return { text: printed === null ? `The program failed: ${output}` : `The result is ${printed}.` };
 }
