@@ -1,14 +1,18 @@
-/** A workspace for the studio's tests: runs of the lab's team, some of them wrong, and the chains they became. */
+/** A workspace for the studio's tests: runs of the lab's team, some of them wrong, the chains they became, and a dataset of them. */
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openJsonl } from "../../src/base/files/open-jsonl.ts";
+import { readJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { TeamRun } from "../../src/core/team-run.ts";
+import { trajectorySchema } from "../../src/core/trajectory.ts";
+import { buildDataset } from "../../src/dataset/dataset-folder.ts";
 import { distill } from "../../src/distill/distill.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { labRuns } from "../../src/lab/lab-runs.ts";
 import { labProfile } from "../../src/lab/profile.ts";
+import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
 
 /** Writes runs and tasks of the lab's team below `folder`/team. */
 export async function writeRuns(folder: string, count: number, imperfect = 0): Promise<void> {
@@ -44,6 +48,13 @@ export async function studioWorkspace(count: number, imperfect = 0.3, minInterac
       reflection: { keepWithout: minInteractions > 1 ? 0.5 : 1 },
     },
     plugins: { grade: taskGrader() },
+  });
+  const tokenizer = await loadTokenizer(join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m"));
+  const chains = join(folder, "distill", "trajectories.jsonl");
+  await buildDataset(readJsonl(chains, trajectorySchema), {
+    folder: join(folder, "dataset"),
+    tokenizer,
+    inputs: [{ role: "trajectories", path: chains }],
   });
   return folder;
 }

@@ -1,12 +1,13 @@
 /** One walk through every screen of the studio, in a real browser, over a small workspace. */
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
+
+const inOrder = { by: "order", down: false } as const;
 
 describe("a walk through the studio", { skip: noBrowser }, () => {
   let folder: string;
@@ -16,7 +17,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
 
   before(async () => {
     folder = await studioWorkspace(30);
-    studio = await serveStudio({ paths: [folder], cache: join(folder, "cache") });
+    studio = await serveStudio({ paths: [folder], home: folder });
     await studio.context.index.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
@@ -27,8 +28,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await rm(folder, { recursive: true });
   });
 
-  const firstKey = (kind: "run" | "chain") =>
-    studio.context.items.page({ kind }, { by: "order", down: false }, 0, 1).rows[0]!.key;
+  const firstKey = (kind: "run" | "chain") => studio.context.items.page({ kind }, inOrder, 0, 1).rows[0]!.key;
 
   /** The same address in a new load shows the same. */
   async function assertSameAfterReload(selector: string): Promise<void> {
@@ -39,6 +39,64 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.waitForSelector(selector);
     assert.deepEqual(await text(), before);
   }
+
+  it("shows how runs became chains and data, and every file", async () => {
+    await visit(watched, "/", ".card");
+    assert.deepEqual(await watched.page.locator(".lineage-column > h2").allInnerTexts(), [
+      "recorded",
+      "distilled",
+      "datasets",
+    ]);
+    assert.equal(await watched.page.locator(".lineage path").count(), 2);
+    await watched.page.locator(".files summary").click();
+    assert.ok((await watched.page.locator(".files tbody tr").count()) >= 5);
+    await assertAccessible(watched, "overview");
+  });
+
+  it("lists, narrows, searches and saves a view, by mouse and by key", async () => {
+    const { page } = watched;
+    await visit(watched, "/runs", ".item");
+    assert.ok((await page.locator(".virtual-row").count()) <= 80);
+    await page.locator(".facet", { hasText: "hop2" }).locator("input").check();
+    const { total } = studio.context.items.page({ kind: "run", values: { family: ["hop2"] } }, inOrder, 0, 1);
+    await page.waitForFunction(`document.querySelector("h1 .soft")?.textContent === "${total}"`);
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.waitForSelector(".virtual-row.active");
+    await assertSameAfterReload(".virtual-row.active");
+    await page.keyboard.press("Shift+S");
+    await page.getByLabel("Name of the view").fill("two hops");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".views .own");
+    await assertAccessible(watched, "list");
+    await page.keyboard.press("/");
+    await page.keyboard.type("mayor");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(`location.hash.includes("q=mayor")`);
+    await page.waitForSelector(".item");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".gantt");
+  });
+
+  it("shows the tokens of an example of a dataset with the dataset's own mask", async () => {
+    const { page } = watched;
+    await visit(watched, "/datasets", ".example");
+    await assertAccessible(watched, "dataset");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".token-block .t");
+    const learned = await page.locator(".token-blocks .u8").count();
+    const { key } = studio.context.items.page({ kind: "example" }, inOrder, 0, 1).rows[0]!;
+    assert.equal(learned, studio.context.items.find("example", key)!.toolCalls);
+    assert.match(await page.locator(".run-head").innerText(), /mask as in dataset\/examples\.jsonl/);
+    await page.keyboard.press("n");
+    await page.waitForSelector(".t[aria-current]");
+    await assertSameAfterReload(".token-facts");
+    await assertAccessible(watched, "tokens");
+    await page.keyboard.press("2");
+    await page.waitForFunction(`location.hash.includes("colour=logprob")`);
+  });
 
   it("shows the team beside the chain, by mouse, by key and by address", async () => {
     const { page } = watched;

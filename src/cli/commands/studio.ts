@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -27,7 +26,7 @@ export default defineCommand({
     }
     const studio = await serveStudio({
       paths: positionals.length === 0 ? [workspace] : positionals,
-      cache: join(workspace, "cache"),
+      home: workspace,
       port: numberOf(values.port, "port", { min: 0, max: 65_535, integer: true }),
       // The engine is loaded when somebody compares two models.
       score: async (folder, tokens) => {

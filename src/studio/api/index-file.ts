@@ -45,14 +45,26 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
   );
   const insertWords = database.prepare("INSERT INTO words (rowid, body) VALUES (?, ?)");
 
+  /** All of it or nothing: what fails must not leave the index half written. */
+  function transaction(work: () => void): void {
+    database.exec("BEGIN");
+    try {
+      work();
+      database.exec("COMMIT");
+    } catch (error) {
+      if (database.isTransaction) database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
   function forget(path: string): void {
     const row = known.get(path) as unknown as FileRow | undefined;
     if (!row) return;
-    database.exec("BEGIN");
-    database.prepare("DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE file = ?)").run(row.id);
-    database.prepare("DELETE FROM item WHERE file = ?").run(row.id);
-    database.prepare("DELETE FROM file WHERE id = ?").run(row.id);
-    database.exec("COMMIT");
+    // exec, because the row id that deleting from the full text reports does not fit into a number.
+    transaction(() => {
+      database.exec(`DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE file = ${row.id});
+        DELETE FROM item WHERE file = ${row.id}; DELETE FROM file WHERE id = ${row.id};`);
+    });
   }
 
   /** One line: a record, or something that is counted as bad. */
@@ -140,6 +152,9 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
           row = known.get(seen.path) as unknown as FileRow;
         }
         read(handle, { ...row, size: seen.size, mtime: seen.mtime }, onChunk);
+      } catch (error) {
+        if (database.isTransaction) database.exec("ROLLBACK");
+        throw error;
       } finally {
         closeSync(handle);
       }

@@ -1,4 +1,5 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
+import { createHash } from "node:crypto";
 import type { Segment } from "../../core/trajectory.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 import type { FoundRecord } from "./record-kind.ts";
@@ -108,7 +109,8 @@ function exampleRow({
     family: "",
     ending: cutSegments > 0 ? "cut" : "whole",
     reward: null,
-    answer: "",
+    // The same tokens have the same hash: how duplicates are counted.
+    answer: createHash("sha1").update(tokens.join()).digest("base64url"),
     moves: tokens.length,
     toolCalls: learned,
     billed: figure(promptLength),

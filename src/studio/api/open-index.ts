@@ -26,6 +26,8 @@ export interface StudioIndex {
   readonly version: number;
   state(): IndexState;
   files(): FileRow[];
+  /** Files that could not be read, with why. */
+  problems(): { path: string; problem: string }[];
   /** Events after a cursor; all that is known where the cursor is not. */
   eventsAfter(cursor: number): StudioEvent[];
   /** Calls back at every new event until the signal aborts. */
@@ -52,6 +54,7 @@ export async function openStudioIndex(options: {
   const workerData: IndexWork = { database: path, paths, lookMs };
   const worker = new Worker(new URL(`./index-worker.${extension}`, import.meta.url), { workerData });
   const events: StudioEvent[] = [];
+  const problems = new Map<string, string>();
   const listeners = new Set<(event: StudioEvent) => void>();
   const state: IndexState = { ready: false, doneBytes: 0, totalBytes: 0 };
   const readiness = Promise.withResolvers<void>();
@@ -60,7 +63,9 @@ export async function openStudioIndex(options: {
   let version = 1;
   const say = (message: IndexMessage) => {
     version++;
-    if (message.type === "progress") Object.assign(state, message);
+    if (message.type === "progress") [state.doneBytes, state.totalBytes] = [message.doneBytes, message.totalBytes];
+    if (message.type === "problem") problems.set(message.path, message.message);
+    else if ("path" in message) problems.delete(message.path);
     if (message.type === "idle") {
       state.ready = true;
       state.doneBytes = state.totalBytes;
@@ -87,6 +92,7 @@ export async function openStudioIndex(options: {
     },
     state: () => ({ ...state }),
     files: () => listed.all() as unknown as FileRow[],
+    problems: () => [...problems].map(([path, problem]) => ({ path, problem })),
     eventsAfter: (after) => events.filter((event) => event.cursor > after),
     onEvent(listener) {
       listeners.add(listener);

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Lineage, Manifest } from "../../base/files/manifest.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
+import { type LineageView, lineageOf } from "./lineage.ts";
 import type { IndexState } from "./open-index.ts";
 import type { Reader } from "./reader.ts";
 
@@ -32,8 +33,10 @@ export interface FileView {
 
 export interface OverviewView {
   root: string;
-  stages: StageView[];
+  lineage: LineageView;
   files: FileView[];
+  /** Manifests and files that can't be read. */
+  problems: { path: string; problem: string }[];
   counts: Record<string, number>;
   index: IndexState;
 }
@@ -57,5 +60,10 @@ export const readOverview: Reader = async (_query, { root, paths, index, items }
   const files = index.files().map(({ path, kind, size, indexed, lines, bad, problem, mtime }) => {
     return { path: relative(root, path) || path, kind, size, indexed, lines, bad, problem, mtime };
   });
-  return { root, stages, files, counts: items.counts(), index: index.state() } satisfies OverviewView;
+  const lineage = lineageOf(root, stages, files);
+  const notes = [
+    ...stages.flatMap(({ path, problem }) => (problem === undefined ? [] : [{ path, problem }])),
+    ...index.problems().map(({ path, problem }) => ({ path: relative(root, path), problem })),
+  ];
+  return { root, lineage, files, problems: notes, counts: items.counts(), index: index.state() } satisfies OverviewView;
 };

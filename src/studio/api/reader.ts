@@ -14,6 +14,8 @@ export interface StudioContext {
   root: string;
   /** What was opened: absolute paths of files and folders. */
   paths: readonly string[];
+  /** The workspace: where what people write in the studio (views, annotations) is kept. */
+  home: string;
   index: StudioIndex;
   items: ItemQueries;
   /** Log-probabilities of tokens under the model in a folder, where an engine is at hand; the first token has none. */

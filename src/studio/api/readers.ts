@@ -1,11 +1,13 @@
 /** Every question that the browser may ask, by path. A new screen adds its readers here. */
 import { readBeside } from "./beside-reader.ts";
+import { readDataset, readDatasets } from "./dataset-readers.ts";
 import { readDistillations, readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
 import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
+import { readViews } from "./views-routes.ts";
 
 /** `GET /api/<name>`. */
 export const readers: Readonly<Record<string, Reader>> = {
@@ -21,4 +23,7 @@ export const readers: Readonly<Record<string, Reader>> = {
   dropped: readDropped,
   whatif: readWhatIf,
   score: readScore,
+  views: readViews,
+  datasets: readDatasets,
+  dataset: readDataset,
 };

@@ -10,12 +10,13 @@ import { openStudioIndex } from "./open-index.ts";
 import { itemQueries } from "./query-items.ts";
 import type { StudioContext } from "./reader.ts";
 import { studioHandler } from "./studio-handler.ts";
+import { viewRoutes } from "./views-routes.ts";
 
 export interface StudioOptions {
   /** Files and folders to look at. */
   paths: readonly string[];
-  /** Where the index is kept: `.coa/cache`. */
-  cache: string;
+  /** The workspace: what people write is kept there, and the index in its `cache/`. */
+  home: string;
   port?: number;
   /** Scores tokens under a model; without it nothing can be compared with another model. */
   score?: StudioContext["score"];
@@ -37,17 +38,18 @@ export interface Studio {
 
 /** Opens the context of readers over files and folders: the index and its queries. */
 export async function openStudioContext(
-  options: Pick<StudioOptions, "paths" | "cache" | "score">,
+  options: Pick<StudioOptions, "paths" | "home" | "score">,
 ): Promise<StudioContext & { close(): Promise<void> }> {
   const paths = options.paths.map((path) => resolve(path));
+  const home = resolve(options.home);
+  const { score } = options;
   for (const path of paths) {
     if (!statSync(path, { throwIfNoEntry: false })) throw new UsageError(`${path} does not exist`);
   }
   const root = commonFolder(paths);
   const name = createHash("sha256").update(JSON.stringify(paths)).digest("hex").slice(0, 12);
-  const index = await openStudioIndex({ database: join(options.cache, `studio-${name}.db`), paths });
-  const { score } = options;
-  return { root, paths, index, items: itemQueries(index, root), score, close: () => index.close() };
+  const index = await openStudioIndex({ database: join(home, "cache", `studio-${name}.db`), paths });
+  return { root, paths, home, index, items: itemQueries(index, root), score, close: () => index.close() };
 }
 
 /** Starts the server. */
@@ -55,7 +57,8 @@ export async function serveStudio(options: StudioOptions): Promise<Studio> {
   const app = await loadAppFiles({ onBuild: options.onBuild });
   const context = await openStudioContext(options);
   const token = randomBytes(24).toString("base64url");
-  const handler = studioHandler(context, { token, app, more: options.more?.(context) });
+  const more = { ...viewRoutes(context.home), ...options.more?.(context) };
+  const handler = studioHandler(context, { token, app, more });
   try {
     const server = await listen(nodeListener(handler), { port: options.port ?? 0 });
     return {

@@ -33,7 +33,7 @@ describe("the studio's server", () => {
     file = join(folder, "chains.jsonl");
     await writeFile(file, chain("a", "Kamire lies on the river", { reward: 1 }) + chain("b", "nothing", { reward: 0 }));
     await writeFile(join(folder, "metrics.jsonl"), '{"step":1,"loss":2}\n{"step":2,"loss":1}\n{"step":3,');
-    studio = await serveStudio({ paths: [folder], cache: join(folder, "cache") });
+    studio = await serveStudio({ paths: [folder], home: folder });
     await studio.context.index.ready();
   });
   after(async () => {
@@ -119,6 +119,34 @@ describe("the studio's server", () => {
     ]);
     assert.deepEqual((await read<LinesView>(`/api/lines?file=metrics.jsonl&from=${first.next}`)).lines, []);
     assert.equal((await ask("/api/lines?file=../../etc/passwd")).status, 404);
+  });
+
+  it("indexes a file anew that was replaced, and forgets one that is gone", async () => {
+    const changed = async (change: () => Promise<void>, isDone: () => Promise<boolean>) => {
+      await change();
+      for (;;) {
+        if (await isDone()) return;
+        const next = Promise.withResolvers<void>();
+        const stop = studio.context.index.onEvent(() => next.resolve());
+        if (!(await isDone())) await next.promise;
+        stop();
+      }
+    };
+    const found = async (q: string) => (await read<ItemPage>(`/api/items?kind=chain&q=${q}`)).total;
+    const other = join(folder, "other.jsonl");
+    await changed(
+      () => writeFile(other, chain("first", "alpha")),
+      async () => (await found("alpha")) === 1,
+    );
+    await changed(
+      () => writeFile(other, chain("second", "beta")),
+      async () => (await found("beta")) === 1,
+    );
+    assert.equal(await found("alpha"), 0);
+    await changed(
+      () => rm(other),
+      async () => (await found("beta")) === 0,
+    );
   });
 
   it("says where a record is broken instead of hiding it", async () => {

@@ -94,7 +94,10 @@ function Search() {
   const query = place.value.query.get("q") ?? "";
   const search = (event: Event) => {
     event.preventDefault();
-    const q = (document.getElementById("search") as HTMLInputElement).value;
+    const field = document.getElementById("search") as HTMLInputElement;
+    const q = field.value;
+    // The next key is for the list, not for the field.
+    field.blur();
     const under = path.value === "/runs" ? "/runs" : "/chains";
     go(under, { q });
   };

@@ -2,6 +2,8 @@
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/funnel.css";
+import "./style/list.css";
+import "./style/overview.css";
 import "./style/run.css";
 import "./style/tokens.css";
 import { render } from "preact";

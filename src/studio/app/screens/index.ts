@@ -1,5 +1,6 @@
 /** The screens and their routes. A screen is one file here; its parts that others use stand in `parts/`. */
 import type { ComponentType } from "preact";
+import { DatasetScreen } from "./dataset-screen.tsx";
 import { FunnelScreen } from "./funnel-screen.tsx";
 import { ListScreen } from "./list-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
@@ -27,4 +28,6 @@ export const screens: readonly Screen[] = [
   { route: "/chains/:chain/tokens", title: "Tokens", show: TokensScreen },
   { route: "/distill", title: "Distillation", show: FunnelScreen, nav: "Distillation", key: "d" },
   { route: "/distill/:folder", title: "Distillation", show: FunnelScreen },
+  { route: "/datasets", title: "Datasets", show: DatasetScreen, nav: "Datasets", key: "s" },
+  { route: "/datasets/:folder", title: "Dataset", show: DatasetScreen },
 ];

@@ -1,31 +1,142 @@
-/** Lists of runs and chains. */
-import type { ItemPage } from "../../api/item-view.ts";
+/** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
+
+import { count } from "../../../report/format-figures.ts";
+import type { ItemView } from "../../api/item-view.ts";
+import { useKeys } from "../keys.ts";
+import { Chip } from "../parts/chip.tsx";
+import { Facets } from "../parts/facets.tsx";
+import { useItemPages } from "../parts/item-pages.ts";
 import { OneLine } from "../parts/long-text.tsx";
+import { SavedViews } from "../parts/saved-views.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { href, path, place } from "../router.ts";
-import { useResource } from "../server.ts";
+import { VirtualList } from "../parts/virtual-list.tsx";
+import { go, href, path, place, setQuery } from "../router.ts";
+
+const sorts: Record<string, string> = {
+  "": "as recorded",
+  "-order": "newest first",
+  "-reward": "highest reward",
+  reward: "lowest reward",
+  "-tokens": "most tokens",
+  tokens: "fewest tokens",
+  "-moves": "longest",
+  moves: "shortest",
+  "-calls": "most tool calls",
+};
 
 export function ListScreen(_: { params: Record<string, string> }) {
   const kind = path.value === "/runs" ? "run" : "chain";
-  const query = new URLSearchParams(place.value.query);
-  query.set("kind", kind);
-  const { data, error } = useResource<ItemPage>(`items?${query}`, (event) => event.type === "idle");
-  if (error && !data) return <Problem title="The list can't be shown" detail={error} />;
-  if (!data) return <Loading what="the list" />;
+  const { query } = place.value;
+  const asked = new URLSearchParams(query);
+  asked.delete("row");
+  asked.set("kind", kind);
+  const pages = useItemPages(asked.toString());
+  const row = Number(query.get("row") ?? -1);
+  const move = (by: number) => pages.total && setQuery({ row: Math.max(0, Math.min(pages.total - 1, row + by)) });
+  const open = () => {
+    const item = pages.row(row);
+    if (item) go(`/${kind}s/${encodeURIComponent(item.key)}`, { in: item.file });
+  };
+  useKeys(
+    [
+      { keys: "j", does: "Next row", run: () => move(1) },
+      { keys: "k", does: "Previous row", run: () => move(-1) },
+      { keys: "shift+j", does: "50 rows down", run: () => move(50) },
+      { keys: "shift+k", does: "50 rows up", run: () => move(-50) },
+      { keys: "enter", does: "Open the row", run: open },
+      { keys: "escape", does: "Clear every choice", run: () => go(path.value) },
+    ],
+    [pages.total, row, kind, asked.toString()],
+  );
+  const q = query.get("q");
   return (
-    <article>
-      <h1>
-        {kind}s <span class="soft">{data.total}</span>
-      </h1>
-      <ul>
-        {data.rows.map((row) => (
-          <li>
-            <a href={href(`/${kind}s/${encodeURIComponent(row.key)}`)}>
-              <OneLine text={row.question || row.key} />
-            </a>
-          </li>
-        ))}
-      </ul>
+    <article class="list-screen">
+      <header class="list-head">
+        <h1>
+          {kind === "run" ? "Team runs" : "Chains"}{" "}
+          <span class="soft">{pages.total === undefined ? "" : pages.total.toLocaleString("en")}</span>
+        </h1>
+        {q && (
+          <p>
+            with <b>{q}</b>{" "}
+            <button type="button" class="quiet" onClick={() => setQuery({ q: undefined, row: undefined })}>
+              all texts
+            </button>
+          </p>
+        )}
+        <SavedViews />
+        <label class="soft">
+          order{" "}
+          <select
+            value={query.get("sort") ?? ""}
+            onChange={(event) => setQuery({ sort: event.currentTarget.value, row: undefined })}
+          >
+            {Object.entries(sorts).map(([value, name]) => (
+              <option value={value}>{name}</option>
+            ))}
+          </select>
+        </label>
+      </header>
+      <div class="list-columns">
+        <Facets query={withoutSort(asked)} />
+        {pages.error ? (
+          <Problem title="The list can't be shown" detail={pages.error} />
+        ) : pages.total === undefined ? (
+          <Loading what="the list" />
+        ) : pages.total === 0 ? (
+          <p class="state soft">Nothing fits. Press escape to clear every choice.</p>
+        ) : (
+          <VirtualList
+            key={asked.toString()}
+            total={pages.total}
+            rowHeight={46}
+            active={row}
+            label={kind === "run" ? "Team runs" : "Chains"}
+            onRange={pages.want}
+            row={(index) => <Row item={pages.row(index)} kind={kind} />}
+          />
+        )}
+      </div>
     </article>
+  );
+}
+
+function withoutSort(asked: URLSearchParams): string {
+  const query = new URLSearchParams(asked);
+  query.delete("sort");
+  return query.toString();
+}
+
+function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain" }) {
+  if (!item) return <span class="row-waits" />;
+  const { reward } = item;
+  return (
+    <a class="item" href={href(`/${kind}s/${encodeURIComponent(item.key)}`, { in: item.file })}>
+      <span
+        class={`dot ${reward === null ? (item.ending === "answered" ? "open" : "bad") : reward >= 1 ? "good" : reward <= 0 ? "bad" : "half"}`}
+        title={reward === null ? item.ending : `reward ${reward}`}
+      />
+      <span class="item-text">
+        <OneLine text={item.question || item.key} length={220} />
+        <span class="item-answer">
+          <OneLine text={item.answer || `(${item.ending || "no answer"})`} length={120} />
+        </span>
+      </span>
+      <span class="item-chips">
+        {item.violations > 0 && <Chip text={`${item.violations} wrong`} hue="rose" />}
+        <Chip text={item.origin} />
+        {item.step !== null && <Chip text={`step ${item.step}`} hue="violet" />}
+        {item.family && <Chip text={item.family} hue="slate" />}
+      </span>
+      <span class="item-figure" title={kind === "run" ? "steps" : "segments"}>
+        {count(item.moves)}
+      </span>
+      <span class="item-figure" title="tool calls">
+        {count(item.toolCalls)}
+      </span>
+      <span class="item-figure" title="tokens billed">
+        {count(item.billed)}
+      </span>
+    </a>
   );
 }

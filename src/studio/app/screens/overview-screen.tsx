@@ -1,39 +1,114 @@
-/** What was opened: stages, how they follow from each other, files, and what runs now. */
+/** What was opened: how runs became chains, data, models and measurements; what runs now; and every file. */
 
 import { count } from "../../../report/format-figures.ts";
+import type { LineageNode } from "../../api/lineage.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
 import { Chip } from "../parts/chip.tsx";
-import { Loading, Problem } from "../parts/states.tsx";
+import { LineagePicture } from "../parts/lineage-picture.tsx";
+import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { href } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function OverviewScreen(_: { params: Record<string, string> }) {
   const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress");
   if (error && !data) return <Problem title="The overview can't be shown" detail={error} />;
   if (!data) return <Loading what="the overview" />;
+  const running = data.lineage.nodes.filter(({ state, updatedAt }) => state === "running" && isRecent(updatedAt));
   return (
-    <article>
-      <h1>Overview</h1>
-      <p class="soft">{data.root}</p>
+    <article class="overview">
+      <header class="run-head">
+        <h1>
+          {count(data.counts["run"] ?? 0)} runs, {count(data.counts["chain"] ?? 0)} chains
+          {data.counts["example"] ? `, ${count(data.counts["example"])} examples` : ""}
+        </h1>
+        <p class="place soft">{data.root}</p>
+      </header>
+      {running.map((node) => (
+        <Running node={node} />
+      ))}
+      {data.lineage.nodes.length === 0 ? (
+        <Nothing title="Nothing was made here yet">
+          <p>
+            <code>coa quickstart --fast</code> goes the whole way in a few minutes; <code>coa record import</code> reads
+            traces of other systems.
+          </p>
+        </Nothing>
+      ) : (
+        <LineagePicture view={data.lineage} />
+      )}
+      {data.problems.map(({ path, problem }) => (
+        <Problem title={`${path} can't be read`} detail={problem} />
+      ))}
+      <Files view={data} />
+    </article>
+  );
+}
+
+const recentMs = 10 * 60_000;
+
+function isRecent(at: string | undefined): boolean {
+  return at !== undefined && Date.now() - Date.parse(at) < recentMs;
+}
+
+function Running({ node }: { node: LineageNode }) {
+  return (
+    <section class="running-now" aria-label="Running now">
+      <Chip text="running" hue="green" />
+      <a href={href(node.href)}>
+        {node.kind} {node.title}
+      </a>
+      <progress max={node.total ?? 1} value={node.total === undefined ? undefined : node.done} aria-label="Done" />
+      <span class="soft">
+        {node.done} {node.total === undefined ? "" : `of ${node.total}`}
+      </span>
+      {node.figures.map(([name, value]) => (
+        <span>
+          {name} <b>{typeof value === "number" ? Number(value.toPrecision(4)) : value}</b>
+        </span>
+      ))}
+    </section>
+  );
+}
+
+function Files({ view }: { view: OverviewView }) {
+  return (
+    <details class="files">
+      <summary>
+        {view.files.length} files{view.files.some(({ bad }) => bad > 0) && ", some with lines that can't be read"}
+      </summary>
       <table>
         <thead>
           <tr>
             <th>file</th>
-            <th>kind</th>
+            <th>holds</th>
             <th>lines</th>
+            <th>size</th>
+            <th>what is not loaded</th>
           </tr>
         </thead>
         <tbody>
-          {data.files.map((file) => (
+          {view.files.map((file) => (
             <tr>
-              <td>{file.path}</td>
+              <td>
+                <bdi>{file.path}</bdi>
+              </td>
               <td>
                 <Chip text={file.kind} />
               </td>
               <td>{count(file.lines)}</td>
+              <td>{count(file.size)}B</td>
+              <td>
+                {file.indexed < file.size && `${count(file.size - file.indexed)}B are not read yet`}
+                {file.bad > 0 && (
+                  <span class="error">
+                    {file.bad} bad lines; {file.problem}
+                  </span>
+                )}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
-    </article>
+    </details>
   );
 }

@@ -1,7 +1,6 @@
 /** Nothing that the team did vanishes: segments point at steps that exist, and each step is shown or left out with a reason. */
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { BesideView } from "../../src/studio/api/beside-reader.ts";
 import { readBeside } from "../../src/studio/api/beside-reader.ts";
@@ -17,7 +16,7 @@ describe("the team beside the chain", () => {
 
   before(async () => {
     folder = await studioWorkspace(runs, 0.1, 1);
-    context = await openStudioContext({ paths: [folder], cache: join(folder, "cache") });
+    context = await openStudioContext({ paths: [folder], home: folder });
     await context.index.ready();
   });
   after(async () => {

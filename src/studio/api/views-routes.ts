@@ -1,0 +1,49 @@
+/** Saved views: names for addresses of lists, kept in the workspace, so that they outlive the browser and the index. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { writeJson } from "../../base/files/write-file.ts";
+import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+import type { Reader } from "./reader.ts";
+
+const viewSchema = z.object({
+  name: z.string().min(1).max(80),
+  /** The path and query of the list: `/chains?reward=0`. */
+  address: z
+    .string()
+    .regex(/^\/[a-z]+(\?|$)/)
+    .max(2_000),
+});
+/** A list that somebody gave a name. */
+export type SavedView = z.infer<typeof viewSchema>;
+
+const mostViews = 200;
+const fileIn = (home: string) => join(home, "studio-views.json");
+
+async function stored(home: string): Promise<SavedView[]> {
+  const text = await readFile(fileIn(home), "utf8").catch(() => "[]");
+  const parsed = z.array(viewSchema).safeParse(JSON.parse(text));
+  return parsed.success ? parsed.data : [];
+}
+
+/** `GET /api/views`. */
+export const readViews: Reader = (_query, { home }) => stored(home);
+
+/** `POST /api/views` saves a view under its name, `POST /api/views/remove` forgets it. Both answer with all views. */
+export function viewRoutes(home: string): Readonly<Record<string, Handler>> {
+  const change = (apply: (views: SavedView[], view: SavedView) => SavedView[]): Handler => {
+    return async (request, reply) => {
+      const parsed = viewSchema.safeParse(await readJson(request, 10_000));
+      if (!parsed.success) throw new RefusedRequest(400, z.prettifyError(parsed.error));
+      const views = apply(await stored(home), parsed.data).slice(-mostViews);
+      await writeJson(fileIn(home), views);
+      replyJson(reply, 200, views);
+    };
+  };
+  const without = (views: SavedView[], { name }: SavedView) => views.filter((one) => one.name !== name);
+  return {
+    "POST /api/views": change((views, view) => [...without(views, view), view]),
+    "POST /api/views/remove": change(without),
+  };
+}

@@ -1,0 +1,101 @@
+/** The way from runs to measurements as columns of cards, joined where one was made from the other. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { count } from "../../../report/format-figures.ts";
+import type { LineageNode, LineageView } from "../../api/lineage.ts";
+import { href } from "../router.ts";
+
+const columns: [LineageNode["column"], string][] = [
+  ["runs", "recorded"],
+  ["distillation", "distilled"],
+  ["dataset", "datasets"],
+  ["training", "trained"],
+  ["evaluation", "measured"],
+];
+const mostShown = 12;
+
+export function LineagePicture({ view }: { view: LineageView }) {
+  const root = useRef<HTMLDivElement>(null);
+  const [lines, setLines] = useState<string[]>([]);
+  useLayoutEffect(() => {
+    const draw = () => setLines(linesOf(root.current!, view));
+    draw();
+    const observer = new ResizeObserver(draw);
+    observer.observe(root.current!);
+    return () => observer.disconnect();
+  }, [view]);
+  const used = columns.filter(([column]) => view.nodes.some((node) => node.column === column));
+  return (
+    <div class="lineage" ref={root} style={{ gridTemplateColumns: `repeat(${used.length}, minmax(0, 1fr))` }}>
+      <svg aria-hidden="true">
+        {lines.map((d) => (
+          <path d={d} />
+        ))}
+      </svg>
+      {used.map(([column, title]) => {
+        const nodes = view.nodes.filter((node) => node.column === column);
+        return (
+          <section class={`lineage-column ${column}`} aria-label={title}>
+            <h2>{title}</h2>
+            {nodes.slice(0, mostShown).map((node) => (
+              <Card node={node} />
+            ))}
+            {nodes.length > mostShown && <p class="soft">and {nodes.length - mostShown} more</p>}
+          </section>
+        );
+      })}
+    </div>
+  );
+}
+
+function Card({ node }: { node: LineageNode }) {
+  const parts = node.title.split("/");
+  const name = parts.pop()!;
+  const folder = parts.join("/");
+  return (
+    <a class={`card ${node.state ?? ""}`} href={href(node.href)} data-node={node.id}>
+      <b>
+        <bdi>{name}</bdi>
+      </b>
+      <span class="soft">
+        <bdi>
+          {[folder, node.kind === node.column || node.kind === name ? "" : node.kind].filter(Boolean).join(", ")}
+        </bdi>
+      </span>
+      <span class="card-figures">
+        {node.figures.map(([name, value]) => (
+          <span>
+            <i>{name}</i>{" "}
+            {typeof value === "number"
+              ? Number.isInteger(value)
+                ? count(value)
+                : Number(value.toPrecision(3))
+              : value}
+          </span>
+        ))}
+      </span>
+      {node.problem && <span class="error">{node.problem}</span>}
+    </a>
+  );
+}
+
+function linesOf(root: HTMLElement, { edges }: LineageView): string[] {
+  const origin = root.getBoundingClientRect();
+  const boxes = new Map(
+    [...root.querySelectorAll<HTMLElement>("[data-node]")].map((card) => [
+      card.dataset["node"],
+      card.getBoundingClientRect(),
+    ]),
+  );
+  return edges.flatMap(({ from, to }) => {
+    const [a, b] = [boxes.get(from), boxes.get(to)];
+    if (!a || !b) return [];
+    const [x1, y1, x2, y2] = [
+      a.right - origin.left,
+      a.top + a.height / 2 - origin.top,
+      b.left - origin.left,
+      b.top + b.height / 2 - origin.top,
+    ];
+    const bend = Math.max(20, (x2 - x1) / 2);
+    return [`M ${x1} ${y1} C ${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`];
+  });
+}
