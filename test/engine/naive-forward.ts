@@ -25,6 +25,16 @@ export function naiveForward(config: ModelConfig, parameters: ParameterSet, toke
     const scale = 1 / Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / hiddenSize + config.rmsEpsilon);
     return x.map((value, index) => value * scale * weight[index]!);
   };
+  /** Qwen3's norm of each head, by its own size. */
+  const normaliseHeads = (x: Float64Array, name: string) => {
+    if (!config.qkNorm) return x;
+    const squares = (head: number) =>
+      x.subarray(head * headSize, (head + 1) * headSize).reduce((sum, value) => sum + value * value, 0);
+    return x.map((value, index) => {
+      const scale = 1 / Math.sqrt(squares(Math.floor(index / headSize)) / headSize + config.rmsEpsilon);
+      return value * scale * data(name)[index % headSize]!;
+    });
+  };
   const rotate = (x: Float64Array, position: number) => {
     const half = headSize / 2;
     return x.map((value, index) => {
@@ -41,8 +51,12 @@ export function naiveForward(config: ModelConfig, parameters: ParameterSet, toke
     const names = layerNames(layer);
     const bias = (name: string) => (config.qkvBias ? data(name) : undefined);
     const normed = stream.map((x) => normalise(x, data(names.inputNorm)));
-    const queries = normed.map((x, at) => rotate(multiply(data(names.queryWeight), x, bias(names.queryBias)), at));
-    const keys = normed.map((x, at) => rotate(multiply(data(names.keyWeight), x, bias(names.keyBias)), at));
+    const queries = normed.map((x, at) =>
+      rotate(normaliseHeads(multiply(data(names.queryWeight), x, bias(names.queryBias)), names.queryNorm), at),
+    );
+    const keys = normed.map((x, at) =>
+      rotate(normaliseHeads(multiply(data(names.keyWeight), x, bias(names.keyBias)), names.keyNorm), at),
+    );
     const values = normed.map((x) => multiply(data(names.valueWeight), x, bias(names.valueBias)));
     for (const [position, x] of stream.entries()) {
       const attended = new Float64Array(heads * headSize);

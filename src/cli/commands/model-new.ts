@@ -20,13 +20,14 @@ export default defineCommand({
   summary: "Make a new model with random weights, as a Hugging Face folder.",
   arguments: "<folder>",
   options: {
-    architecture: { type: "string", default: "qwen2", valueName: "name", describe: "qwen2 or llama" },
+    architecture: { type: "string", default: "qwen2", valueName: "name", describe: "qwen2, qwen3 or llama" },
     tokenizer: { type: "string", valueName: "folder", describe: "Take vocabulary and tokenizer files from here" },
     vocabulary: { type: "string", valueName: "n", describe: "Vocabulary size, where there is no tokenizer" },
     hidden: { type: "string", default: "128", valueName: "n", describe: "Width of the model" },
     layers: { type: "string", default: "4", valueName: "n", describe: "Layers" },
     heads: { type: "string", default: "4", valueName: "n", describe: "Attention heads" },
     "kv-heads": { type: "string", valueName: "n", describe: "Heads for keys and values; as many as heads by default" },
+    "head-size": { type: "string", valueName: "n", describe: "Width of a head; hidden / heads by default" },
     inner: { type: "string", valueName: "n", describe: "Inner width; 8/3 of hidden by default" },
     context: { type: "string", default: "2048", valueName: "n", describe: "Longest context" },
     untied: { type: "boolean", default: false, describe: "An output matrix of its own instead of the embedding" },
@@ -38,16 +39,18 @@ export default defineCommand({
     const folder = onePositional(command, positionals, "a folder to write");
     if (existsSync(join(folder, "config.json")) && !values.overwrite)
       throw new UsageError(`${folder} holds a model already: choose another folder, or replace it with --overwrite`);
-    const whole = (name: "hidden" | "layers" | "heads" | "kv-heads" | "inner" | "context" | "vocabulary") =>
-      numberOf(values[name], name, { min: 1, integer: true });
+    const whole = (
+      name: "hidden" | "layers" | "heads" | "kv-heads" | "head-size" | "inner" | "context" | "vocabulary",
+    ) => numberOf(values[name], name, { min: 1, integer: true });
     const { architecture } = values;
-    if (architecture !== "qwen2" && architecture !== "llama")
-      throw new UsageError(`--architecture is qwen2 or llama, not "${architecture}"`);
+    if (architecture !== "qwen2" && architecture !== "qwen3" && architecture !== "llama")
+      throw new UsageError(`--architecture is qwen2, qwen3 or llama, not "${architecture}"`);
     const tokenizer = values.tokenizer ? await tokenizerOf(values.tokenizer) : undefined;
     if (values.tokenizer && !tokenizer) throw new UsageError(`no tokenizer.json in ${values.tokenizer}`);
     const vocabularySize = whole("vocabulary") ?? tokenizer?.vocabularySize;
     if (!vocabularySize) throw new UsageError("give --tokenizer <folder> or --vocabulary <n>");
     const kvHeads = whole("kv-heads");
+    const headSize = whole("head-size");
     const intermediateSize = whole("inner");
     const config = modelConfig({
       architecture,
@@ -56,6 +59,7 @@ export default defineCommand({
       layers: whole("layers")!,
       heads: whole("heads")!,
       ...(kvHeads ? { kvHeads } : {}),
+      ...(headSize ? { headSize } : {}),
       ...(intermediateSize ? { intermediateSize } : {}),
       tieEmbeddings: !values.untied,
       maxContext: whole("context")!,

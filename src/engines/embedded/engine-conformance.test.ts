@@ -22,6 +22,12 @@ describe("the embedded engine with an adapter", () => {
   for (const { name, run } of engineConformance(() => openEmbeddedEngine({ ...options, lora }))) it(name, run);
 });
 
+describe("the embedded engine with a Qwen3 model", () => {
+  const qwen3 = { ...options, config: modelConfig({ ...config, architecture: "qwen3", headSize: 24 }) };
+  const sampling = engineConformance(() => openEmbeddedEngine(qwen3)).filter(({ name }) => /sample|publish/.test(name));
+  for (const { name, run } of sampling) it(name, run);
+});
+
 describe("the embedded engine with a Llama 3.1 model", () => {
   const llama = modelConfig({ ...config, architecture: "llama", ropeTheta: 100 });
   const ropeScaling = { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalContext: 8 };

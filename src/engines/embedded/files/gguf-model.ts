@@ -1,10 +1,10 @@
 /**
  * Our models in llama.cpp's words: tensor names, metadata keys, and the one change of layout. Llama models there turn
  * neighbouring dimensions (0 with 1, 2 with 3), Hugging Face ones turn halves (0 with half), so the rows of Llama's query
- * and key projections are reordered; Qwen2 keeps the halves in both.
+ * and key projections are reordered; Qwen2 and Qwen3 keep the halves in both.
  */
 import { CoaError } from "../../../core/errors.ts";
-import { checkConfig, type ModelConfig } from "../model/config.ts";
+import { checkConfig, type ModelConfig, traits } from "../model/config.ts";
 import {
   checkParameters,
   embeddingName,
@@ -38,6 +38,8 @@ function tensorNames(config: ModelConfig): Map<string, string> {
       queryBias: "attn_q.bias",
       keyWeight: "attn_k.weight",
       keyBias: "attn_k.bias",
+      queryNorm: "attn_q_norm.weight",
+      keyNorm: "attn_k_norm.weight",
       valueWeight: "attn_v.weight",
       valueBias: "attn_v.bias",
       outputWeight: "attn_output.weight",
@@ -147,7 +149,7 @@ function describeConfig(config: ModelConfig, type: GgufType, name = "coa"): Map<
   ]);
 }
 
-/** Reads a GGUF file of a Llama or Qwen2 model. The tokenizer stays behind; it is in `metadata`. */
+/** Reads a GGUF file of a Llama, Qwen2 or Qwen3 model. The tokenizer stays behind; it is in `metadata`. */
 export async function loadGguf(
   path: string,
 ): Promise<{ config: ModelConfig; parameters: ParameterSet; metadata: GgufMetadata }> {
@@ -166,10 +168,10 @@ export async function loadGguf(
 
 function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, path: string): ModelConfig {
   const architecture = metadata.get("general.architecture");
-  if (architecture !== "llama" && architecture !== "qwen2")
+  if (architecture !== "llama" && architecture !== "qwen2" && architecture !== "qwen3")
     throw new CoaError(
       "format",
-      `${path} holds a model of architecture "${architecture}"; llama and qwen2 are read here`,
+      `${path} holds a model of architecture "${architecture}"; llama, qwen2 and qwen3 are read here`,
     );
   const optional = (key: string) => {
     const value = metadata.get(`${architecture}.${key}`);
@@ -202,7 +204,7 @@ function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, 
     // Written as a 32-bit float; the decimal number it stands for reads better.
     rmsEpsilon: Number(epsilon.toPrecision(6)),
     tieEmbeddings: !head || same(head.data, embedding.data),
-    qkvBias: architecture === "qwen2",
+    ...traits(architecture),
     maxContext: optional("context_length") ?? 2048,
   });
 }

@@ -21,8 +21,8 @@ const sizes = { vocabularySize: 48, hiddenSize: 32, layers: 2, heads: 4, kvHeads
 
 describe("saveGguf and loadGguf", () => {
   it("give back the same model in f32, and a close one in f16 and q8_0", async () => {
-    for (const architecture of ["llama", "qwen2"] as const) {
-      const config = modelConfig({ ...sizes, architecture, tieEmbeddings: architecture === "qwen2", rmsEpsilon: 1e-5 });
+    for (const architecture of ["llama", "qwen2", "qwen3"] as const) {
+      const config = modelConfig({ ...sizes, architecture, tieEmbeddings: architecture !== "llama", rmsEpsilon: 1e-5 });
       const parameters = initialParameters(config, 2);
       for (const [type, tolerance] of [
         ["f32", 0],

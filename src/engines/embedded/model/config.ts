@@ -1,7 +1,7 @@
 /**
- * The shape of a decoder: everything that decides which tensors exist and how they are combined. Two architectures are
- * spoken, Qwen2 and Llama, and both are the same function here: RMSNorm, rotary positions, grouped-query attention,
- * SwiGLU. Qwen2 adds a bias to the query, key and value projections.
+ * The shape of a decoder: everything that decides which tensors exist and how they are combined. Three architectures are
+ * spoken, Qwen2, Qwen3 and Llama, and all are the same function here: RMSNorm, rotary positions, grouped-query attention,
+ * SwiGLU. Qwen2 adds a bias to the query, key and value projections; Qwen3 norms each head of queries and keys.
  */
 import * as z from "zod";
 import { CoaError } from "../../../core/errors.ts";
@@ -9,7 +9,7 @@ import type { RopeScaling } from "./rotary.ts";
 
 /** Which tensors a decoder has and how they are combined. */
 export interface ModelConfig {
-  architecture: "qwen2" | "llama";
+  architecture: "qwen2" | "qwen3" | "llama";
   vocabularySize: number;
   hiddenSize: number;
   layers: number;
@@ -26,6 +26,8 @@ export interface ModelConfig {
   tieEmbeddings: boolean;
   /** Query, key and value projections carry a bias (Qwen2 does, Llama does not). */
   qkvBias: boolean;
+  /** Every head of queries and keys is normed before it is turned (Qwen3); absent: not. */
+  qkNorm?: true;
   maxContext: number;
 }
 
@@ -60,9 +62,14 @@ export function modelConfig(size: ModelSize): ModelConfig {
     ropeTheta: size.ropeTheta ?? 1_000_000,
     rmsEpsilon: size.rmsEpsilon ?? 1e-6,
     tieEmbeddings: size.tieEmbeddings ?? true,
-    qkvBias: architecture === "qwen2",
+    ...traits(architecture),
     maxContext: size.maxContext ?? 2048,
   });
+}
+
+/** What an architecture adds to the projections of attention. */
+export function traits(architecture: ModelConfig["architecture"]): Pick<ModelConfig, "qkvBias" | "qkNorm"> {
+  return { qkvBias: architecture === "qwen2", ...(architecture === "qwen3" ? { qkNorm: true } : {}) };
 }
 
 /** Returns the config when its numbers fit together, and says which do not otherwise. */
@@ -95,7 +102,7 @@ export function checkConfig(config: ModelConfig): ModelConfig {
 }
 
 /** Architectures by their name in config.json. */
-const supported = ["qwen2", "llama"] as const;
+const supported = ["qwen2", "qwen3", "llama"] as const;
 
 // Far beyond any model: a file that claims more is broken or hostile, and must not be believed before it is read.
 const count = z.number().int().positive().max(1e8);
@@ -129,6 +136,7 @@ const huggingFaceSchema = z.looseObject({
   attention_bias: z.boolean().nullish(),
   mlp_bias: z.boolean().nullish(),
   use_sliding_window: z.boolean().nullish(),
+  layer_types: z.array(z.string()).nullish(),
 });
 
 /** Reads a Hugging Face `config.json`; `source` names the file in error messages. */
@@ -143,7 +151,7 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
   }
   const json = parsed.data;
   const refuse = (what: string): never => {
-    throw new CoaError("format", `${source}: ${what} is not supported; use a Qwen2 or Llama model without it`);
+    throw new CoaError("format", `${source}: ${what} is not supported; use a Qwen2, Qwen3 or Llama model without it`);
   };
   const architecture = json.model_type as ModelConfig["architecture"];
   const ropeType =
@@ -153,8 +161,10 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
     ropeType === "llama3" ? llama3Scaling(json.rope_parameters ?? json.rope_scaling ?? {}) : undefined;
   if (ropeScaling === null) refuse("rope type llama3 without all of its numbers");
   if ((json.hidden_act ?? "silu") !== "silu") refuse(`hidden_act "${json.hidden_act}"`);
-  if (architecture === "llama" && json.attention_bias)
-    refuse("attention_bias in Llama (it also biases the output projection)");
+  if (architecture !== "qwen2" && json.attention_bias)
+    refuse(`attention_bias in ${architecture} (it also biases the output projection)`);
+  const otherLayer = json.layer_types?.find((type) => type !== "full_attention");
+  if (otherLayer !== undefined) refuse(`layer type "${otherLayer}"`);
   if (json.mlp_bias) refuse("mlp_bias");
   if (json.use_sliding_window) refuse("use_sliding_window");
   return checkConfig({
@@ -164,13 +174,15 @@ export function configFromHuggingFace(value: unknown, source = "config.json"): M
     layers: json.num_hidden_layers,
     heads: json.num_attention_heads,
     kvHeads: json.num_key_value_heads ?? json.num_attention_heads,
-    headSize: json.head_dim ?? Math.floor(json.hidden_size / json.num_attention_heads),
+    // Qwen3's own default, whatever its width.
+    headSize:
+      json.head_dim ?? (architecture === "qwen3" ? 128 : Math.floor(json.hidden_size / json.num_attention_heads)),
     intermediateSize: json.intermediate_size,
     ropeTheta: json.rope_parameters?.rope_theta ?? json.rope_theta ?? 10_000,
     ...(ropeScaling ? { ropeScaling } : {}),
     rmsEpsilon: json.rms_norm_eps ?? 1e-6,
     tieEmbeddings: json.tie_word_embeddings ?? false,
-    qkvBias: architecture === "qwen2",
+    ...traits(architecture),
     maxContext: json.max_position_embeddings ?? 2048,
   });
 }
@@ -185,7 +197,9 @@ function llama3Scaling(rope: z.infer<typeof ropeSchema>): RopeScaling | null {
 /** Writes the config as a Hugging Face `config.json` value. */
 export function configToHuggingFace(config: ModelConfig): Record<string, unknown> {
   return {
-    architectures: [config.architecture === "qwen2" ? "Qwen2ForCausalLM" : "LlamaForCausalLM"],
+    architectures: [
+      { qwen2: "Qwen2ForCausalLM", qwen3: "Qwen3ForCausalLM", llama: "LlamaForCausalLM" }[config.architecture],
+    ],
     model_type: config.architecture,
     vocab_size: config.vocabularySize,
     hidden_size: config.hiddenSize,
@@ -208,7 +222,8 @@ export function configToHuggingFace(config: ModelConfig): Record<string, unknown
     rms_norm_eps: config.rmsEpsilon,
     tie_word_embeddings: config.tieEmbeddings,
     max_position_embeddings: config.maxContext,
-    ...(config.architecture === "llama" ? { attention_bias: false, mlp_bias: false } : { use_sliding_window: false }),
+    ...(config.architecture !== "qwen2" && { attention_bias: false }),
+    ...(config.architecture === "llama" ? { mlp_bias: false } : { use_sliding_window: false }),
     torch_dtype: "float32",
     use_cache: true,
   };

@@ -19,7 +19,9 @@ const strength = { distance: 7, code: 0.3, match: 1.9, copy: 1.5, finalNorm: 0.4
 /** Overwrites the first two heads of the first two layers, the embedding and the final norm. */
 export function installCopyCircuit(config: ModelConfig, parameters: ParameterSet, random: SeededRandom): void {
   if (!config.qkvBias || config.layers < 2 || config.heads < 2) {
-    throw new UsageError("the copy initialisation needs a Qwen2 config with at least 2 layers and 2 heads");
+    throw new UsageError(
+      "the copy initialisation needs a Qwen2 config (its circuit lives in the biases) with at least 2 layers and 2 heads",
+    );
   }
   const pairs = config.headSize / 2;
   const frequency = (pair: number) => config.ropeTheta ** (-pair / pairs);

@@ -73,14 +73,23 @@ function attention(
   layout: RowLayout,
 ): Value {
   const names = layerNames(layer);
-  const headsOf = (weight: string, bias: string, heads: number) => {
-    const flat = weights.project(tape, x, weight, config.qkvBias ? weights.get(bias) : undefined);
-    const shape = ["rows", "length", heads, config.headSize];
-    const split = reshape(tape, flat, { rule: layout.headRule, shape }, [-1, heads * config.headSize]);
+  const { headSize } = config;
+  const headsOf = (weight: string, bias: string, heads: number, norm?: string) => {
+    let flat = weights.project(tape, x, weight, config.qkvBias ? weights.get(bias) : undefined);
+    let width = heads * headSize;
+    if (norm !== undefined && config.qkNorm) {
+      // Norms work on rows: a head of a token is one.
+      const rows = `heads of ${weight}`;
+      const each = reshape(tape, flat, { rule: [-1, headSize], shape: [rows, headSize] }, [-1, width]);
+      flat = rmsNorm(tape, each, weights.get(norm), config.rmsEpsilon);
+      width = headSize;
+    }
+    const shape = ["rows", "length", heads, headSize];
+    const split = reshape(tape, flat, { rule: layout.headRule, shape }, [-1, width]);
     return transpose(tape, split, [0, 2, 1, 3]);
   };
-  const query = rotary(tape, headsOf(names.queryWeight, names.queryBias, config.heads), layout.tables);
-  const key = rotary(tape, headsOf(names.keyWeight, names.keyBias, config.kvHeads), layout.tables);
+  const query = rotary(tape, headsOf(names.queryWeight, names.queryBias, config.heads, names.queryNorm), layout.tables);
+  const key = rotary(tape, headsOf(names.keyWeight, names.keyBias, config.kvHeads, names.keyNorm), layout.tables);
   const value = headsOf(names.valueWeight, names.valueBias, config.kvHeads);
   const mixed = transpose(tape, causalAttention(tape, query, key, value, layout.blocks), [0, 2, 1, 3]);
   const width = config.heads * config.headSize;

@@ -12,6 +12,7 @@ describe("model config", () => {
   it("survives the way through config.json", () => {
     for (const config of [
       modelConfig(size),
+      modelConfig({ ...size, architecture: "qwen3", kvHeads: 2, headSize: 48 }),
       modelConfig({ ...size, architecture: "llama", kvHeads: 2, headSize: 16, tieEmbeddings: false, ropeTheta: 5000 }),
       {
         ...modelConfig({ ...size, architecture: "llama" }),
@@ -29,6 +30,8 @@ describe("model config", () => {
     refused({ model_type: "mamba" }, /here\/config\.json: model_type "mamba"/);
     refused({ rope_scaling: { rope_type: "yarn" } }, /rope type "yarn"/);
     refused({ rope_scaling: { rope_type: "llama3", factor: 8 } }, /llama3 without all of its numbers/);
+    refused({ model_type: "qwen3", attention_bias: true }, /attention_bias in qwen3/);
+    refused({ model_type: "qwen3", layer_types: ["full_attention", "sliding_attention"] }, /layer type "sliding/);
     refused({ hidden_act: "gelu" }, /hidden_act "gelu"/);
     refused({ hidden_size: "big" }, /hidden_size/);
     refused({ num_key_value_heads: 3 }, /can't share 3 key-value heads/);

@@ -22,6 +22,8 @@ export function layerNames(layer: number) {
     queryBias: `${prefix}.self_attn.q_proj.bias`,
     keyWeight: `${prefix}.self_attn.k_proj.weight`,
     keyBias: `${prefix}.self_attn.k_proj.bias`,
+    queryNorm: `${prefix}.self_attn.q_norm.weight`,
+    keyNorm: `${prefix}.self_attn.k_norm.weight`,
     valueWeight: `${prefix}.self_attn.v_proj.weight`,
     valueBias: `${prefix}.self_attn.v_proj.bias`,
     outputWeight: `${prefix}.self_attn.o_proj.weight`,

@@ -39,6 +39,10 @@ export function parameterShapes(config: ModelConfig): Map<string, number[]> {
       shapes.set(names.keyBias, [keys]);
       shapes.set(names.valueBias, [keys]);
     }
+    if (config.qkNorm) {
+      shapes.set(names.queryNorm, [config.headSize]);
+      shapes.set(names.keyNorm, [config.headSize]);
+    }
     shapes.set(names.outputWeight, [hidden, queries]);
     shapes.set(names.postNorm, [hidden]);
     shapes.set(names.gateWeight, [inner, hidden]);

@@ -88,6 +88,15 @@ describe("createSampler", () => {
         headSize: 40,
         ropeTheta: 500,
       }),
+      modelConfig({
+        architecture: "qwen3",
+        vocabularySize: 41,
+        hiddenSize: 32,
+        layers: 2,
+        heads: 4,
+        kvHeads: 2,
+        headSize: 20,
+      }),
     ];
     for (const config of shapes) {
       const weights = initialParameters(config, 8, { embeddingDeviation: 0.4 });

@@ -32,6 +32,8 @@ export interface DecoderLayout {
     inputNorm: number;
     qkv: number;
     qkvBias: number;
+    queryNorm: number;
+    keyNorm: number;
     out: number;
     postNorm: number;
     gateUp: number;
@@ -84,6 +86,8 @@ export function decoderLayout(
     inputNorm: floats(width),
     qkv: floats(width * qkvWidth),
     qkvBias: floats(qkvWidth),
+    queryNorm: floats(headWidth),
+    keyNorm: floats(headWidth),
     out: floats(queryWidth * width),
     postNorm: floats(width),
     gateUp: floats(width * 2 * innerWidth),

@@ -1,7 +1,7 @@
 /**
  * Copies a model's weights into the decoder's memory in the order its kernels read them. Rows of query, key and value
  * projections are joined in one matrix, gate and up in another. The factor 1 / sqrt(headSize) of attention is folded
- * into the query weights. Head dimensions are spread so that each half starts on a whole vector; the gaps stay zero.
+ * into the query weights, or into the weights of the queries' norm, which would undo it. Head dimensions are spread so that each half starts on a whole vector; the gaps stay zero.
  */
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "../model/parameters.ts";
@@ -25,7 +25,8 @@ export function packWeights(
     const shift = within < half ? within : layout.headWidth / 2 + within - half;
     return Math.floor(index / headSize) * layout.headWidth + shift;
   };
-  const queryScale = 1 / Math.sqrt(headSize);
+  const attentionScale = 1 / Math.sqrt(headSize);
+  const queryScale = config.qkNorm ? 1 : attentionScale;
 
   /** Puts W [out, in] into a packed matrix of `depth` rows, columns starting at `column`. */
   const pack = (name: string, address: number, depth: number, options: PackOptions = {}) => {
@@ -62,6 +63,10 @@ export function packWeights(
       packBias(names.queryBias, place.qkvBias, 0, queryScale);
       packBias(names.keyBias, place.qkvBias, keyColumn, 1);
       packBias(names.valueBias, place.qkvBias, valueColumn, 1);
+    }
+    if (config.qkNorm) {
+      packBias(names.queryNorm, place.queryNorm, 0, attentionScale);
+      packBias(names.keyNorm, place.keyNorm, 0, 1);
     }
     pack(names.outputWeight, place.out, layout.queryWidth, { inputs: heads * headSize, spreadInputs: true });
     pack(names.gateWeight, place.gateUp, layout.width);

@@ -28,7 +28,8 @@ export function decoderModule(config: ModelConfig, layout: DecoderLayout, maximu
     matmulFunction("project", layout.width, "set"),
     matmulFunction("addAttention", layout.queryWidth, "add"),
     matmulFunction("addInner", layout.innerWidth, "add"),
-    rmsNormFunction(layout.width, config.hiddenSize, config.rmsEpsilon),
+    rmsNormFunction("rmsNorm", layout.width, config.hiddenSize, config.rmsEpsilon),
+    ...(config.qkNorm ? [rmsNormFunction("headNorm", layout.headWidth, config.headSize, config.rmsEpsilon)] : []),
     embedFunction(layout.width),
     rotateAndFileFunction(shape),
     gateFunction(layout.innerWidth),
@@ -45,10 +46,13 @@ export function tileRunner(
   thread: number,
 ): (tile: number) => void {
   const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as Record<string, Kernel>;
-  const { softmax, attention, project, addAttention, addInner, rmsNorm, embed, rotateAndFile, gate } = kernels;
+  const { softmax, attention, project, addAttention, addInner, rmsNorm, embed, headNorm, rotateAndFile, gate } =
+    kernels;
   if (!softmax || !attention || !project || !addAttention || !addInner || !rmsNorm || !embed || !rotateAndFile || !gate)
     throw new CoaError("engine", "the decoder module lacks a kernel");
   const { width, qkvWidth, queryWidth, innerWidth, vocabularyWidth } = layout;
+  const heads = queryWidth / layout.headWidth;
+  const kvHeads = (qkvWidth - queryWidth) / layout.headWidth / 2;
   const x = layout.scratch[thread]!;
   const scores = layout.scores[thread]!;
   // Views of shared memory stay valid when it grows; these two cover what lies before the pages.
@@ -69,6 +73,12 @@ export function tileRunner(
       const offset = index * layout.pageLayerBytes;
       rmsNorm(count, x, place.inputNorm, normed);
       project(normed, place.qkv, place.qkvBias, qkv, count, qkvWidth / panelColumns, qkvWidth * 4);
+      for (let row = 0; headNorm && row < count; row++) {
+        const query = qkv + row * qkvWidth * 4;
+        const key = query + queryWidth * 4;
+        headNorm(heads, query, place.queryNorm, query);
+        headNorm(kvHeads, key, place.keyNorm, key);
+      }
       rotateAndFile(count, rows, qkv, layout.rotary, offset);
       attention(count, rows, qkv, attended, offset, scores);
       addAttention(attended, place.out, 0, x, count, width / panelColumns, width * 4);

@@ -37,6 +37,18 @@ const models = {
     }),
     ropeScaling: { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalContext: 32 },
   },
+  qwen3: modelConfig({
+    architecture: "qwen3",
+    vocabularySize: 11,
+    hiddenSize: 16,
+    layers: 2,
+    heads: 2,
+    kvHeads: 1,
+    headSize: 8,
+    intermediateSize: 20,
+    ropeTheta: 100,
+    maxContext: 64,
+  }),
   "llama, untied": modelConfig({
     architecture: "llama",
     vocabularySize: 11,

@@ -12,9 +12,9 @@ export const pagePositions = 32;
 export const rowBytes = 12;
 
 /** `(rows, x, weight, out)`: each row divided by its root mean square, times the weight. `width` is padded, `size` real. */
-export function rmsNormFunction(width: number, size: number, epsilon: number): WasmFunction {
+export function rmsNormFunction(name: string, width: number, size: number, epsilon: number): WasmFunction {
   return {
-    name: "rmsNorm",
+    name,
     parameters: ["i32", "i32", "i32", "i32"],
     body: ([rows, x, weight, out], local) => {
       const squares = local("v128");
