@@ -11,13 +11,13 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import manifest from "../package.json" with { type: "json" };
 import { main } from "../src/cli/main.ts";
 import { createOutput } from "../src/cli/output.ts";
+import { installPackage } from "./fixtures/installed-package.ts";
 
 const root = join(import.meta.dirname, "..");
 const guide = join(root, "docs", "guide");
@@ -70,22 +70,6 @@ function inPage(message: string): string {
   return message
     .replace(/\.ts\((\d+),(\d+)\)/g, ".ts:$1:$2")
     .replace(/[\w:/.-]*\b(?:types|run)\/(\w+\.md)\/[\w.-]+\.(?:ts|sh)(?::|: line )(\d+)/g, "docs/guide/$1:$2");
-}
-
-/** A project that has installed the package, only that it finds this checkout's sources instead of `dist/`. */
-function installPackage(): void {
-  const modules = join(folder, "node_modules");
-  const own = join(modules, "chain-of-agents");
-  mkdirSync(own, { recursive: true });
-  mkdirSync(join(modules, ".bin"));
-  const exports = JSON.stringify(manifest.exports).replace(/\.\/dist\/([\w/-]+)(?:\.d\.ts|\.js)/g, "./src/$1.ts");
-  writeFileSync(join(own, "package.json"), `{ "name": "chain-of-agents", "type": "module", "exports": ${exports} }`);
-  symlinkSync(join(root, "src"), join(own, "src"));
-  for (const name of ["zod", "@types"]) symlinkSync(join(root, "node_modules", name), join(modules, name));
-  const coa = join(modules, ".bin", "coa");
-  writeFileSync(coa, `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/cli/main.ts")}" "$@"\n`);
-  chmodSync(coa, 0o755);
-  writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }');
 }
 
 /** What a reader has who has set nothing up; the cache only saves time. */
@@ -155,7 +139,7 @@ async function complaintAbout(args: string[]): Promise<string | null> {
 }
 
 describe("the guide", () => {
-  before(installPackage);
+  before(() => installPackage(folder));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   it("has no fence that goes unchecked", () => {

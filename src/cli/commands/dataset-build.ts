@@ -72,6 +72,9 @@ export default defineCommand({
       out.print(`${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`);
       for (const [reason, count] of Object.entries(manifest.dropped)) out.print(`dropped ${count}: ${reason}`);
       if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
+      out.note(
+        `next: coa train sft ${values.out} --model ${values.tokenizer ?? "<folder>"}, or coa dataset inspect ${values.out}`,
+      );
       for (const line of bad) out.note(`skipped ${line.file}:${line.line}: ${line.message}`);
     }
     return 0;

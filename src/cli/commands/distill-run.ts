@@ -8,6 +8,7 @@ import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
+import { openFile, openFlag } from "../open-file.ts";
 import { existingFiles } from "./dataset-input.ts";
 import { askAssumeRight, distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
@@ -78,6 +79,7 @@ export default defineCommand({
     tokenizer: { type: "string", valueName: "folder", describe: "Count tokens exactly (otherwise estimated)" },
     workers: { type: "string", valueName: "n", describe: "Worker threads (default: cores - 1)" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Seed of all sampling" },
+    open: openFlag,
     resume: {
       type: "string",
       default: "auto",
@@ -142,11 +144,15 @@ export default defineCommand({
       if (values.json) out.json({ ...report, unreadable });
       else {
         out.print(reportText(report));
-        out.print(`\n${join(values.out, "trajectories.jsonl")}\n${join(values.out, "report.html")}`);
+        const chains = join(values.out, "trajectories.jsonl");
+        out.print(`\n${chains}\n${join(values.out, "report.html")}`);
+        if (report.written > 0)
+          out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
       }
       const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
       if (ungraded > 0)
         out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
+      if (values.open) await openFile(join(values.out, "report.html"), out.note);
       return report.written > 0 ? 0 : 1;
     } finally {
       await close();

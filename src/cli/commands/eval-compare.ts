@@ -10,6 +10,7 @@ import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { openFile, openFlag } from "../open-file.ts";
 import { readNamed } from "./eval-stored.ts";
 
 /** The same comparison, its tokens counted again with another tokenizer. */
@@ -51,6 +52,7 @@ export default defineCommand({
       valueName: "folder",
       describe: "Count both sides again with this folder's tokenizer.json, which belongs to neither",
     },
+    open: openFlag,
     html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
   },
   async run({ values, positionals, out }) {
@@ -78,6 +80,7 @@ export default defineCommand({
       out.print(comparisonTable(comparison));
       if (file) out.print(`\nreport: ${file}`);
     }
+    if (file && values.open) await openFile(file, out.note);
     return 0;
   },
 });

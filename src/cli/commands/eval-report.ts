@@ -7,6 +7,7 @@ import { readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.
 import { textTable } from "../../report/comparison-table.ts";
 import { count, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { openFile, openFlag } from "../open-file.ts";
 import { readNamed } from "./eval-stored.ts";
 
 const examples = [
@@ -22,6 +23,7 @@ export default defineCommand({
   examples,
   options: {
     out: { type: "string", valueName: "file", describe: "Write an HTML report here" },
+    open: openFlag,
     "choose-model": {
       type: "string",
       valueName: "name",
@@ -42,6 +44,7 @@ export default defineCommand({
       const comparison = compareEvaluations([evaluation]);
       await writeFile(values.out, await comparisonReport([evaluation], comparison, { title: name }));
       out.note(`report: ${values.out}`);
+      if (values.open) await openFile(values.out, out.note);
     }
     const bestOfN = await bestOf(evaluation, values, signal);
     if (values.json) {

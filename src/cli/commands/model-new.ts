@@ -77,7 +77,10 @@ export default defineCommand({
     );
     const count = parameterCount(config);
     if (values.json) out.json({ folder, parameters: count, vocabulary: vocabularySize, seed });
-    else out.print(`${folder}: ${architecture}, ${count.toLocaleString("en")} parameters, seed ${seed}`);
+    else {
+      out.print(`${folder}: ${architecture}, ${count.toLocaleString("en")} parameters, seed ${seed}`);
+      out.note(`next: coa train sft <dataset> --model ${folder}`);
+    }
     return 0;
   },
 });

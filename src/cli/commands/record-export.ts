@@ -39,6 +39,7 @@ export default defineCommand({
     else {
       for (const { id, reason } of refused) out.note(`left out ${id}: ${reason}`);
       out.print(`${kept.length} of ${runs.length} runs written to ${values.out}`);
+      out.note(`next: coa tasks recorded ${values.out}, or coa up ${values.out} --dry-run`);
     }
     return kept.length > 0 ? 0 : 1;
   },

@@ -41,6 +41,8 @@ export default defineCommand({
         `${runs.length} runs, ${refused} of them not for training${values.out ? `, written to ${values.out}` : ""}`,
       );
     }
+    if (!values.json && values.out && runs.length > 0)
+      out.note(`next: coa tasks recorded ${values.out}, or coa up ${values.out} --dry-run`);
     return runs.length > 0 ? 0 : 1;
   },
 });

@@ -77,6 +77,7 @@ export default defineCommand({
     else {
       out.print(`${made} tasks in ${values.out}`);
       for (const [reason, count] of rejected) out.print(`thrown away ${count}: ${reason}`);
+      out.note(`next: coa team run ${values.out} --docs ${path} --out runs.jsonl`);
     }
     return 0;
   },

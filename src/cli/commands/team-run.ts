@@ -181,7 +181,10 @@ export default defineCommand({
       figures: { ...(summary.solvedShare !== null && { solved: summary.solvedShare }) },
     });
     if (values.json) out.json({ file: values.out, how, topology: values.topology, ...summary });
-    else out.print(`${text}\n${values.topology}; ${how}\nruns in ${values.out}`);
+    else {
+      out.print(`${text}\n${values.topology}; ${how}\nruns in ${values.out}`);
+      out.note(`next: coa distill run ${values.out} --tasks ${file} --out .coa/distilled/mine`);
+    }
     return 0;
   },
 });

@@ -107,10 +107,13 @@ export default defineCommand({
         );
       out.endProgress();
       if (values.json) out.json({ ...result, ...written });
-      else
+      else {
         out.print(
           `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa train plot ${values.out}`,
         );
+        if (written.model)
+          out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);
+      }
       return 0;
     } finally {
       await opened.close();

@@ -5,6 +5,7 @@ import { UsageError } from "../../core/errors.ts";
 import { money } from "../../report/format-figures.ts";
 import { defineCommand, numberOf, onePositional, runLine } from "../command.ts";
 import { choiceOf, priceOf } from "../flag-values.ts";
+import { openFile } from "../open-file.ts";
 import type { Output } from "../output.ts";
 import { chooseUp, studentText, upFlags } from "../up/choose.ts";
 import { estimateText } from "../up/estimate.ts";
@@ -83,6 +84,7 @@ export default defineCommand({
         next,
       });
     else out.print([`Measured on ${measuredOn}. The report: ${report}`, ...next].join("\n"));
+    if (values.open) await openFile(report, out.note);
     return 0;
   },
 });

@@ -9,6 +9,7 @@ import { numberOf, type Options, type Values } from "../command.ts";
 import { playerFlags } from "../commands/team-players.ts";
 import { findModel } from "../find-model.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { openFlag } from "../open-file.ts";
 import { engineFlags } from "../open-train-engine.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
@@ -17,6 +18,7 @@ export const upFlags = {
   as: { type: "string", valueName: "kind", describe: "documents or traces, where both are possible" },
   out: { type: "string", valueName: "folder", describe: "Where everything goes; up-<name> in the workspace by default" },
   "dry-run": { type: "boolean", default: false, describe: "Print the plan and the estimate, and spend nothing" },
+  open: openFlag,
   yes: { type: "boolean", short: "y", default: false, describe: "Do not ask before models are called" },
   questions: { type: "string", default: "60", valueName: "n", describe: "Questions to write about documents" },
   tasks: { type: "string", valueName: "file", describe: "Questions with their right answers, where you have them" },
