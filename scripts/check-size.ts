@@ -24,7 +24,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   tasks: 1400,
   chain: 2350,
   team: 1600,
-  record: 5600,
+  record: 6300,
   distill: 2850,
   dataset: 1450,
   train: 1750,

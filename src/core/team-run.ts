@@ -114,6 +114,8 @@ const teamRunShape = z.object({
     content: z.boolean(),
     truncated: z.boolean(),
     notes: z.array(z.string()),
+    /** What nobody told and was put together from what was said: which calls are one run, who called whom. */
+    inferred: z.array(z.enum(["run", "links"])).optional(),
     /** Why it must not be trained on; empty or absent where nothing speaks against it. */
     untrainable: z
       .array(z.object({ reason: z.string(), step: z.string().optional(), detail: z.string().optional() }))

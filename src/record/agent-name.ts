@@ -52,6 +52,8 @@ export function isTransfer(name: string): boolean {
 
 /** The name an agent is given in its instructions, where they say "You are the …". */
 export function toldName(instructions: string): string | undefined {
+  const given = /\byour (?:internal )?name is ["'`]([\w][\w -]{0,40})["'`]/i.exec(instructions)?.[1];
+  if (given) return given;
   const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(
     instructions,
   );

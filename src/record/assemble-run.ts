@@ -34,6 +34,8 @@ export interface RunParts {
   history?: Message[];
   /** Shared by the turns of one conversation. */
   session?: string;
+  /** What of its shape was put together from what was said. */
+  inferred?: TeamRun["completeness"]["inferred"];
   /** Why its first agent is probably another run's. */
   unlinked?: string;
   notes?: string[];
@@ -189,5 +191,6 @@ function completenessOf(
     content: empty === 0 && calls.length > 0 && (toolCalls.length === 0 || open < toolCalls.length),
     truncated: (parts.truncated ?? false) || cut > 0,
     notes: [...new Set(notes)],
+    ...(parts.inferred && parts.inferred.length > 0 && { inferred: parts.inferred }),
   };
 }

@@ -4,28 +4,42 @@
  * before the model answered costs nothing, so a call that is tried again counts once. A call that does not fit while
  * others are under way waits for them; it is refused only when nothing is left that could be given back.
  */
-import type { WireApi, WireReply } from "../base/wire/wire-api.ts";
+
+import { z } from "zod";
+import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import type { Json } from "../core/json-value.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
 import { callCost } from "../core/usage.ts";
+import { readAnswer } from "./read-answer.ts";
+import type { CallOutcome } from "./recorded-call.ts";
 
-export interface BudgetLimits {
-  calls?: number;
-  tokens?: number;
-  usd?: number;
-}
+const limitsSchema = z.strictObject({
+  calls: z.number().min(0).optional(),
+  tokens: z.number().min(0).optional(),
+  usd: z.number().min(0).optional(),
+});
+const amount = z.number().min(0);
+const priceSchema = z.object({
+  input: amount,
+  output: amount,
+  cachedInput: amount.optional(),
+  reasoning: amount.optional(),
+});
 
-export interface BudgetOptions {
+/** What a budget is made of, as it stands in a setting of the environment. */
+export const budgetOptionsSchema = z.strictObject({
   /** For each run (all calls without a run id are one run). */
-  perRun?: BudgetLimits;
+  perRun: limitsSchema.optional(),
   /** For everything together. */
-  total?: BudgetLimits;
+  total: limitsSchema.optional(),
   /** Dollars for a million tokens, by model name; `*` stands for any model. Money is only counted with prices. */
-  prices?: Record<string, Price>;
+  prices: z.record(z.string(), priceSchema).optional(),
   /** The most that one reply may have where the request sets no limit; by default learned from the replies so far. */
-  replyTokens?: number;
-}
+  replyTokens: z.number().positive().optional(),
+});
+export type BudgetOptions = z.infer<typeof budgetOptionsSchema>;
+export type BudgetLimits = NonNullable<BudgetOptions["total"]>;
 
 /** What was used; `spent` tells it without what calls under way have set aside. */
 export interface Spent {
@@ -55,7 +69,10 @@ export interface Reservation {
 }
 
 export interface Budget {
+  /** Waits for calls under way where the call does not fit beside them. */
   admit(request: BudgetRequest): Promise<Reservation | { refused: string }>;
+  /** For clients that can't be made to wait: what does not fit now is refused. */
+  admitNow(request: BudgetRequest): Reservation | { refused: string };
   spent(runId?: string): Spent;
 }
 
@@ -135,6 +152,10 @@ export function createBudget(options: BudgetOptions): Budget {
 
   return {
     spent: (runId) => ({ ...(runId === undefined ? total : runScope(runId)).spent }),
+    admitNow(request) {
+      const answer = tryAdmit(request);
+      return answer === "wait" ? { refused: "calls under way hold what is left, and this client can't wait" } : answer;
+    },
     async admit(request) {
       for (;;) {
         request.signal?.throwIfAborted();
@@ -147,6 +168,16 @@ export function createBudget(options: BudgetOptions): Budget {
       }
     },
   };
+}
+
+/** What a call brought; a call that never reached the model brought nothing, and costs nothing. */
+export function broughtBy(
+  api: WireApi | undefined,
+  answer: string,
+  end: { outcome: CallOutcome; contentType: string },
+): WireReply | undefined {
+  if (end.outcome === "upstream-error") return undefined;
+  return api ? readAnswer(api, answer, end.contentType) : { ...noReply(), usage: { completionTokens: 0 } };
 }
 
 /** A limit on the reply where the request has none or a higher one, and the wish for usage where streams need it. */

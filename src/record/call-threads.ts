@@ -8,13 +8,19 @@ import { isPlaceId } from "../base/wire/call-ids.ts";
 import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import { isTransfer } from "./agent-name.ts";
+import { type CallFlow, callFlow, nearestInFlow } from "./call-flow.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
+import { beginsTurn } from "./user-turn.ts";
 
 /** The calls of one activation of an agent, in order. */
 export interface Thread {
   id: string;
   calls: RecordedCall[];
   handoffFrom?: Thread;
+  /** The thread whose conversation it resumes with a new question: the user's, or the next task of a worker with a memory. */
+  resumes?: Thread;
+  /** A call was put here by what it said alone. */
+  inferred?: boolean;
   /** The same for threads that share one history: makes call ids that are only places in it unique. */
   lineage: string;
   /** Tool results by call id, with the time of the request in which each first appeared. */
@@ -22,7 +28,7 @@ export interface Thread {
 }
 
 /** Sorts calls (all of one run, or of unknown runs) into threads, in the order in which the threads began. */
-export function callThreads(calls: readonly RecordedCall[]): Thread[] {
+export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = callFlow(calls)): Thread[] {
   const threads: Thread[] = [];
   const byAgent = new Map<string, Thread>();
   const replies = new Map<string, { call: RecordedCall; thread: Thread; continued: boolean }[]>();
@@ -30,10 +36,11 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
   const byResponse = new Map<string, RecordedCall>();
   const byConversation = new Map<string, RecordedCall>();
 
-  const begin = (call: RecordedCall, handoffFrom?: Thread): Thread => {
-    const lineage = handoffFrom?.lineage ?? `c${threads.length + 1}`;
+  const begin = (call: RecordedCall, handoffFrom?: Thread, resumes?: Thread): Thread => {
+    const lineage = (handoffFrom ?? resumes)?.lineage ?? `c${threads.length + 1}`;
     const thread: Thread = { id: call.agent?.id ?? `agent-of-${call.id}`, calls: [], lineage, results: new Map() };
     if (handoffFrom) thread.handoffFrom = handoffFrom;
+    if (resumes) thread.resumes = resumes;
     threads.push(thread);
     return thread;
   };
@@ -41,14 +48,17 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
   for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
     const call = withServerHistory(given, byResponse, byConversation);
     const opening = hash("sha256", canonicalJson(call.messages));
-    const found = call.agent ? undefined : predecessor(call, replies);
+    const found = call.agent ? undefined : predecessor(call, replies, flow);
     let thread: Thread;
     if (call.agent) {
       thread = byAgent.get(call.agent.id) ?? begin(call);
       byAgent.set(call.agent.id, thread);
     } else if (found) {
-      found.continued = true;
-      thread = isHandoff(found.call, call) ? begin(call, found.thread) : found.thread;
+      const { entry } = found;
+      entry.continued = true;
+      if (isHandoff(entry.call, call)) thread = begin(call, entry.thread);
+      else thread = beginsTurn(entry.call, call) ? begin(call, undefined, entry.thread) : entry.thread;
+      if (!found.known) thread.inferred = true;
     } else thread = failures.get(opening) ?? begin(call);
     const unique = withUniqueIds(call, thread.lineage);
     thread.calls.push(unique);
@@ -63,6 +73,25 @@ export function callThreads(calls: readonly RecordedCall[]): Thread[] {
     for (const key of replyKeys(call.text, call.toolCalls)) addTo(replies, key, entry);
   }
   return threads;
+}
+
+/** Puts threads back together whose new question came from the user and not from another agent's call. */
+export function joinTurns(threads: readonly Thread[], isLinked: (thread: Thread) => boolean): Map<Thread, Thread> {
+  const joined = new Map<Thread, Thread>();
+  for (const thread of threads) {
+    if (!thread.resumes || isLinked(thread)) continue;
+    const whole = joined.get(thread.resumes) ?? thread.resumes;
+    joined.set(thread, whole);
+    whole.calls.push(...thread.calls);
+    whole.calls.sort((a, b) => a.startedAt - b.startedAt);
+    for (const [id, result] of thread.results) if (!whole.results.has(id)) whole.results.set(id, result);
+    if (thread.inferred) whole.inferred = true;
+  }
+  for (const thread of threads) {
+    const from = thread.handoffFrom && joined.get(thread.handoffFrom);
+    if (from) thread.handoffFrom = from;
+  }
+  return joined;
 }
 
 /** Ids that are only places in a history, made unique by the history's name. */
@@ -109,7 +138,12 @@ function withServerHistory(
 
 type Entry = { call: RecordedCall; thread: Thread; continued: boolean };
 
-function predecessor(call: RecordedCall, replies: ReadonlyMap<string, Entry[]>): Entry | undefined {
+/** The call whose reply this one continues, and whether the program's flow says so too. */
+function predecessor(
+  call: RecordedCall,
+  replies: ReadonlyMap<string, Entry[]>,
+  flow: CallFlow,
+): { entry: Entry; known: boolean } | undefined {
   const last = call.messages.findLastIndex((message) => message.role === "assistant");
   for (let index = last; index >= 0; index--) {
     const message = call.messages[index]!;
@@ -119,8 +153,10 @@ function predecessor(call: RecordedCall, replies: ReadonlyMap<string, Entry[]>):
         (entry) =>
           entry.call.startedAt <= call.startedAt && sameOpening(entry.call, call, (message.toolCalls ?? []).length > 0),
       );
+      const near = nearestInFlow(call, flow, fitting, (entry) => entry.call.id)?.at(-1);
+      if (near) return { entry: near, known: true };
       const chosen = fitting.findLast((entry) => !entry.continued) ?? fitting.at(-1);
-      if (chosen) return chosen;
+      if (chosen) return { entry: chosen, known: false };
     }
   }
   return undefined;

@@ -3,7 +3,8 @@ import { hash } from "node:crypto";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { isTransfer, nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
-import { callThreads, systemOf, type Thread } from "./call-threads.ts";
+import { type CallFlow, callFlow } from "./call-flow.ts";
+import { callThreads, joinTurns, systemOf, type Thread } from "./call-threads.ts";
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { withoutRetries } from "./retries.ts";
@@ -11,6 +12,7 @@ import { historyBefore, splitTurns } from "./turns.ts";
 
 /** Team runs in the order in which they began. */
 export function callsToRuns(given: readonly RecordedCall[], source: string): TeamRun[] {
+  const flow = callFlow(given);
   const named = new Map<string, RecordedCall[]>();
   const unnamed: RecordedCall[] = [];
   for (const call of withoutRetries(given)) {
@@ -18,19 +20,27 @@ export function callsToRuns(given: readonly RecordedCall[], source: string): Tea
     else addTo(named, call.runId, call);
   }
   const runs = [...named].flatMap(([runId, own]) => {
-    const threads = callThreads(own);
-    return buildTurns(runId, source, threads, linkThreads(threads));
+    const { threads, links } = linkedThreads(own, flow);
+    return buildTurns(runId, source, threads, links);
   });
-  const threads = callThreads(unnamed);
-  const links = linkThreads(threads);
+  const { threads, links } = linkedThreads(unnamed, flow);
   const groups = families(threads, links);
   for (const family of groups) {
     const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
     const id = `run-${hash("sha256", JSON.stringify([callId, startedAt, responseId])).slice(0, 12)}`;
-    const inside = startedInside(family[0]!, groups, links);
+    const inside = startedInside(family[0]!, groups, links, flow);
     runs.push(...buildTurns(id, source, family, links, inside ? "it ran inside a tool call of another run" : ""));
   }
   return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
+}
+
+/** The threads of calls, and which tool call started each. */
+function linkedThreads(calls: readonly RecordedCall[], flow: CallFlow) {
+  const pieces = callThreads(calls, flow);
+  const links = linkThreads(pieces, flow);
+  const joined = joinTurns(pieces, (thread) => links.has(thread));
+  for (const link of links.values()) link.parent = joined.get(link.parent) ?? link.parent;
+  return { threads: pieces.filter((thread) => !joined.has(thread)), links };
 }
 
 /**
@@ -41,21 +51,25 @@ function startedInside(
   root: Thread,
   groups: readonly (readonly Thread[])[],
   links: ReadonlyMap<Thread, ThreadLink>,
+  flow: CallFlow,
 ): boolean {
+  const before = new Set(flow(root.calls[0]!));
   const claimed = new Set([...links.values()].map(({ call }) => call));
   const [from, to] = [root.calls[0]!.startedAt, root.calls.at(-1)!.endedAt];
   const told = systemOf(root.calls[0]!);
   return groups.some(
     (group) =>
       group[0] !== root &&
-      systemOf(group[0]!.calls[0]!) !== told &&
       group.some((thread) =>
-        thread.calls.some((call) =>
-          call.toolCalls.some((tool) => {
+        thread.calls.some((call) => {
+          const known = before.has(call.id);
+          if (!known && (root.calls[0]!.after !== undefined || systemOf(group[0]!.calls[0]!) === told)) return false;
+          return call.toolCalls.some((tool) => {
             const result = thread.results.get(tool.id);
-            return !claimed.has(tool) && result !== undefined && call.endedAt <= from && to <= result.at;
-          }),
-        ),
+            const free = known || !claimed.has(tool);
+            return free && result !== undefined && call.endedAt <= from && to <= result.at;
+          });
+        }),
       ),
   );
 }
@@ -125,9 +139,18 @@ function buildRun(
     agents,
     calls,
     notes: [...new Set(notes)],
+    inferred: inferredOf(threads, links),
     ...more,
     ...(history && { history }),
   });
+}
+
+/** What of a run's shape was put together from what was said. */
+function inferredOf(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>): ("run" | "links")[] {
+  const first = threads[0]?.calls[0];
+  const linked = threads.some((thread) => thread.inferred || links.get(thread)?.inferred);
+  const told = first?.runId !== undefined || (first?.recorder === "preload" && !linked);
+  return [...(told ? [] : (["run"] as const)), ...(linked ? (["links"] as const) : [])];
 }
 
 function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts {

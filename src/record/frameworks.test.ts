@@ -119,6 +119,7 @@ describe("runs of five frameworks", () => {
           content: true,
           truncated: false,
           notes: [],
+          inferred: ["run", "links"],
         });
       }
     });

@@ -6,27 +6,38 @@
 
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
+import type { CallFlow } from "./call-flow.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
+import type { RecordedCall } from "./recorded-call.ts";
 
 export interface ThreadLink {
   parent: Thread;
   call: ToolCall;
   ambiguous: boolean;
+  /** Found by what was said, without a word from the program. */
+  inferred: boolean;
 }
 
 interface Candidate {
   parent: Thread;
   call: ToolCall;
+  /** The model call that asked for it. */
+  callerId: string;
+  result: string | undefined;
+  /** The program's flow, or a recorder inside it, says so too. */
+  known: boolean;
   byTask: boolean;
   byReport: boolean;
+  /** Enough to go by where no flow says more. */
+  sure: boolean;
 }
 
 /** The link of each thread that has one. */
-export function linkThreads(threads: readonly Thread[]): Map<Thread, ThreadLink> {
+export function linkThreads(threads: readonly Thread[], flow: CallFlow = () => []): Map<Thread, ThreadLink> {
   const links = new Map<Thread, ThreadLink>();
   const claimed = new Set<ToolCall>();
-  const claim = (thread: Thread, { parent, call }: Candidate, ambiguous: boolean) => {
-    links.set(thread, { parent, call, ambiguous });
+  const claim = (thread: Thread, { parent, call, known }: Candidate, ambiguous: boolean) => {
+    links.set(thread, { parent, call, ambiguous, inferred: !known });
     claimed.add(call);
   };
   const open = new Map<Thread, Candidate[]>();
@@ -38,14 +49,21 @@ export function linkThreads(threads: readonly Thread[]): Map<Thread, ThreadLink>
     if (told) claim(thread, told, false);
     else if (!thread.handoffFrom && (!hint || hint.parent)) {
       const found = candidates(thread, openAt(thread.calls[0]!.startedAt));
-      if (found.length > 0) open.set(thread, found);
+      const inFlow = orderByFlow(thread.calls[0]!, flow, found);
+      const free = inFlow.filter(({ call }) => !claimed.has(call));
+      // The nearest reply in the flow asked for it; equal calls of that reply are told apart below, or not at all.
+      const nearest = free.filter(({ callerId }) => callerId === free[0]!.callerId);
+      const fitting = inFlow.length > 0 ? surest(nearest) : surest(found.filter(isSure));
+      if (inFlow.length > 0 && fitting.length === 1) claim(thread, fitting[0]!, false);
+      else if (fitting.length > 0 || found.some(isSure)) open.set(thread, fitting.length > 0 ? fitting : found);
     }
   }
   settle(open, claimed, claim);
   for (const [thread, found] of open) {
     const free = found.filter(({ call }) => !claimed.has(call));
     const chosen = free[0] ?? found[0]!;
-    claim(thread, chosen, true);
+    const equal = free.length > 0 && chosen.known && free.every((one) => interchangeable(one, chosen));
+    claim(thread, chosen, !equal);
   }
   return links;
 }
@@ -85,13 +103,26 @@ function toldLink(
         one.name === told.name &&
         (told.arguments === undefined || argumentsKey(one.arguments) === argumentsKey(told.arguments)),
   );
-  return call && { parent, call, byTask: true, byReport: true };
+  return (
+    call && { parent, call, callerId: "", result: undefined, known: true, byTask: true, byReport: true, sure: true }
+  );
+}
+
+/** Equal calls of one reply that brought equal results: whichever of them it was, the run is the same. */
+function interchangeable(a: Candidate, b: Candidate): boolean {
+  return (
+    a.callerId === b.callerId &&
+    a.result === b.result &&
+    a.call.name === b.call.name &&
+    argumentsKey(a.call.arguments) === argumentsKey(b.call.arguments)
+  );
 }
 
 /** A tool call between its request and its result: only then can a thread have been started by it. */
 interface OpenCall {
   parent: Thread;
   call: ToolCall;
+  callerId: string;
   from: number;
   to: number;
   result: string | undefined;
@@ -106,7 +137,8 @@ function openCallsAt(threads: readonly Thread[]): (time: number) => OpenCall[] {
         caller.toolCalls.map((call): OpenCall => {
           const result = parent.results.get(call.id);
           const to = result?.at ?? Number.POSITIVE_INFINITY;
-          return { parent, call, from: caller.startedAt, to, result: result && squeeze(result.text), texts: undefined };
+          const text = result && squeeze(result.text);
+          return { parent, call, callerId: caller.id, from: caller.startedAt, to, result: text, texts: undefined };
         }),
       ),
     )
@@ -127,18 +159,37 @@ function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
   const report = last.toolCalls.length === 0 ? squeeze(last.text) : "";
   const found: Candidate[] = [];
   for (const one of open) {
-    const { parent, call, to, result } = one;
+    const { parent, call, callerId, to, result } = one;
     if (parent === thread || to < last.startedAt) continue;
     one.texts ??= argumentTexts(call.arguments);
     const byTask = task !== "" && one.texts.some((text) => shares(task, text));
     const byReport = report !== "" && result !== undefined && shares(result, report);
-    if (byTask || (byReport && report.length >= 20)) found.push({ parent, call, byTask, byReport });
+    // A short report alone stands in many results.
+    const sure = byTask || report.length >= 20;
+    if (byTask || byReport) found.push({ parent, call, callerId, result, known: false, byTask, byReport, sure });
   }
-  for (const wanted of [
-    (one: Candidate) => one.byTask && one.byReport,
-    (one: Candidate) => one.byTask,
-    (one: Candidate) => one.byReport,
-  ]) {
+  return found;
+}
+
+function isSure({ sure }: Candidate): boolean {
+  return sure;
+}
+
+/** Those that the flow of the program holds before this call, nearest first. */
+function orderByFlow(call: RecordedCall, flow: CallFlow, found: readonly Candidate[]): Candidate[] {
+  if (call.after === undefined || found.length === 0) return [];
+  // What brought the same report is meant before what was only asked the same.
+  const byId = Map.groupBy(found.some(fitsWhole) ? found.filter(fitsWhole) : found, ({ callerId }) => callerId);
+  return [...flow(call)].flatMap((id) => byId.get(id) ?? []).map((one) => ({ ...one, known: true }));
+}
+
+function fitsWhole({ byTask, byReport }: Candidate): boolean {
+  return byTask && byReport;
+}
+
+/** Those that fit by task and report, else by task, else by report. */
+function surest(found: readonly Candidate[]): Candidate[] {
+  for (const wanted of [fitsWhole, (one: Candidate) => one.byTask, (one: Candidate) => one.byReport]) {
     const best = found.filter(wanted);
     if (best.length > 0) return best;
   }

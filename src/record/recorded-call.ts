@@ -24,6 +24,8 @@ export interface RecordedCall {
   /** Given by path, header, trace or context; without it, runs are told apart by content. */
   runId?: string;
   agent?: AgentHint;
+  /** The call whose reply the calling code had seen last, where a recorder inside the process followed it. */
+  after?: string;
   startedAt: number;
   endedAt: number;
   model?: string;

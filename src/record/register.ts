@@ -1,6 +1,7 @@
 /**
  * `node --import chain-of-agents/register app.js` records the model calls of an app that knows nothing of it. Settings
- * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`) and `COA_RUN` (one run id for the process).
+ * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`), `COA_RUN` (one run id for the process) and
+ * `COA_BUDGET` (limits as JSON, for this process).
  * The app must never notice: whatever goes wrong here is said once on stderr, and the call continues.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -8,9 +9,12 @@ import { syncBuiltinESMExports } from "node:module";
 import { join, resolve } from "node:path";
 import { syncJsonl } from "../base/files/append-sync.ts";
 import { type CallLine, callEncoder } from "../base/files/call-store.ts";
+import { parseJson } from "../core/json-value.ts";
+import { type BudgetOptions, budgetOptionsSchema, createBudget } from "./budget.ts";
 import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
 import type { RecorderOptions } from "./preload/exchange-recorder.ts";
+import { followCauses } from "./preload/follow-causes.ts";
 import { followUndici, markedFetch } from "./preload/follow-undici.ts";
 import { type AgentsContext, followOpenAIAgents } from "./preload/openai-agents-spans.ts";
 import { runContext, withRun } from "./preload/run-context.ts";
@@ -35,8 +39,11 @@ async function register(): Promise<void> {
   const fixed = process.env["COA_RUN"];
   let warned = false;
   const onProblem = (error: unknown): void => {
-    if (!warned) process.stderr.write(`chain-of-agents: recording failed: ${String(error)}\n`);
-    warned = true;
+    const budgetSaid = typeof error === "string";
+    if (budgetSaid || !warned) {
+      process.stderr.write(`chain-of-agents: ${budgetSaid ? "" : "recording failed: "}${String(error)}\n`);
+    }
+    warned ||= !budgetSaid;
   };
   followAiSdk(fixed === undefined ? undefined : () => fixed);
   let agents: AgentsContext | undefined;
@@ -46,6 +53,9 @@ async function register(): Promise<void> {
     onProblem(error);
   }
   const missed = unrecordedCounter();
+  const limits = process.env["COA_BUDGET"];
+  // A budget that can't be read must not let the app spend without one.
+  const budget = limits ? createBudget(readBudget(limits)) : undefined;
   const options: RecorderOptions = {
     write: syncLog(folder),
     context() {
@@ -55,15 +65,28 @@ async function register(): Promise<void> {
       const agent = own?.agent ?? told?.agent;
       return { ...(runId !== undefined && { runId }), ...(agent && { agent }) };
     },
+    ...(budget && { budget }),
     onProblem,
     onUnrecorded: (what) => missed.add(what),
   };
+  followCauses();
   globalThis.fetch = wrapFetch({ ...options, fetch: markedFetch(globalThis.fetch) });
   wrapHttp(options);
   followUndici(options);
   countHttp2((what) => missed.add(what));
   countWebSockets((what) => missed.add(what));
-  process.on("exit", () => sayUnrecorded(folder, missed.list("preload")));
+  process.on("exit", () => {
+    sayUnrecorded(folder, missed.list("preload"));
+    if (!budget) return;
+    const { calls, tokens, usd } = budget.spent();
+    process.stderr.write(`chain-of-agents: spent ${calls} calls, ${tokens} tokens, $${usd.toFixed(6)}\n`);
+  });
+}
+
+function readBudget(text: string): BudgetOptions {
+  const read = budgetOptionsSchema.safeParse(parseJson(text));
+  if (read.success) return read.data;
+  throw new Error(`COA_BUDGET is not a budget: ${text}. Example: {"total":{"calls":50,"tokens":200000}}`);
 }
 
 /** gRPC and other users of HTTP/2 are not recorded: each connection is counted by its host. */

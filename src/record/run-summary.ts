@@ -119,6 +119,9 @@ export function runTree(run: TeamRun, width = 100): string {
   lines.push(`  answer: ${run.answer ?? "none"}`);
   const refused = refusedForTraining(run);
   if (refused) lines.push(`  not for training: ${refused}`);
+  const { inferred = [] } = run.completeness;
+  const shape = inferred.map((what) => (what === "run" ? "which calls are one run" : "who called whom"));
+  if (shape.length > 0) lines.push(`  inferred from what was said: ${shape.join(", ")}`);
   for (const note of run.completeness.notes) lines.push(`  note: ${note}`);
   return lines.join("\n");
 }

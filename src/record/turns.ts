@@ -6,14 +6,7 @@ import type { Message } from "../core/message.ts";
 import type { Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
 import type { RecordedCall } from "./recorded-call.ts";
-
-/** Text agents are told what their tools returned in the user's name; that is not the user speaking. */
-const observation =
-  /^\s*(?:\[?observation|\[?tool[ _](?:result|response|output)|<(?:tool_response|observation|function_result)|execution (?:log|result)|output of|error)/i;
-
-/** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
-const steering =
-  /^\s*(?:carry out the plan|bring the plan up to date|before the plan|write the plan|the three ratings|your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)|write a new plan that avoids this|has reported\. manager, continue|reflector, judge the work|verifier, check it/i;
+import { beginsTurn, isQuestion } from "./user-turn.ts";
 
 /** One turn: its threads, the first being the one that was asked. */
 export interface Turn {
@@ -74,23 +67,6 @@ function mainThreads(threads: readonly Thread[], links: ReadonlyMap<Thread, Thre
     if (from && main.includes(from) && !main.includes(thread)) main.push(thread);
   }
   return main;
-}
-
-function beginsTurn(before: RecordedCall, call: RecordedCall): boolean {
-  if (before.toolCalls.length > 0 || before.error !== undefined || before.text.trim() === "") return false;
-  const { messages } = call;
-  const last = messages.findLastIndex(isQuestion);
-  const reply = messages.findLastIndex((message) => message.role === "assistant");
-  if (last <= reply || reply === -1) return false;
-  return (
-    before.messages.filter(isQuestion).length < messages.filter(isQuestion).length || before.messages.length < last
-  );
-}
-
-/** Something that the user said, as far as a message tells. */
-function isQuestion(message: Message): boolean {
-  const { role, name, content } = message;
-  return role === "user" && name === undefined && !observation.test(content) && !steering.test(content.slice(-4000));
 }
 
 function turnOfThread(

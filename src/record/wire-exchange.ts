@@ -28,6 +28,8 @@ const exchangeSchema = z.object({
       handoffFrom: z.string().optional(),
     })
     .optional(),
+  /** The exchange whose reply the calling code had seen last, known by a recorder inside the process. */
+  after: z.string().optional(),
   /** `/v1/chat/completions` and the like, without the run. */
   path: z.string(),
   startedAt: z.number(),
@@ -82,6 +84,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(exchange.recorder && { recorder: exchange.recorder }),
     ...(exchange.runId !== undefined && { runId: exchange.runId }),
     ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
+    ...(exchange.after !== undefined && { after: exchange.after }),
     startedAt: exchange.startedAt,
     endedAt: exchange.endedAt,
     ...((reply.model || model) && { model: reply.model || model }),

@@ -56,7 +56,8 @@ function checkRun(run: TeamRun): void {
   assert.equal(run.answer, "Answer: 1990, 5953.");
   assert.equal(run.question, "When was the telescope launched, and what is that year times 3 minus 17?");
   assert.equal(refusedForTraining(run), null);
-  assert.deepEqual(run.completeness, {
+  const { inferred: _inferred, ...completeness } = run.completeness;
+  assert.deepEqual(completeness, {
     toolSchemas: true,
     toolCallIds: true,
     content: true,

@@ -53,6 +53,16 @@ const scripts: Record<string, Turn[]> = {
     },
     { text: "Answer: 1990, 5953." },
   ],
+  pdmanager: [
+    {
+      text: "Both at once.",
+      calls: [
+        ["task", { description: "Find the launch year of the telescope.", subagent_type: "search_agent" }],
+        ["task", { description: "Compute 1990*3-17.", subagent_type: "code_agent" }],
+      ],
+    },
+    { text: "Answer: 1990, 5953." },
+  ],
   // One history for all: whoever speaks, the turn says what comes next.
   hmanager: [
     { text: "Plan: search, compute.", call: ["transfer_to_search", {}] },
@@ -75,8 +85,15 @@ const scripts: Record<string, Turn[]> = {
   ],
 };
 
+export interface Script {
+  /** The manager asks both workers at once. */
+  parallel?: boolean;
+  /** Each reply of a worker has a number of its own, so that it can be told who read it. */
+  numbered?: boolean;
+}
+
 /** Starts the server; each answer comes over several turns of the event loop, so that runs interleave. */
-export async function startScriptedServer(): Promise<{
+export async function startScriptedServer(script: Script = {}): Promise<{
   url: string;
   origin: string;
   count(): number;
@@ -93,7 +110,7 @@ export async function startScriptedServer(): Promise<{
     const id = ++served;
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
     const asked = api.readRequest(body, path);
-    const reply = replyTo(asked, id);
+    const reply = replyTo(asked, id, script);
     if (!asked.stream) {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(api.writeReply(reply)));
@@ -117,19 +134,22 @@ export async function startScriptedServer(): Promise<{
 }
 
 /** What the script says; ten tokens for each message and five for the reply. */
-function replyTo(asked: WireRequest, id: number): WireReply {
+function replyTo(asked: WireRequest, id: number, script: Script): WireReply {
   const { messages } = asked;
   const system = messages.find((message) => message.role === "system")?.content ?? "";
-  const role = /You are the (\w+)/.exec(system)?.[1] ?? "manager";
-  const turn = messages.filter((message) => message.role === "assistant").length;
-  const { text, call, calls = call ? [call] : [] } = scripts[role]?.[turn] ?? { text: `no script for ${role} ${turn}` };
+  const told = /You are the (\w+)/.exec(system)?.[1] ?? "manager";
+  const who = script.parallel && /^d?manager$/.test(told) ? `p${told}` : told;
+  // Workers with a memory begin anew with each task; a reply may be repeated as two messages, its text and its calls.
+  const roles = messages.slice(messages.findLastIndex((message) => message.role === "user")).map(({ role }) => role);
+  const turn = roles.filter((one, index) => one === "assistant" && roles[index - 1] !== "assistant").length;
+  const { text, call, calls = call ? [call] : [] } = scripts[who]?.[turn] ?? { text: `no script for ${who} ${turn}` };
   const toolCalls = calls.map((one, index) => ({
     id: `call_${id}_${index}`,
     name: one[0],
     arguments: argumentsOf(asked, one),
   }));
   return {
-    text,
+    text: script.numbered && /^(?:search|code)$/.test(who) ? `${text} (${id})` : text,
     toolCalls,
     finish: toolCalls.length > 0 ? "tool_calls" : "stop",
     finished: true,

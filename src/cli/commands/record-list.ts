@@ -36,6 +36,9 @@ export default defineCommand({
       for (const reason of runs.flatMap((run) => run.reasons)) counts.set(reason, (counts.get(reason) ?? 0) + 1);
       const trainable = runs.filter((run) => run.refused === null).length;
       const why = [...counts].map(([reason, count]) => `${reason} ${count}`).join(", ");
+      const shaped = runs.filter(({ completeness }) => completeness.inferred?.includes("run")).length;
+      if (shaped > 0)
+        out.note(`${shaped} of ${runs.length} runs were put together from what was said: no run id was given`);
       out.note(`${trainable} of ${runs.length} runs may be trained on${why ? `; not: ${why}` : ""}`);
     }
     if (!values.json && missed.length > 0) out.note(unrecordedText(missed));

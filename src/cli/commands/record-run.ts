@@ -2,9 +2,14 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
+import { budgetOf, budgetOptions } from "./budget-options.ts";
 import { folderOption, recordingsFolder } from "./record-folder.ts";
 
-const examples = ["coa record run -- node app.js", "coa record run --id tuesday -- npm start"];
+const examples = [
+  "coa record run -- node app.js",
+  "coa record run --id tuesday -- npm start",
+  "coa record run --calls 200 --usd 5 --price 0.25,2,0.03 -- node app.js",
+];
 
 export default defineCommand({
   name: "record run",
@@ -15,10 +20,12 @@ export default defineCommand({
   options: {
     folder: folderOption,
     id: { type: "string", valueName: "run", describe: "One run id for the whole program" },
+    ...budgetOptions,
   },
   async run({ values, positionals, out, signal }) {
     const [command, ...args] = positionals;
     if (command === undefined) throw new UsageError(`coa record run needs a command. Example: ${examples[0]}`);
+    const budget = budgetOf(values);
     const folder = resolve(await recordingsFolder(values.folder));
     const name = import.meta.url.endsWith(".ts") ? "register.ts" : "register.js";
     const register = new URL(`../../record/${name}`, import.meta.url).href;
@@ -30,6 +37,7 @@ export default defineCommand({
         NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${register}`.trim(),
         COA_RECORD_DIR: folder,
         ...(values.id !== undefined && { COA_RUN: values.id }),
+        ...(budget && { COA_BUDGET: JSON.stringify(budget) }),
       },
     });
     const code = await new Promise<number>((done, fail) => {

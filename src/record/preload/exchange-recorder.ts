@@ -9,9 +9,11 @@ import { type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { readEventStream } from "../../base/wire/bedrock-converse.ts";
 import { asObject, type Json, parseJson } from "../../core/json-value.ts";
+import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
+import { type Cause, currentCause, nextCause } from "./follow-causes.ts";
 
 export interface RecorderOptions {
   /** Writes a record at once. */
@@ -20,13 +22,24 @@ export interface RecorderOptions {
   context(): Pick<WireExchange, "runId" | "agent"> | undefined;
   redact?: Redact;
   maxKeptBytes?: number;
+  /** Calls wait for room in it, or are refused. */
+  budget?: Budget;
   onProblem?: (error: unknown) => void;
   /** Told of traffic that looks like a model call and can't be recorded. */
   onUnrecorded?: (what: string) => void;
 }
 
+/** The body to send where the budget changed it; or the body of the answer that says why the call is refused. */
+export type Admitted = { body?: string } | { refused: string };
+
 /** An exchange under way. */
 export interface OpenExchange {
+  /** Its reply, for the code that comes after it; absent where it is not a model call. */
+  cause?: Cause;
+  /** Present where a budget holds: waits until the call may be made. */
+  admit?(signal?: AbortSignal): Promise<Admitted>;
+  /** The same for clients that can't be made to wait. */
+  admitNow?(): Admitted;
   /** The answer has begun. */
   head(status: number, contentType: string, contentEncoding?: string): void;
   /** A piece of the answer. */
@@ -60,19 +73,24 @@ export function openExchange(
   if (!api && apiOf(path)) return undefined; // only the path looks like a call
   const startedAt = performance.timeOrigin + performance.now();
   const context = options.context() ?? {};
+  const [id, before] = [randomUUID(), currentCause()];
   const maxKeptBytes = options.maxKeptBytes ?? 64 * 2 ** 20;
   const kept: Uint8Array[] = [];
   let [size, status, contentType, contentEncoding, tail, written] = [0, 0, "", "", "", false];
+  let reservation: Reservation | undefined;
   const end = (outcome: CallOutcome, error?: string) => {
     if (written) return;
     written = true;
     try {
       const answer = answerText(Buffer.concat(kept), contentType, contentEncoding);
+      const ended = { outcome: status >= 400 ? ("upstream-error" as const) : outcome, contentType: answer.contentType };
+      reservation?.settle(broughtBy(api, answer.text, ended));
       options.write({
         version: 1,
-        id: randomUUID(),
+        id,
         recorder: "preload",
         ...context,
+        ...(before && { after: before.id }),
         path: String(redactSecrets(path, secrets)),
         startedAt,
         endedAt: performance.timeOrigin + performance.now(),
@@ -85,10 +103,38 @@ export function openExchange(
         ...(size > maxKeptBytes && { truncated: true }),
       });
     } catch (problem) {
+      reservation?.settle(undefined);
       options.onProblem?.(problem); // a full disk must not break the app
     }
   };
+  const wanted = (signal?: AbortSignal) => ({
+    ...(context.runId !== undefined && { runId: context.runId }),
+    ...(api && { api }),
+    path,
+    body: request,
+    bytes: Buffer.byteLength(body),
+    ...(signal && { signal }),
+  });
+  const admitted = (given: Reservation | { refused: string }): Admitted => {
+    if ("refused" in given) {
+      const message = `budget: ${given.refused}`;
+      const refused = JSON.stringify({ error: { type: "coa_budget", message } });
+      [status, contentType] = [402, "application/json"];
+      kept.push(Buffer.from(refused));
+      end("upstream-error", message);
+      options.onProblem?.(message);
+      return { refused };
+    }
+    reservation = given;
+    return given.body === request ? {} : { body: JSON.stringify(given.body) };
+  };
+  const { budget } = options;
   return {
+    ...(budget && {
+      admit: async (signal?: AbortSignal) => admitted(await budget.admit(wanted(signal))),
+      admitNow: () => admitted(budget.admitNow(wanted())),
+    }),
+    ...(api && { cause: nextCause(id, before) }),
     end,
     head(answerStatus, type, encoding = "") {
       [status, contentType, contentEncoding] = [answerStatus, type, encoding];

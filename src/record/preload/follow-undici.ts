@@ -6,18 +6,25 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { headerSecrets } from "../../base/redact/redact.ts";
 import { type OpenExchange, openExchange, type RecorderOptions, recordedPath } from "./exchange-recorder.ts";
+import { enterCause } from "./follow-causes.ts";
 
 interface UndiciRequest {
   method: string;
   origin?: string;
   path: string;
   headers: string | readonly (string | Buffer)[];
+  body?: unknown;
+  contentLength?: number | null;
+  /** Set before it is sent, it ends the request. */
+  error?: Error;
 }
 
 interface Watched {
   url: string;
   sent: Buffer[];
   secrets: string[];
+  /** Runs code where the app made the request: undici tells of bodies where its sockets run. */
+  asCaller: <T>(work: () => T) => T;
   exchange?: OpenExchange;
 }
 
@@ -47,15 +54,23 @@ export function followUndici(options: RecorderOptions): void {
     const { request } = message as { request: UndiciRequest };
     const url = `${request.origin ?? ""}${request.path}`;
     if (insideFetch.getStore() || request.method !== "POST" || recordedPath(url) === undefined) return;
-    watched.set(request, { url, sent: [], secrets: headerSecrets(pairsOf(request.headers)) });
+    watched.set(request, {
+      url,
+      sent: [],
+      secrets: headerSecrets(pairsOf(request.headers)),
+      asCaller: AsyncLocalStorage.snapshot(),
+    });
+    if (options.budget) hold(options, request, watched.get(request)!);
   });
   on("request:bodyChunkSent", ({ chunk }, one) => one.sent.push(Buffer.from(chunk as Uint8Array)));
   on("request:bodySent", (_message, one) => {
-    one.exchange ??= openExchange(options, one.url, Buffer.concat(one.sent).toString("utf8"), one.secrets);
+    const body = Buffer.concat(one.sent).toString("utf8");
+    one.exchange ??= one.asCaller(() => openExchange(options, one.url, body, one.secrets));
   });
   on("request:headers", ({ response }, one) => {
     const { statusCode, headers } = response as { statusCode: number; headers: readonly Buffer[] };
     const found = new Map([...pairsOf(headers)].map(([name, value]) => [name.toLowerCase(), value]));
+    if (one.exchange?.cause) enterCause(one.exchange.cause); // undici settles the caller's promise right after this
     one.exchange?.head(statusCode, found.get("content-type") ?? "", found.get("content-encoding"));
   });
   on("request:bodyChunkReceived", ({ chunk }, one) => one.exchange?.keep(Buffer.from(chunk as Uint8Array)));
@@ -64,6 +79,22 @@ export function followUndici(options: RecorderOptions): void {
     const left = (error as Error).name === "AbortError";
     one.exchange?.end(left ? "client-disconnect" : "upstream-cut", String(error));
   });
+}
+
+/** Undici can't be made to wait: the call goes now, with what the budget allows, or fails. */
+function hold(options: RecorderOptions, request: UndiciRequest, one: Watched): void {
+  if (!(request.body instanceof Uint8Array)) {
+    request.error = new Error("budget: the body of this call is a stream, so its cost can't be told");
+    return;
+  }
+  one.exchange = openExchange(options, one.url, Buffer.from(request.body).toString("utf8"), one.secrets);
+  const admitted = one.exchange?.admitNow?.();
+  if (!admitted) return;
+  if ("refused" in admitted) request.error = new Error(admitted.refused);
+  else if (admitted.body !== undefined) {
+    request.body = Buffer.from(admitted.body);
+    request.contentLength = Buffer.byteLength(admitted.body);
+  }
 }
 
 /** Headers as undici keeps them: one text, or names and values in turn. */

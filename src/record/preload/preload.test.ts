@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { createBudget } from "../budget.ts";
 import { readRecordings } from "../recordings.ts";
 import type { WireExchange } from "../wire-exchange.ts";
 import { runContext, withRun } from "./run-context.ts";
@@ -118,6 +119,27 @@ describe("a fetch that records", () => {
     const broken = recorder((error) => problems.push(error));
     assert.match(await (await broken.fetch(url, post("stream"))).text(), /DONE/);
     assert.equal(problems.length, 1);
+  });
+
+  it("keeps eight workers to a budget: none is refused while a call fits, and none spends more", async () => {
+    const written: WireExchange[] = [];
+    const budget = createBudget({ total: { tokens: 400 } });
+    const write = (exchange: WireExchange) => written.push(exchange);
+    const recording = wrapFetch({ fetch: globalThis.fetch, write, context: () => undefined, budget });
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        for (;;) {
+          const answer = await recording(url, post("stream"));
+          await answer.text();
+          if (answer.status !== 200) return answer.status;
+        }
+      }),
+    );
+    assert.deepEqual(new Set(statuses), new Set([402]));
+    const { calls, tokens } = budget.spent();
+    assert.equal(written.filter(({ status }) => status === 200).length, calls);
+    const prompt = Math.ceil(body.length / 3);
+    assert.ok(tokens <= 400 && tokens + prompt + 5 > 400, `${tokens} of 400 tokens`);
   });
 
   it("has written every answer whose end the app saw, when the app is killed at once", async () => {

@@ -1,6 +1,7 @@
 /** Wraps `fetch` so that every model call made with it is recorded; answers are passed on piece by piece. */
 import { headerSecrets } from "../../base/redact/redact.ts";
 import { type OpenExchange, openExchange, type RecorderOptions, recordedPath } from "./exchange-recorder.ts";
+import { enterCause } from "./follow-causes.ts";
 
 export interface WrapOptions extends RecorderOptions {
   fetch: typeof fetch;
@@ -9,6 +10,11 @@ export interface WrapOptions extends RecorderOptions {
 /** A `fetch` that records calls to model servers and leaves everything else alone. */
 export function wrapFetch(options: WrapOptions): typeof fetch {
   const original = options.fetch;
+  const sendBody = (input: string | URL | Request, init: RequestInit | undefined, body: string) => {
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}));
+    headers.delete("content-length");
+    return original(input, { ...init, headers, body });
+  };
   return async function fetchAndRecord(input, init) {
     const url = input instanceof Request ? input.url : String(input);
     const method = init?.method ?? (input instanceof Request ? input.method : "GET");
@@ -20,11 +26,17 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
     if (!exchange) return original(input, init);
     let response: Response;
     try {
-      response = await original(input, init);
+      const admitted = await exchange.admit?.(init?.signal ?? (input instanceof Request ? input.signal : undefined));
+      if (admitted && "refused" in admitted) {
+        return new Response(admitted.refused, { status: 402, headers: { "content-type": "application/json" } });
+      }
+      response = await (admitted?.body === undefined ? original(input, init) : sendBody(input, init, admitted.body));
     } catch (error) {
+      if (exchange.cause) enterCause(exchange.cause);
       exchange.end((error as Error).name === "AbortError" ? "client-disconnect" : "upstream-error", String(error));
       throw error;
     }
+    if (exchange.cause) enterCause(exchange.cause);
     exchange.head(response.status, response.headers.get("content-type") ?? "");
     if (response.status < 400) return passOn(response, exchange);
     // A refusal is short, and clients often don't read it before they try again.
@@ -45,6 +57,7 @@ function passOn(response: Response, exchange: OpenExchange): Response {
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
+        if (exchange.cause) enterCause(exchange.cause); // whoever waits for this piece comes after the reply
         if (done) {
           exchange.end("complete");
           controller.close();

@@ -12,12 +12,10 @@ import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
-import { noReply, type WireApi, type WireReply } from "../../base/wire/wire-api.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
-import { type Budget, type BudgetOptions, createBudget } from "../budget.ts";
+import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
-import { readAnswer } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
@@ -201,17 +199,10 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     async onEnd({ body: bytes, contentEncoding, ...end }) {
       const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
       const answer = text.toString("utf8");
-      reservation?.settle(usedBy(api, answer, end));
+      reservation?.settle(broughtBy(api, answer, end));
       await record({ ...end, response: answer });
     },
   });
-}
-
-/** What a call brought; a call that never reached the model brought nothing, and costs nothing. */
-function usedBy(api: WireApi | undefined, answer: string, end: Omit<Forwarded, "body">): WireReply | undefined {
-  if (end.outcome === "upstream-error") return undefined;
-  if (api) return readAnswer(api, answer, end.contentType);
-  return { ...noReply(), usage: { completionTokens: 0 } };
 }
 
 /** Exchanges that ended well or with an answer from the server can be given again. */

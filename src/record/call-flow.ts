@@ -1,0 +1,39 @@
+/**
+ * The flow of a program through its model calls: each call that a recorder inside the process saw names the call whose
+ * reply the calling code had seen last. Content says which calls fit together; the flow says which of them is meant.
+ */
+import type { RecordedCall } from "./recorded-call.ts";
+
+/** The ids of the calls before a call in its flow, nearest first; empty where no recorder followed it. */
+export type CallFlow = (call: RecordedCall) => Iterable<string>;
+
+/** The furthest that a flow is followed: a server that runs for weeks is one flow. */
+const maxHops = 10_000;
+
+/** Reads the flow of calls, failed tries among them. */
+export function callFlow(calls: readonly RecordedCall[]): CallFlow {
+  const after = new Map(calls.map((call) => [call.id, call.after]));
+  return function* ancestors(call) {
+    let at = call.after;
+    for (let hops = 0; at !== undefined && hops < maxHops; hops++) {
+      yield at;
+      at = after.get(at);
+    }
+  };
+}
+
+/** Of several that fit, those that stand nearest in the flow; undefined where the flow holds none of them. */
+export function nearestInFlow<T>(
+  call: RecordedCall,
+  flow: CallFlow,
+  fitting: readonly T[],
+  callIdOf: (one: T) => string,
+): T[] | undefined {
+  if (call.after === undefined || fitting.length === 0) return undefined;
+  const byId = Map.groupBy(fitting, callIdOf);
+  for (const id of flow(call)) {
+    const found = byId.get(id);
+    if (found) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,29 @@
+/** What the user says, told apart from what programs write in the user's name. */
+import type { Message } from "../core/message.ts";
+import type { RecordedCall } from "./recorded-call.ts";
+
+/** Text agents are told what their tools returned in the user's name; that is not the user speaking. */
+const observation =
+  /^\s*(?:\[?observation|\[?tool[ _](?:result|response|output)|<(?:tool_response|observation|function_result)|execution (?:log|result)|output of|error)/i;
+
+/** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
+const steering =
+  /^\s*(?:carry out the plan|bring the plan up to date|before the plan|write the plan|the three ratings|your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)|write a new plan that avoids this|has reported\. manager, continue|reflector, judge the work|verifier, check it/i;
+
+/** Whether a call answers something new: the call before it gave an answer, and somebody wrote since. */
+export function beginsTurn(before: RecordedCall, call: RecordedCall): boolean {
+  if (before.toolCalls.length > 0 || before.error !== undefined || before.text.trim() === "") return false;
+  const { messages } = call;
+  const last = messages.findLastIndex(isQuestion);
+  const reply = messages.findLastIndex((message) => message.role === "assistant");
+  if (last <= reply || reply === -1) return false;
+  return (
+    before.messages.filter(isQuestion).length < messages.filter(isQuestion).length || before.messages.length < last
+  );
+}
+
+/** Something that the user said, as far as a message tells. */
+export function isQuestion(message: Message): boolean {
+  const { role, name, content } = message;
+  return role === "user" && name === undefined && !observation.test(content) && !steering.test(content.slice(-4000));
+}
