@@ -1,4 +1,4 @@
-/** The disturbances that the lab practises with and measures by: searches that find nothing, pages that do not answer. */
+/** The disturbances that the lab practises with and measures by: searches that find nothing, or that time out. */
 import type { FaultPlan } from "../tools/with-faults.ts";
 
 /** Every search finds nothing with this probability (0.4 where it is measured), decided by chain and call. */
@@ -6,13 +6,13 @@ export function failingSearches(seed: number, rate = 0.4): FaultPlan {
   return { seed, faults: [{ kind: "empty", rate, tools: ["web_search"] }] };
 }
 
-/** Every page fails to answer with this probability, decided by chain and call. */
-export function failingPages(seed: number, rate = 0.4): FaultPlan {
-  return { seed, faults: [{ kind: "timeout", rate, tools: ["crawl_page"] }] };
+/** Every search times out with this probability, decided by chain and call. */
+export function searchesThatTimeOut(seed: number, rate = 0.4): FaultPlan {
+  return { seed, faults: [{ kind: "timeout", rate, tools: ["web_search"] }] };
 }
 
 /** Disturbances by name, with the words that a report has for them. */
 export const disturbances = {
-  searches: { plan: failingSearches, says: "searches find nothing" },
-  pages: { plan: failingPages, says: "pages do not answer" },
+  empty: { plan: failingSearches, says: "searches find nothing" },
+  timeouts: { plan: searchesThatTimeOut, says: "searches time out" },
 } as const;

@@ -23,7 +23,7 @@ import type { QuickstartContext, Stage } from "./stage.ts";
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
  * without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too. With
- * `-failing`, four in ten searches find nothing, or four in ten pages do not answer. After a team that errs, samples at temperature 1 show what was copied from it.
+ * `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that errs, samples at temperature 1 show what was copied from it.
  */
 export function systemsOf(imperfect: number): readonly string[] {
   return [

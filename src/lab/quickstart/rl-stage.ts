@@ -1,6 +1,6 @@
 /**
  * DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. Half of the
- * searches (or pages) fail here, which no demonstration showed: what to do then is for the model to find out, while some of the
+ * searches fail here, which no demonstration showed: what to do then is for the model to find out, while some of the
  * demonstrations are repeated so that nothing is lost. After a team that errs, tools work and the errors are what is practised.
  */
 import { join } from "node:path";
@@ -36,7 +36,7 @@ const firstWorld = 1000;
 
 export const rlStage: Stage = {
   name: "rl",
-  what: "the model practises with live tools of which half of the calls fail, which no demonstration showed; what worked is reinforced (DAPO)",
+  what: "the model practises with live tools of which half of the searches fail, which no demonstration showed; what worked is reinforced (DAPO)",
   async run(context, folder) {
     const { settings, seed, signal, onProgress } = context;
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });

@@ -42,8 +42,8 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     vocabulary: 768,
     model: large,
     sft: "shipped",
-    // The shipped model knows what to do about searches that find nothing, and not about pages.
-    failing: "pages",
+    // The shipped model was shown searches that find nothing, and none that time out.
+    failing: "timeouts",
     rl: { steps: 8, groups: 8, samples: 8, rate: 3e-4 },
     testTasks: 150,
   },
@@ -63,7 +63,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       rate: 1.5e-3,
       secondRound: { peak: 0.3, readingSteps: 0, steps: 200 },
     },
-    failing: "searches",
+    failing: "empty",
     rl: { steps: 12, groups: 12, samples: 8, rate: 3e-4 },
     testTasks: 500,
   },
@@ -83,7 +83,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       rate: 1.5e-3,
       secondRound: { peak: 0.4, readingSteps: 700, steps: 800 },
     },
-    failing: "searches",
+    failing: "empty",
     rl: { steps: 16, groups: 12, samples: 8, rate: 3e-4 },
     testTasks: 1000,
   },

@@ -29,13 +29,13 @@ export const maxContext = 1024;
 
 export const sftStage: Stage = {
   name: "sft",
-  what: "a small transformer is trained from scratch to write such texts (supervised fine-tuning); tool outputs are masked",
+  what: "a small transformer learns to write such texts (supervised fine-tuning; tool outputs are masked); with --fast the shipped one stands in",
   async run(context, folder): Promise<StageFigures> {
     const { settings, seed, signal, onProgress } = context;
     const { sft, model } = settings;
     if (sft === "shipped") {
       await cp(shippedModel, modelFolder(context.folder, "sft"), { recursive: true });
-      return { model: "the shipped one, trained by coa quickstart --full" };
+      return { model: "the shipped one (weights/afm-lab-2m)" };
     }
     const chains = join(context.folder, "distill", "trajectories.jsonl");
     const tokenizer = await trainOwnTokenizer(chains, settings.vocabulary);
