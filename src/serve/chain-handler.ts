@@ -9,9 +9,11 @@ import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
+import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
 import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
+import { idempotentReplies } from "./idempotent-replies.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
 import { mcpEndpoint, mcpRoutes } from "./mcp/mcp-endpoint.ts";
@@ -42,6 +44,8 @@ export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOpti
   mcpTools?: boolean;
   /** Where responses are kept; by default they live as long as the process. */
   store?: ResponseStore;
+  /** Removes a kept chain by its id, where chains are kept. */
+  forget?: (id: string, owner: string) => Promise<boolean>;
 }
 
 /** A handler, and what its owner needs besides. */
@@ -65,6 +69,7 @@ export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): 
     access: options.access ?? {},
     metrics: metrics(),
     maxBodyBytes: options.maxBodyBytes ?? 20 * 2 ** 20,
+    replies: idempotentReplies(),
     accepting: () => accepting,
     stop() {
       accepting = false;
@@ -97,7 +102,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
   const store = options.store ?? (await openResponseStore());
-  const responsesOptions = { store, showTools: options.showTools };
+  const responsesOptions = { store, showTools: options.showTools, forget: options.forget };
   const responses = responsesEndpoints(service, responsesOptions);
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
@@ -116,6 +121,8 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     }),
     ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
     ...on("POST /v1/completions", completionsEndpoint(service)),
+    ...on("POST /v1/chains", chainsEndpoint(service)),
+    ...on("DELETE /v1/chains/{id}", deleteChainEndpoint(options.forget, service)),
     ...on("POST /v1/messages", messagesEndpoint(service, options), anthropicError),
     ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
     ...Object.assign(

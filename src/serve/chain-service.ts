@@ -121,6 +121,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
     return {
       ...defaults,
       id: request.id,
+      ...(request.owner !== undefined && request.owner !== "anyone" && { meta: { caller: request.owner } }),
       session: sessionOf(request),
       model,
       profile: asked,

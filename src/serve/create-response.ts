@@ -21,6 +21,8 @@ export interface ResponsesOptions {
   store: ResponseStore;
   /** Show executed tools as `mcp_call` items to everybody, not only to those who ask for hosted tools. */
   showTools?: boolean;
+  /** Removes a kept chain. */
+  forget?: (id: string, owner: string) => Promise<boolean>;
 }
 
 /** A response that can be started. */

@@ -8,6 +8,7 @@ import { type Handler, type HttpRequest, type Reply, readJson, replyJson } from 
 import { isAbort } from "../core/errors.ts";
 import { asObject, type Json } from "../core/json-value.ts";
 import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import type { IdempotentReplies, RecordedReply } from "./idempotent-replies.ts";
 import type { Caller } from "./keys.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -17,6 +18,8 @@ export interface EndpointSetup {
   access: AccessOptions;
   metrics: Metrics;
   maxBodyBytes: number;
+  /** Answers that can be given again. */
+  replies: IdempotentReplies;
   /** False while the server drains. */
   accepting: () => boolean;
 }
@@ -44,17 +47,27 @@ export function endpoint(
     const id = `req_${randomUUID().replaceAll("-", "")}`;
     let headers: Record<string, string> = { "x-request-id": id };
     let status = 200;
+    let recorded: RecordedReply | undefined;
     try {
       checkOrigin(request.header, setup.access);
       if (!setup.accepting()) throw new ApiError(503, "the server is stopping", { headers: { "retry-after": "5" } });
       const caller = setup.admit(request.header);
       headers = { ...headers, ...caller.headers, ...corsHeaders(request, setup.access) };
+      let own = request;
+      const key = request.method === "POST" ? request.header("idempotency-key") : undefined;
+      if (key !== undefined) {
+        const bytes = await request.bytes(setup.maxBodyBytes);
+        own = { ...request, bytes: async () => bytes };
+        const name = [caller.owner, route, request.path, key].join("\n");
+        recorded = await setup.replies.record(name, bytes, reply, request.signal);
+        if (!recorded) return;
+      }
       const json = async (): Promise<Json> => {
-        const body = asObject(await readJson(request, setup.maxBodyBytes));
+        const body = asObject(await readJson(own, setup.maxBodyBytes));
         if (!body) throw new ApiError(400, "the body must be a JSON object");
         return body;
       };
-      await work({ request, reply, caller, id, headers, json });
+      await work({ request: own, reply: recorded?.reply ?? reply, caller, id, headers, json });
     } catch (error) {
       if (request.signal.aborted && isAbort(error)) {
         status = 499;
@@ -62,8 +75,9 @@ export function endpoint(
       }
       const refused = apiErrorOf(error);
       status = refused.status;
-      replyJson(reply, refused.status, errorBody(refused), { ...headers, ...refused.headers });
+      replyJson(recorded?.reply ?? reply, refused.status, errorBody(refused), { ...headers, ...refused.headers });
     } finally {
+      recorded?.end(status < 499 && !request.signal.aborted);
       setup.metrics.add("coa_requests_total", { route, status });
       setup.metrics.add("coa_request_seconds_total", { route }, (performance.now() - started) / 1000);
     }

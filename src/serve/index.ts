@@ -2,6 +2,7 @@
 export type { AccessOptions } from "../base/http/access.ts";
 export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeOptions } from "./chain-handler.ts";
 export type { ChainServiceOptions } from "./chain-service.ts";
+export { type KeptChains, openKeptChains } from "./kept-chains.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
 export type { Agree, OldSystemOptions } from "./old-system.ts";
 export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";

@@ -80,7 +80,9 @@ export function admission(
     counts.set(entry, count);
     if (count.minute !== minute) Object.assign(count, { minute, requests: 0 });
     if (count.tokens >= (entry.maxTokens ?? Infinity) || count.usd >= (entry.maxUsd ?? Infinity)) {
-      throw new ApiError(429, "the budget of this key is used up", { code: "insufficient_quota" });
+      // Trying again shortly would not help, and the openai client believes this header.
+      const headers = { "x-should-retry": "false" };
+      throw new ApiError(429, "the budget of this key is used up", { code: "insufficient_quota", headers });
     }
     const most = entry.requestsPerMinute;
     const resetSeconds = Math.ceil((minute + 1) * 60 - now() / 1000);
@@ -95,7 +97,7 @@ export function admission(
     if (most !== undefined && count.requests >= most) {
       throw new ApiError(429, `this key may ask ${most} times a minute`, {
         code: "rate_limit_exceeded",
-        headers: { ...headers, "retry-after": String(resetSeconds) },
+        headers: { ...headers, "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
       });
     }
     count.requests++;

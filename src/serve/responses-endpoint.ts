@@ -23,7 +23,9 @@ export function responsesEndpoints(service: ChainService, options: ResponsesOpti
       const id = request.params["id"]!;
       const metadata = asObject(options.store.find(id, caller.owner)?.response["metadata"]);
       if (!(await options.store.delete(id, caller.owner))) throw notFound(id);
-      await (await service.suspended).delete(asString(metadata?.["coa_trajectory_id"]) ?? "", caller.owner);
+      const chain = asString(metadata?.["coa_trajectory_id"]) ?? "";
+      await (await service.suspended).delete(chain, caller.owner);
+      await options.forget?.(chain, caller.owner);
       replyJson(reply, 200, { id, object: "response", deleted: true }, headers);
     },
     "POST /v1/responses/{id}/cancel": async ({ request, reply, caller, headers }) => {
@@ -68,7 +70,11 @@ function create(service: ChainService, options: ResponsesOptions, running: Backg
     for await (const _ of events(request.signal));
     const whole = projection.response();
     const error = asObject(whole["error"]);
-    if (error) throw new ApiError(502, asString(error["message"]) ?? "", { code: asString(error["code"]) });
+    if (error) {
+      const code = asString(error["code"]) ?? "server_error";
+      const ofModel = code === "model_failed" || code === "invalid_answer";
+      throw new ApiError(ofModel ? 502 : 500, asString(error["message"]) ?? "", { code });
+    }
     replyJson(reply, 200, whole, named);
   };
 }

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type Disk, nodeDisk } from "../base/files/disk.ts";
 import { acquireLock } from "../base/files/lock.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
@@ -64,7 +65,11 @@ export async function cleanResponses(
 }
 
 /** Opens the store of a folder, or one that forgets. */
-export async function openResponseStore(folder?: string, now: () => number = Date.now): Promise<ResponseStore> {
+export async function openResponseStore(
+  folder?: string,
+  now: () => number = Date.now,
+  disk: Disk = nodeDisk,
+): Promise<ResponseStore> {
   const all = new Map<string, StoredResponse>();
   const items = new Map<string, { item: Json; owner: StoredResponse }>();
   const file = folder === undefined ? undefined : join(folder, "responses.jsonl");
@@ -86,7 +91,7 @@ export async function openResponseStore(folder?: string, now: () => number = Dat
       else if (now() - line.stored.at < keptMs) add(line.stored);
     }
   }
-  const writer = file === undefined ? undefined : await openJsonl<Line>(file);
+  const writer = file === undefined ? undefined : await openJsonl<Line>(file, { disk });
   return {
     async save(stored) {
       await writer?.append({ stored });

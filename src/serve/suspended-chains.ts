@@ -5,6 +5,7 @@
  */
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Disk } from "../base/files/disk.ts";
 import { writeFileAtomically } from "../base/files/write-file.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
@@ -34,6 +35,7 @@ export interface SuspendedChainsOptions {
   folder?: string;
   seal?: Seal;
   now?: () => number;
+  disk?: Disk;
 }
 
 const storedMs = 30 * 24 * 3_600_000;
@@ -50,7 +52,8 @@ export async function openSuspendedChains(options: SuspendedChainsOptions = {}):
     seal,
     async save(chain, where) {
       const { id } = chain.trajectory;
-      if (where === "disk" && folder !== undefined) return writeFileAtomically(fileOf(id), JSON.stringify(chain));
+      if (where === "disk" && folder !== undefined)
+        return writeFileAtomically(fileOf(id), JSON.stringify(chain), options.disk);
       for (const [key, { until }] of remembered) {
         if (until >= now() && remembered.size < mostRemembered) break;
         remembered.delete(key);

@@ -1,7 +1,6 @@
-import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
-import { redactSecrets } from "../../base/redact/redact.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
+import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeState } from "../../serve/serve-state.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
@@ -50,7 +49,7 @@ export default defineCommand({
         throw error;
       },
     );
-    const kept = values.keep === undefined ? undefined : await openJsonl<unknown>(values.keep);
+    const kept = values.keep === undefined ? undefined : await openKeptChains(values.keep);
     try {
       await opened.model.prepare?.(signal);
       const served = await chainHandler({
@@ -69,10 +68,11 @@ export default defineCommand({
         media: choiceOf(values.media, "media", ["refuse", "ignore"]),
         clientTools: switchOf(values["client-tools"]),
         ...old.options,
+        ...(kept && { forget: kept.delete }),
         onTrajectory(trajectory, mayKeep) {
           // A chain that waits is kept when it has ended.
           if (!kept || !mayKeep || trajectory.pending) return;
-          kept.append(redactSecrets(trajectory)).catch((error: Error) => out.note(`not kept: ${error.message}`));
+          kept.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`));
         },
         defaults: {
           ...opened.defaults,

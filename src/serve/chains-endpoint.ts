@@ -1,0 +1,108 @@
+/**
+ * Chains as they are, for our own tools: `POST /v1/chains` runs a question, or continues a trajectory that was cut or edited,
+ * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
+ */
+import { replyJson } from "../base/http/handler.ts";
+import { asString } from "../core/json-value.ts";
+import type { Model } from "../core/model.ts";
+import { defineTask } from "../core/task.ts";
+import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
+import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { askedChain } from "./asked-chain.ts";
+import type { ChainRequest } from "./chain-request.ts";
+import type { ChainService } from "./chain-service.ts";
+import type { Call } from "./endpoint.ts";
+import { eventStream } from "./event-stream.ts";
+import { settle } from "./settle.ts";
+
+/** Runs or continues one chain. */
+export function chainsEndpoint(service: ChainService): (call: Call) => Promise<void> {
+  return async ({ request, reply, caller, headers, json }) => {
+    const body = await json();
+    const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
+    const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
+    if (!question) throw new ApiError(400, "give a question, or a trajectory to continue", { param: "question" });
+    const maxTokens = body["max_tokens"] as number | undefined;
+    const settings = {
+      temperature: body["temperature"] as number | undefined,
+      seed: body["seed"] as number | undefined,
+    };
+    const wire = {
+      model: asString(body["model"]),
+      messages: [{ role: "user" as const, content: question }],
+      tools: [],
+    };
+    const asked: ChainRequest = await askedChain(service, {
+      wire: { ...wire, ...settings, ...(maxTokens !== undefined && { maxTokens }) },
+      body,
+      caller,
+      functions: [],
+    });
+    asked.task = defineTask({ id: given?.taskId ?? asked.id, question });
+    if (given) {
+      const chain = { owner: caller.owner, clientTools: [], session: asked.id, trajectory: given };
+      asked.continues = { chain, results: {} };
+    }
+    const events = await service.start(asked, request.signal);
+    const named = { ...headers, "x-coa-trajectory": asked.id };
+    if (body["stream"] !== true) {
+      const all = await Array.fromAsync(events);
+      replyJson(reply, 200, settle(all, caller), named);
+      return;
+    }
+    const stream = eventStream(reply, named);
+    try {
+      for await (const event of events) {
+        if (event.type === "end") settle([event], caller);
+        await stream.write(JSON.stringify(event), event.type);
+      }
+      await stream.write("[DONE]");
+    } catch (error) {
+      if (!stream.opened || request.signal.aborted) throw error;
+      await stream.write(JSON.stringify(openaiError(apiErrorOf(error))), "error");
+    } finally {
+      stream.end();
+    }
+  };
+}
+
+/** A trajectory from outside. Tokens are believed only where they spell the text beside them. */
+function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
+  let read: Trajectory;
+  try {
+    read = readTrajectory(value);
+  } catch {
+    throw new ApiError(400, "this is not a trajectory", { param: "trajectory" });
+  }
+  const { promptTokens: _promptTokens, pending: _pending, reward: _reward, ...rest } = read;
+  const spells = ({ tokens, ...segment }: Segment) =>
+    tokenizer &&
+    tokens?.every((token) => Number.isInteger(token) && token >= 0 && token < tokenizer.vocabularySize) &&
+    tokenizer.decode(tokens) === writtenForm(segment);
+  const segments = rest.segments.map((segment): Segment => {
+    if (spells(segment)) return segment;
+    const { tokens: _tokens, logprobs: _logprobs, entropies: _entropies, ...plain } = segment;
+    return plain;
+  });
+  const ended = segments.findLastIndex(({ tag, by }) => by === "model" && tag === read.language?.profile.answer);
+  if (ended === segments.length - 1 && ended >= 0)
+    throw new ApiError(400, "this trajectory has its answer: cut it before you continue it", { param: "trajectory" });
+  return { ...rest, segments, answer: null };
+}
+
+/** Removes a kept chain of the caller. */
+export function deleteChainEndpoint(
+  forget: ((id: string, owner: string) => Promise<boolean>) | undefined,
+  service: ChainService,
+): (call: Call) => Promise<void> {
+  return async ({ request, reply, caller, headers }) => {
+    const id = request.params["id"]!;
+    const chains = await service.suspended;
+    const waited = (await chains.find(id, caller.owner)) !== undefined;
+    await chains.delete(id, caller.owner);
+    const kept = (await forget?.(id, caller.owner)) ?? false;
+    if (!kept && !waited)
+      throw new ApiError(404, `there is no kept chain ${id}`, { code: "chain_not_found", param: "id" });
+    replyJson(reply, 200, { id, object: "chain", deleted: true }, headers);
+  };
+}

@@ -1,0 +1,105 @@
+/** Whatever goes wrong is said in the shape of the API that was called, before an answer began and in the middle of a stream. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { fullDisk } from "../../test/chaos/disk-layers.ts";
+import { good, withServer } from "../../test/fixtures/serve-server.ts";
+import { eventsOf } from "../base/http/server-events.ts";
+import { openaiCompatible } from "../models/openai-compatible.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
+import { openResponseStore } from "./stored-responses.ts";
+import { openSuspendedChains } from "./suspended-chains.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs
+type Loose = any;
+const question = "Where does Ada live?";
+const messages = [{ role: "user", content: question }];
+const input_schema = { type: "object", properties: {} };
+const apis = {
+  "/v1/chat/completions": {
+    messages,
+    tools: [{ type: "function", function: { name: "f", parameters: input_schema } }],
+  },
+  "/v1/responses": { input: question, tools: [{ type: "function", name: "f", parameters: input_schema }] },
+  "/v1/messages": { max_tokens: 600, messages, tools: [{ name: "f", input_schema }] },
+};
+
+function checkShape(path: string, body: Loose): string {
+  assert.equal(typeof body.error?.message, "string", JSON.stringify(body));
+  assert.equal(typeof body.error.type, "string");
+  if (path === "/v1/messages") assert.equal(body.type, "error");
+  else assert.ok("param" in body.error && "code" in body.error);
+  return body.error.code ?? body.error.type;
+}
+
+describe("errors", () => {
+  const key = { authorization: "Bearer first-key" };
+  for (const [path, sent] of Object.entries(apis)) {
+    it(`have the shape of ${path}`, async () => {
+      await withServer({ keys: [{ key: "first-key" }], maxBodyBytes: 10_000 }, async (ask) => {
+        const refused = async (status: number, body: unknown, headers: Record<string, string> = key) => {
+          const reply = await ask(path, body, headers);
+          assert.equal(reply.status, status);
+          assert.match(reply.headers.get("x-request-id")!, /^req_/);
+          return checkShape(path, await reply.json());
+        };
+        await refused(401, sent, {});
+        await refused(401, sent, { authorization: "Bearer wrong-key" });
+        await refused(404, { ...sent, model: "gpt-9" });
+        await refused(400, "{not json");
+        await refused(400, "[1]");
+        await refused(413, { ...sent, padding: "x".repeat(20_000) });
+        await refused(400, { ...sent, temperature: -1 });
+        const { tools: _tools, ...plain } = sent as Loose;
+        assert.equal((await ask(path, { ...plain, no_such_parameter: { deep: [1] } }, key)).status, 200);
+      });
+    });
+
+    it(`tell through ${path} that the model's server is dead`, async () => {
+      const model = openaiCompatible({ baseURL: "http://127.0.0.1:9/v1", model: "gone", mode: "turns", retries: 0 });
+      await withServer({ model }, async (ask) => {
+        const reply = await ask(path, sent);
+        assert.equal(reply.status, 502);
+        checkShape(path, await reply.json());
+        const streamed = await ask(path, { ...sent, stream: true });
+        const text = await streamed.text();
+        // What fails before the first event keeps its status.
+        const events = streamed.ok ? eventsOf(text).filter((one) => one !== "[DONE]") : [text];
+        const last: Loose = JSON.parse(events.at(-1)!);
+        if (path === "/v1/responses") assert.equal(last.type, "response.failed");
+        else checkShape(path, last);
+      });
+    });
+
+    it(`tell through ${path} that the disk is full, and nothing is handed over that can't be found again`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), "coa-serve-full-"));
+      try {
+        let full = false;
+        const disk = fullDisk(() => full);
+        const store = await openResponseStore(folder, Date.now, disk);
+        const suspended = await openSuspendedChains({ folder: join(folder, "suspended"), disk });
+        full = true;
+        const model = scriptedModel(({ prompt, text }) =>
+          prompt[0]!.content.includes("<f>") ? "<think>t</think><f></f>" : (good as Loose)({ text }),
+        );
+        const toolsOf = () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")];
+        await withServer({ model, store, suspended, toolsOf }, async (ask) => {
+          const reply = await ask(path, sent);
+          const body: Loose = await reply.json();
+          assert.equal(reply.status, 500, JSON.stringify(body));
+          checkShape(path, body);
+          assert.doesNotMatch(JSON.stringify(body), /call_|toolu_/);
+          const { tools: _tools, ...plain } = sent as Loose;
+          const stored = await ask(path, plain);
+          assert.equal(stored.status, path === "/v1/responses" ? 500 : 200);
+          assert.equal((await ask(path, { ...plain, store: false })).status, 200, "what stores nothing is served");
+        });
+        await store.close().catch(() => {});
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
+  }
+});

@@ -1,0 +1,57 @@
+/**
+ * Served chains on their way to the next dataset: appended to a file with secrets taken out. The key that asked for a chain
+ * may have it deleted by its id; then its line is gone from the file, not only marked.
+ */
+import { openJsonl } from "../base/files/open-jsonl.ts";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import { writeFileAtomically } from "../base/files/write-file.ts";
+import { redactSecrets } from "../base/redact/redact.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+
+/** A file of kept chains. */
+export interface KeptChains {
+  append(trajectory: Trajectory): Promise<void>;
+  /** Removes the chain of this id where it belongs to this owner; false where there is none. */
+  delete(id: string, owner: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Whose chain it is; chains of servers without keys are everybody's. */
+export function ownerOf({ meta }: Trajectory): string {
+  return typeof meta?.["caller"] === "string" ? meta["caller"] : "anyone";
+}
+
+/** Opens a file for keeping chains. */
+export async function openKeptChains(file: string): Promise<KeptChains> {
+  let writer = await openJsonl<Trajectory>(file);
+  let last: Promise<unknown> = Promise.resolve();
+  /** One act after the other: the file is never rewritten while it is written. */
+  const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
+    const done = last.then(act, act);
+    last = done.catch(() => {});
+    return done;
+  };
+  return {
+    append: (trajectory) => inTurn(() => writer.append(redactSecrets(trajectory) as Trajectory)),
+    delete: (id, owner) =>
+      inTurn(async () => {
+        let found = false;
+        for await (const line of readJsonl<Trajectory>(file)) found ||= line.id === id && ownerOf(line) === owner;
+        if (!found) return false;
+        await writer.close();
+        try {
+          await writeFileAtomically(file, without(file, id, owner));
+        } finally {
+          writer = await openJsonl<Trajectory>(file);
+        }
+        return true;
+      }),
+    close: () => inTurn(() => writer.close()),
+  };
+}
+
+async function* without(file: string, id: string, owner: string): AsyncGenerator<string> {
+  for await (const line of readJsonl<Trajectory>(file)) {
+    if (line.id !== id || ownerOf(line) !== owner) yield `${JSON.stringify(line)}\n`;
+  }
+}
