@@ -50,7 +50,19 @@ const deciding = [
   "choose",
   "memory",
   "seed",
+  "shard",
 ] as const;
+
+/** Every n-th task from the i-th on; all of them where no shard is asked for. */
+function shardOf(tasks: Task[], shard: string | undefined): Task[] {
+  if (shard === undefined) return tasks;
+  const [, i, n] = /^(\d+)\/(\d+)$/.exec(shard) ?? [];
+  const [first, step] = [Number(i), Number(n)];
+  if (!(first >= 1 && first <= step)) throw new UsageError(`--shard takes i/n with i from 1 to n, not "${shard}"`);
+  const own = tasks.filter((_, index) => index % step === first - 1);
+  if (own.length === 0) throw new UsageError(`--shard ${shard}: ${tasks.length} tasks leave none for it`);
+  return own;
+}
 
 function claimRuns(values: { out: string } & Record<string, unknown>, file: string, records: number) {
   const configuration = {
@@ -93,6 +105,7 @@ export default defineCommand({
     topology: { type: "string", default: "agents-as-tools", describe: "agents-as-tools or handoff" },
     concurrency: { type: "string", default: "4", valueName: "n", describe: "Tasks at a time" },
     limit: { type: "string", valueName: "n", describe: "Start at most so many runs" },
+    shard: { type: "string", valueName: "i/n", describe: "Only every n-th task, from the i-th on: for n machines" },
     "run-tokens": { type: "string", valueName: "n", describe: "Token budget of one run" },
     "budget-tokens": { type: "string", valueName: "n", describe: "Start no run once all have used so many tokens" },
     survey: { type: "boolean", default: false, describe: "Survey the facts before the plan" },
@@ -111,8 +124,9 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal }) {
     const file = oneInputFile({ name: "team run", examples }, positionals, "a file of tasks");
-    const tasks = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
-    if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
+    const all = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
+    if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
+    const tasks = shardOf(all, values.shard);
     const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
     const whole = (value: string | undefined, name: string) => numberOf(value, name, { min: 0, integer: true });
     const seed = whole(values.seed, "seed");
