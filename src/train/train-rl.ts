@@ -105,6 +105,8 @@ export interface RlOptions {
 export interface RlResult {
   steps: number;
   rollouts: number;
+  /** Changes of the weights; 0 where no group had anything to learn from. */
+  updates: number;
   /** Mean reward of the first and of the last fifth of the steps. */
   firstReward: number;
   lastReward: number;
@@ -119,6 +121,8 @@ export const dapoLoss: LossSpec = { name: "ppo", clipLow: 0.2, clipHigh: 0.28, d
 /** What a run must remember beside the engine's state. */
 interface Memory {
   rollouts: number;
+  /** Absent in checkpoints of earlier versions. */
+  updates?: number;
   rewards: number[]; // [step]
   figures: Record<string, number>;
 }
@@ -193,7 +197,7 @@ async function loop(
   const { engine, steps, signal } = options;
   const schedule: Schedule = { ...defaultSchedule, decay: "constant", ...options.schedule };
   const ahead = (options.maxStaleness ?? 0) > 0 && engine.capabilities.overlap;
-  const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, rewards: [], figures: {} };
+  const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [], figures: {} };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
   const keptSteps = lastSteps(steps, options.keepModels ?? 0);
   const modelOf = (step: number) => join(options.folder, "models", `step-${String(step).padStart(5, "0")}`);
@@ -214,6 +218,7 @@ async function loop(
     version += update.figures["updates"] ?? 0;
     step++;
     memory.rollouts += collected.rollouts;
+    memory.updates = (memory.updates ?? 1) + (update.figures["updates"] ?? 0);
     memory.rewards.push(collected.meanReward);
     const { groups, dropped: _, ...counts } = collected;
     const trainMs = performance.now() - startedAt - collectMs;
@@ -247,6 +252,7 @@ async function loop(
   return {
     steps,
     rollouts: memory.rollouts,
+    updates: memory.updates ?? 1,
     firstReward: mean(memory.rewards.slice(0, fifth)),
     lastReward: mean(memory.rewards.slice(-fifth)),
     figures: memory.figures,

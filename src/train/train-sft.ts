@@ -45,6 +45,8 @@ export interface SftOptions {
 
 export interface SftResult {
   steps: number;
+  /** Of the first step, before anything was learned; absent after a checkpoint of an earlier version. */
+  firstLoss?: number;
   loss: number;
   stoppedEarly: boolean;
   figures: Record<string, number>;
@@ -52,6 +54,7 @@ export interface SftResult {
 
 /** What a run must remember beside the engine's state to continue as if it had never stopped. */
 interface Memory {
+  firstLoss?: number;
   smoothedLoss: number | null;
   /** The best cost that the early stop has seen (null: none yet), and for how many evaluations it has stood. */
   best: number | null;
@@ -112,6 +115,7 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
     step++;
     const smoothed = memory.smoothedLoss === null ? taken.loss : 0.95 * memory.smoothedLoss + 0.05 * taken.loss;
     memory.smoothedLoss = smoothed;
+    if (step === 1) memory.firstLoss = taken.loss;
     curve.push(smoothed);
     const tokensPerSecond = tokens / ((performance.now() - startedAt) / 1000);
     await folder.log({
@@ -138,8 +142,14 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
       await folder.save(step, engine, memory);
     if (signal?.aborted) throw signal.reason;
   }
-  const { smoothedLoss, stoppedEarly, figures } = memory;
-  return { steps: step, loss: smoothedLoss ?? Number.NaN, stoppedEarly, figures };
+  const { firstLoss, smoothedLoss, stoppedEarly, figures } = memory;
+  return {
+    steps: step,
+    ...(firstLoss !== undefined && { firstLoss }),
+    loss: smoothedLoss ?? Number.NaN,
+    stoppedEarly,
+    figures,
+  };
 }
 
 async function evaluate(options: SftOptions, loss: LossSpec, step: number): Promise<Record<string, number>> {

@@ -188,6 +188,12 @@ export async function trainOnRollouts(
       );
       return 1;
     }
+    if (result.updates === 0) {
+      out.note(
+        "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select), or more --samples.",
+      );
+      return 1;
+    }
     return 0;
   } finally {
     await taught?.close();

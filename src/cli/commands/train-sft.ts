@@ -114,6 +114,12 @@ export default defineCommand({
         if (written.model)
           out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);
       }
+      // Over a few steps the loss goes up and down; over many it falls, or nothing was learned.
+      if (result.steps >= 20 && result.firstLoss !== undefined && !(result.loss < 0.999 * result.firstLoss)) {
+        const from = `${result.firstLoss.toFixed(4)} -> ${result.loss.toFixed(4)}`;
+        out.note(`The loss did not fall (${from}), so nothing was learned: try another --rate, or look at the data.`);
+        return 1;
+      }
       return 0;
     } finally {
       await opened.close();
