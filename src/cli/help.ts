@@ -62,6 +62,8 @@ export function groupHelp(word: string): string | undefined {
 
 /** The error for a command line whose command is not known, with what was probably meant. */
 export function unknownCommand(args: readonly string[]): UsageError {
+  if (args[0] === "index" && args[1] === "serve")
+    return new UsageError("coa index serve is now: coa serve tools --index <folder> (or --docs <folder of documents>)");
   const [first = "", second] = args;
   const verbs = commandsOf([first]).map(([name]) => name.split(" ")[1] ?? "");
   if (verbs.length > 0) {

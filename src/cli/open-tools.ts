@@ -172,7 +172,7 @@ async function openMcpServers(
 }
 
 /** Own documents become an index in the workspace, made again when a file changed. */
-async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
+export async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
   if (flags.docs === undefined) return flags;
   if (flags.index !== undefined) throw new UsageError("give --docs or --index, not both");
   const [{ indexCorpus, isIndexOf }, { documentIndexFolder }] = await Promise.all([

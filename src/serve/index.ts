@@ -13,3 +13,4 @@ export { openServeState, type ServeStateOptions } from "./serve-state.ts";
 export { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 export type { SuspendedChains } from "./suspended-chains.ts";
 export { type ToolHandlerOptions, toolHandler } from "./tool-handler.ts";
+export { type TrainerHandler, type TrainerServerOptions, trainerHandler } from "./trainer/trainer-handler.ts";

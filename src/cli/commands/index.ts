@@ -102,7 +102,6 @@ export const commands: CommandTable = {
     load: () => import("./index-build.ts"),
   },
   "index search": { summary: "Search an index", load: () => import("./index-search.ts") },
-  "index serve": { summary: "Serve an index as POST /retrieve", load: () => import("./index-serve.ts") },
   "serve trainer": {
     summary: "Serve this machine's engine as a Tinker server",
     load: () => import("./serve-trainer.ts"),

@@ -7,7 +7,14 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
-import { type Handler, type HttpRequest, readJson, replyJson } from "../../base/http/handler.ts";
+import {
+  fetchHandler,
+  type Handler,
+  type HttpRequest,
+  type Reply,
+  readJson,
+  replyJson,
+} from "../../base/http/handler.ts";
 import { RefusedRequest } from "../../base/http/request-body.ts";
 import { routes } from "../../base/http/routes.ts";
 import {
@@ -35,6 +42,13 @@ import { futures, type Outcome } from "./futures.ts";
 import { answerSample } from "./sample.ts";
 import { type OpenAdapter, trainerModels } from "./trainer-models.ts";
 
+/** The trainer in both faces: a handler for node:http, and one for frameworks that speak fetch. */
+export interface TrainerHandler {
+  handler: Handler;
+  fetch(request: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
 export interface TrainerServerOptions {
   /** Name of the base model that clients ask for, such as `coa/lab-2m`. */
   baseModel: string;
@@ -60,7 +74,7 @@ const maxBytes = 2 ** 30;
 const id = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
 
 /** The routes of the training server, and what closes its models. */
-export function trainerHandler(options: TrainerServerOptions): { handler: Handler; close(): Promise<void> } {
+export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
   const pending = futures();
   const store = checkpointStore(options.checkpoints);
   const register = (work: Promise<Outcome>) => pending.add(work);
@@ -298,22 +312,22 @@ export function trainerHandler(options: TrainerServerOptions): { handler: Handle
     user_metadata: null,
   });
 
-  return {
-    async handler(request, reply) {
-      try {
-        checkOrigin(request.header, options.access);
-        if (findKey && request.path !== "/api/v1/healthz" && !findKey(keyOf(request.header) ?? ""))
-          throw new RefusedRequest(401, "this server wants its key in X-API-Key");
-        await handler(request, reply);
-      } catch (error) {
-        const status = error instanceof RefusedRequest ? error.status : error instanceof SyntaxError ? 400 : 500;
-        replyJson(reply, status, { detail: messageOf(error) });
-      }
-    },
-    async close() {
-      await models.close();
-    },
+  const guarded: Handler = async (request, reply) => {
+    try {
+      checkOrigin(request.header, options.access);
+      if (findKey && request.path !== "/api/v1/healthz" && !findKey(keyOf(request.header) ?? ""))
+        throw new RefusedRequest(401, "this server wants its key in X-API-Key");
+      await handler(request, reply);
+    } catch (error) {
+      refuse(reply, error);
+    }
   };
+  return { handler: guarded, fetch: fetchHandler(guarded, refuse), close: () => models.close() };
+}
+
+function refuse(reply: Reply, error: unknown): void {
+  const status = error instanceof RefusedRequest ? error.status : error instanceof SyntaxError ? 400 : 500;
+  replyJson(reply, status, { detail: messageOf(error) });
 }
 
 const createModel = z.object({
