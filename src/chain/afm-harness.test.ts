@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { defineTask } from "../core/task.ts";
 import { contextVersions, trajectorySchema, trajectoryText } from "../core/trajectory.ts";
-import { mhqaProfile } from "../language/profiles.ts";
+import { codeProfile, mhqaProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { runAfmHarness } from "./afm-harness.ts";
 
@@ -38,6 +38,42 @@ describe("the harness of Agent Foundation Models", () => {
       `${third!.text}sure</think><double_check>The score this time is:4</double_check><answer>1,642 m</answer>`,
     );
     assert.equal(chain.segments.filter(({ by }) => by === "tool").length, 1);
+  });
+
+  it("runs the code agent in its own words: one plan first, programs with input, nothing opened for it", async () => {
+    const code = { ...tableTool({}, "code"), execute: () => "42\n" };
+    const step = (n: number) => `<think>try ${n}</think>\n<code>\n\`\`\`py\nprint(42)\n\`\`\`\n</code>`;
+    const codes = Array.from({ length: 6 }, (_, n) => `${step(n)}`);
+    const model = scriptedModel([
+      `<plan>\nprint it\n</plan>\n${step(-1)}`,
+      ...codes.map((text) => `\n<reflection>fine</reflection>${text}`),
+      "\n<reflection>ok</reflection><think>so</think><answer>\n\\boxed{42}\n</answer>",
+    ]);
+    const chain = await runAfmHarness(task, { model, tools: [code], profile: codeProfile });
+    assert.deepEqual([chain.answer, chain.ending.reason], ["\\boxed{42}", "answered"]);
+    const [first] = model.requests;
+    assert.match(
+      first!.prompt[0]!.content,
+      /^Solve the given task step by step\. [\s\S]*\n\nTask:\nHow deep is the lake\?$/,
+    );
+    assert.deepEqual([first!.text, first!.stop, first!.temperature], ["", ["</code>", "</answer>"], 0.6]);
+    assert.ok(!/DUPLICATE/.test(model.requests.at(-1)!.text), "several programs in a row are usual");
+    assert.equal(chain.usage.toolCalls, 7);
+
+    const program = defineTask({
+      id: "p",
+      question: "Add two numbers.",
+      kind: "code",
+      tests: { inputs: ["1 2"], outputs: ["3"] },
+    });
+    const writer = scriptedModel([
+      "<plan>add</plan><think>t</think><answer>\n```py\nprint(sum(map(int, input().split())))\n```\n</answer>",
+    ]);
+    await runAfmHarness(program, { model: writer, tools: [code], profile: codeProfile });
+    assert.match(
+      writer.requests[0]!.prompt[0]!.content,
+      /^You are an expert python code programmer\.[\s\S]*\n\nTask: Add two numbers\.$/,
+    );
   });
 
   it("takes the third suggested answer, or the last one at the limit", async () => {

@@ -2,7 +2,8 @@
  * The evaluation harness of Agent Foundation Models, so that their published weights run as they were trained and
  * measured: one user message with the published prompt, every step opened with a thought, stops at the closing tags of
  * calls and answers, the third suggested answer taken as the answer, repeated steps kept with a note instead of run, and
- * a full context trimmed to plans, reflections and the newest steps. Observations are made by `language/` as everywhere.
+ * a full context trimmed to plans, reflections and the newest steps. The code agent has limits and words of its own
+ * (`afm-preset.ts`). Observations are made by `language/` as everywhere.
  */
 import { randomUUID } from "node:crypto";
 import { errorEnding } from "../core/ending.ts";
@@ -21,23 +22,23 @@ import {
   writtenForm,
 } from "../core/trajectory.ts";
 import { addCall, callCost, emptyUsage } from "../core/usage.ts";
-import { afmMhqaPrompt, afmWebPrompt } from "../language/afm-prompts.ts";
 import { readCallBody } from "../language/call-body.ts";
 import { errorText, joinOutputs, observation, outputText, tokenCounter } from "../language/observation.ts";
 import { tagNames, tagSpec } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 import { tagReader } from "../language/tag-reader.ts";
 import { validateSegments } from "../language/validate.ts";
+import { afmPreset } from "./afm-preset.ts";
 
 export interface AfmHarnessOptions {
   model: Model;
   tools: readonly Tool[];
-  /** `web` unless told; `mhqa` has its own prompt, any other needs one. */
+  /** `web` unless told; `mhqa` and `code` have words of their own, any other profile needs a prompt. */
   profile?: Profile;
   prompt?: string;
-  /** Model calls of one run; 36 by default. */
+  /** Model calls of one run; 36 by default, 12 for `code`. */
   maxSteps?: number;
-  /** Tokens of one step; 4,096 by default. */
+  /** Tokens of one step; 4,096 by default, 8,192 for `code`. */
   maxTokensPerStep?: number;
   /** Prompt, chain and the next step together; 32,768 by default. */
   totalTokens?: number;
@@ -54,13 +55,14 @@ const duplicates = {
 
 /** Runs one task; nothing that model or tools do throws out of here. */
 export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Promise<Trajectory> {
-  const { model, signal, sampling = { temperature: 1, topP: 0.9, topK: 20 }, price } = options;
-  const { maxSteps = 36, maxTokensPerStep = 4096, totalTokens = 32_768 } = options;
+  const { model, signal, price, totalTokens = 32_768 } = options;
   const web = builtInProfiles["web"]!;
   const base = options.profile ?? web;
   const profile: Profile = { ...base, style: { ...base.style, layout: "paper" } };
-  const rules = options.prompt ?? (profile.name === "mhqa" ? afmMhqaPrompt : afmWebPrompt);
-  const prompt: Message[] = [{ role: "user", content: `${rules.trim()}\n\nQuestion: ${task.question}` }];
+  const preset = afmPreset(profile);
+  const { maxSteps = preset.maxSteps, maxTokensPerStep = preset.maxTokensPerStep } = options;
+  const sampling = { ...preset.sampling, ...options.sampling };
+  const prompt: Message[] = [{ role: "user", content: preset.ask(task, options.prompt) }];
   const id = options.id ?? `${task.id}-${randomUUID()}`;
   const count = tokenCounter(model);
   const segments: Segment[] = [];
@@ -73,7 +75,7 @@ export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Pro
   const seen = () => segments.map((segment, index) => (dropped.has(index) ? "" : writtenForm(segment))).join("");
   const calls = profile.tags.filter((tag) => tag.tool !== undefined).map((tag) => tag.name);
   const ends = [...calls, profile.answer, ...(profile.suggestedAnswer ? [profile.suggestedAnswer] : [])];
-  const opening = `<${profile.think}>`;
+  const { opening } = preset;
   let answer: string | null = null;
   let ending: Ending = { reason: "limit", detail: "maxSteps" };
   const began = performance.now();
@@ -108,7 +110,7 @@ export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Pro
       const sameFunction = steps.length >= 5 && new Set(steps.slice(-5)).size === 1;
       const repeated = sameFunction ? "function" : context.includes(move) ? "content" : undefined;
       steps.push(last);
-      if (repeated) {
+      if (repeated && preset.notesRepeats) {
         const name = repeated.toUpperCase();
         read(`${opening}|<BEGIN_OF_DUPLICATE_${name}>|${written}|<END_OF_DUPLICATE_${name}>|${duplicates[repeated]}`);
         continue;

@@ -7,12 +7,10 @@ import type { DistillPlugins } from "../../distill/distill-config.ts";
 import { readTasks } from "../../distill/distill-worker.ts";
 import { modelCheck } from "../../distill/model-check.ts";
 import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
-import { taskGrader } from "../../graders/grade-task.ts";
-import { judgeGrader } from "../../graders/judges/judge-grader.ts";
 import type { Profile } from "../../language/profile.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import { type GradingValues, openGrader } from "./eval-grading.ts";
 
 /** The questions of evaluation sets: any JSONL whose lines have a `question`. */
 export async function readQuestions(files: readonly string[] = []): Promise<string[]> {
@@ -24,8 +22,7 @@ export async function readQuestions(files: readonly string[] = []): Promise<stri
   return questions;
 }
 
-export interface ModelFlags {
-  judge?: string;
+export interface ModelFlags extends Pick<GradingValues, "judge" | "judge-prompt" | "judge-model" | "judge-url"> {
   check?: string;
   rewrite?: string;
   "base-url"?: string;
@@ -47,18 +44,22 @@ export async function choosePlugins(
     clients.push(client);
     return client;
   };
-  const hasCode = (await readTasks(tasksFiles)).some((task) => task.kind === "code");
-  const needed = hasCode || flags.judge || flags.check || flags.rewrite || flags.tokenizer;
+  const tasks = await readTasks(tasksFiles);
+  const judged = flags["judge-model"] ?? flags["judge-url"] ?? flags.judge ?? flags["judge-prompt"];
+  const hasCode = tasks.some((task) => task.kind === "code");
+  const needed = hasCode || judged || flags.check || flags.rewrite || flags.tokenizer;
   const close = async () => {
     await Promise.all(clients.map((client) => client.close()));
   };
   if (!needed) return { close };
-  const sandbox = hasCode ? chooseSandbox() : undefined;
-  if (sandbox) clients.push({ close: async () => sandbox.close?.() });
+  // A judge on the server of the other models needs no address of its own.
+  const server = judged === undefined ? undefined : (flags["judge-url"] ?? flags["base-url"]);
+  const graders = await openGrader({ ...flags, "judge-url": server }, tasks);
+  clients.push(graders);
   const tokenizer = flags.tokenizer === undefined ? undefined : await loadTokenizer(flags.tokenizer);
   const editor = flags.rewrite === undefined ? undefined : open(flags.rewrite);
   const plugins: DistillPlugins = {
-    grade: taskGrader({ sandbox, ...(flags.judge !== undefined && { judge: judgeGrader(open(flags.judge)) }) }),
+    grade: graders.grader,
     ...(flags.check !== undefined && { check: modelCheck(open(flags.check)) }),
     ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
     ...(editor && {

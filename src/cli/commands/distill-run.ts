@@ -12,6 +12,7 @@ import { openFile, openFlag } from "../open-file.ts";
 import { existingFiles } from "./dataset-input.ts";
 import { askAssumeRight, distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
+import { judgeFlags } from "./eval-grading.ts";
 
 const examples = [
   "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
@@ -72,7 +73,7 @@ export default defineCommand({
     },
     skip: { type: "string", multiple: true, valueName: "stage", describe: "Leave a stage out" },
     filter: { type: "string", multiple: true, valueName: "module", describe: "Filters of your own (TypeScript)" },
-    judge: { type: "string", valueName: "model", describe: "Model that judges answers of kind judge" },
+    ...judgeFlags,
     check: { type: "string", valueName: "model", describe: "Model that checks compliance" },
     rewrite: { type: "string", valueName: "model", describe: "Model that makes thoughts fluent" },
     "base-url": { type: "string", valueName: "url", describe: "Server of these models (default OPENAI_BASE_URL)" },

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -64,6 +66,46 @@ describe("from a lab task to a dataset, on the command line", () => {
     assert.ok(shown.stdout.includes(writtenForm(chains[0]!.segments[1]!)));
     assert.match(shown.stdout, /: kept\n/);
     await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /knows no run/);
+  });
+
+  it("asks a judge, spelt as on every other command, and refuses the old spelling", async () => {
+    const lines = (await readFile(path("tasks.jsonl"), "utf8")).trim().split("\n");
+    const open = lines.map((line) => JSON.stringify({ ...JSON.parse(line), kind: "judge" })).join("\n");
+    await writeFile(path("open-tasks.jsonl"), `${open}\n`);
+    let asked = 0;
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => {
+        asked++;
+        const content = "correct: yes\nreasoning: the same\nconfidence: 90%";
+        response.setHeader("content-type", "application/json");
+        response.end(JSON.stringify({ choices: [{ message: { role: "assistant", content }, finish_reason: "stop" }] }));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const judged = (...more: string[]) =>
+      coa(
+        "distill",
+        "run",
+        path("runs.jsonl"),
+        "--tasks",
+        path("open-tasks.jsonl"),
+        "--profile",
+        "lab",
+        "--bare",
+        "--out",
+        path("judged"),
+        "--json",
+        ...more,
+      );
+    try {
+      await assert.rejects(judged("--judge", "gpt-4.1"), /there is no judge "gpt-4.1".*--judge-model/s);
+      const { code, stdout } = await judged("--judge", "hle", "--judge-model", "j", "--judge-url", url);
+      assert.equal(code, 0);
+      assert.ok(asked > 0 && JSON.parse(stdout).kept > 0, stdout);
+    } finally {
+      server.close();
+    }
   });
 
   it("takes a folder of traces of several frameworks, without a profile and with nothing invented", async () => {

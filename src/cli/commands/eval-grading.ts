@@ -18,15 +18,20 @@ import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import type { Options } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 
+/** Flags of the judge, spelt alike on every command that has one. */
+export const judgeFlags = {
+  judge: { type: "string", valueName: "name", describe: `Whose judge prompt: ${Object.keys(judges).join(", ")} (default: the benchmark's)` },
+  "judge-prompt": { type: "string", valueName: "file", describe: "A judge prompt of your own, with {question}, {gold} and {answer} in it" },
+  "judge-model": { type: "string", valueName: "name", describe: "Model that judges answers to open questions" },
+  "judge-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
 /** Flags of graders. */
 export const gradingFlags = {
   scoring: { type: "string", default: "official", valueName: "name", describe: "official (the benchmark's own rule) or strict (ours)" },
   grader: { type: "string", valueName: "judge", describe: "judge: let the judge decide every task, whatever its own rule" },
   parts: { type: "string", valueName: "name", describe: "Of an answer `a | b`: first (default), every or whole" },
-  judge: { type: "string", valueName: "name", describe: `Whose judge prompt: ${Object.keys(judges).join(", ")} (default: the benchmark's)` },
-  "judge-prompt": { type: "string", valueName: "file", describe: "A judge prompt of your own, with {question}, {gold} and {answer} in it" },
-  "judge-model": { type: "string", valueName: "name", describe: "Model that judges answers to open questions" },
-  "judge-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
+  ...judgeFlags,
   "all-tests": { type: "boolean", default: false, describe: "Run every test of a program, also after one failed" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 

@@ -177,8 +177,8 @@ function makeSystem(
     choiceOf(values.harness, "harness", ["afm"]);
     if (values.system !== "chain")
       throw new UsageError("--harness says how a chain is run: it goes with --system chain");
-    const given = Object.fromEntries(Object.entries({ topP, topK }).filter(([, value]) => value !== undefined));
-    const sampling = { temperature: temperature || 1, topP: 0.9, topK: 20, ...given };
+    const asked = { temperature: temperature || undefined, topP, topK };
+    const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     return defineSystem({
       name,
       topology: "single",

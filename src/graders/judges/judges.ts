@@ -83,7 +83,9 @@ export type JudgeName = keyof typeof judges;
 export function judgeNamed(name: string): JudgePrompt {
   const found = (judges as Record<string, JudgePrompt>)[name];
   if (found) return found;
-  throw new UsageError(`there is no judge "${name}"; there are: ${Object.keys(judges).join(", ")}`);
+  throw new UsageError(
+    `there is no judge "${name}"; there are: ${Object.keys(judges).join(", ")}. --judge names a prompt; the model is named with --judge-model`,
+  );
 }
 
 /** A judge from a template of the user's own; its reply may have any of the forms that the known judges use. */

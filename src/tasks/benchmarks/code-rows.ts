@@ -7,6 +7,7 @@ import { CoaError } from "../../core/errors.ts";
 import type { CodeTests } from "../../core/task.ts";
 import { groundTruth, pickObject, pickText, readJson } from "./fields.ts";
 import { readPythonLiteral } from "./python-literal.ts";
+import { readPickle } from "./read-pickle.ts";
 import type { Row } from "./read-rows.ts";
 
 /** The tests in a row, from whichever of the known shapes it has; undefined where there are none. */
@@ -70,23 +71,11 @@ function readCases(text: string): TestCase[] {
   return cases as TestCase[];
 }
 
-/** The text in a pickle that holds one string and nothing else. */
+/** The text that a pickle holds, read as data; bytes that are not a pickle are the text themselves. */
 function pickledText(bytes: Buffer): string {
-  for (let at = 0; at < Math.min(64, bytes.length); at++) {
-    const lengths: Record<number, [number, () => number]> = {
-      88: [4, () => bytes.readUInt32LE(at + 1)],
-      140: [1, () => bytes.readUInt8(at + 1)],
-      141: [8, () => Number(bytes.readBigUInt64LE(at + 1))],
-    };
-    const found = lengths[bytes[at]!];
-    if (!found || at + 1 + found[0] > bytes.length) continue;
-    const from = at + 1 + found[0];
-    const length = found[1]();
-    // The opcode is followed by its text and at most a few closing bytes; other places where the byte occurs are not.
-    if (length > 0 && from + length <= bytes.length && bytes.length - from - length < 16)
-      return bytes.toString("utf8", from, from + length);
-  }
-  return bytes.toString("utf8");
+  if (bytes[0] !== 0x80) return bytes.toString("utf8");
+  const value = readPickle(bytes);
+  return typeof value === "string" ? value : "";
 }
 
 /** CodeContests: public, private and generated tests as parallel lists; limits as seconds and bytes. */

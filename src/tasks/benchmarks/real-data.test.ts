@@ -5,8 +5,10 @@ import { fileURLToPath } from "node:url";
 import type { Grade } from "../../core/grader.ts";
 import type { Task } from "../../core/task.ts";
 import { gradeTask } from "../../graders/grade-task.ts";
+import { afmMathPrompt, afmProgramPrompt } from "../../language/afm-code-prompts.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "../../tools/sandbox/bubblewrap.ts";
 import { loadTasks } from "./load-tasks.ts";
+import { readRows } from "./read-rows.ts";
 
 const folder = fileURLToPath(new URL("../../../../shared/fixtures/benchmarks/", import.meta.url));
 const skip = existsSync(folder) ? false : "the benchmark files are not on this machine";
@@ -39,6 +41,18 @@ function perturbed(answer: string): string {
 }
 
 describe("graders on real benchmark files", { skip }, () => {
+  it("finds the prompts of the reference's code agent in its rows, word for word", async () => {
+    for (const [name, words] of [
+      ["aime24.parquet", `${afmMathPrompt}\n\nTask:\n`],
+      ["livecodebench_v4.parquet", `${afmProgramPrompt}\n\nTask: `],
+    ] as const) {
+      for await (const row of readRows(`${folder}${name}`)) {
+        const [message] = row["prompt"] as { content: string }[];
+        assert.ok(message!.content.startsWith(words));
+      }
+    }
+  });
+
   for (const name of ["math500.parquet", "aime24.parquet"]) {
     it(`grades every gold of ${name} right against itself and in worked forms, and perturbed ones wrong`, async (t) => {
       const tasks = await loadTasks(`${folder}${name}`);
