@@ -80,7 +80,7 @@ export function lineageOf(root: string, stages: readonly StageView[], files: rea
 }
 
 function addressOf(column: LineageNode["column"], path: string): string {
-  const name = encodeURIComponent(path);
+  const name = encodeURIComponent(path.toWellFormed());
   if (column === "distillation") return `/distill/${name}`;
   if (column === "dataset") return `/datasets/${name}`;
   if (column === "training") return `/train/${name}`;

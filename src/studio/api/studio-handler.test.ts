@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { emptyUsage } from "../../core/usage.ts";
 import type { FacetView, ItemPage } from "./item-view.ts";
 import type { LinesView } from "./lines-reader.ts";
@@ -70,6 +71,16 @@ describe("the studio's server", () => {
     assert.match(await page.text(), /<script defer src="\.\/app\.js">/);
     assert.equal((await fetch(`${studio.origin}/../package.json`)).status, 404);
     assert.equal((await fetch(`${studio.origin}/%2e%2e/package.json`)).status, 404);
+  });
+
+  it("weighs at most 150 kB packed, with nothing to load later", async () => {
+    const packed = await Promise.all(
+      ["", "app.js", "app.css"].map(async (name) => {
+        const response = await fetch(`${studio.origin}/${name}`);
+        return gzipSync(Buffer.from(await response.arrayBuffer())).length;
+      }),
+    );
+    assert.ok(packed.reduce((sum, size) => sum + size, 0) <= 150_000, String(packed));
   });
 
   it("lists, narrows and searches", async () => {

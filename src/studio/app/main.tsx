@@ -9,8 +9,11 @@ import "./style/tokens.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { listenToKeys } from "./keys.ts";
+import { knownRoutes } from "./router.ts";
+import { screens } from "./screens/index.ts";
 import { followEvents } from "./server.ts";
 
+knownRoutes.value = screens.map(({ route }) => route);
 listenToKeys();
 void followEvents();
 render(<App />, document.getElementById("app")!);

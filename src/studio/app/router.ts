@@ -28,6 +28,11 @@ function placeOf(hash: string): Place {
 /** What is written into links: values that are undefined or empty are left out. */
 export type Params = Record<string, string | number | readonly string[] | undefined>;
 
+/** Any text as one part of a path; half a character, which no address can hold, becomes the sign for it. */
+export function pathPart(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
 /** The address of a path with a query. */
 export function href(path: string, params: Params = {}): string {
   const query = new URLSearchParams();
@@ -60,6 +65,15 @@ export function setQuery(changes: Params, options: { push?: boolean } = {}): voi
     history.replaceState(null, "", hash);
     place.value = placeOf(hash);
   }
+}
+
+/** The routes of all screens; set once at the start. */
+export const knownRoutes = signal<readonly string[]>([]);
+
+/** Whether a screen stands at an address. */
+export function isRoute(address: string): boolean {
+  const path = address.split("?")[0]!;
+  return knownRoutes.value.some((route) => matchPath(route, path) !== undefined);
 }
 
 /** The named parts of a path that fits a pattern; undefined where it does not. */

@@ -2,7 +2,7 @@
 
 import { count } from "../../../report/format-figures.ts";
 import type { DroppedPage, DroppedView } from "../../api/funnel-view.ts";
-import { href, setQuery } from "../router.ts";
+import { href, pathPart, setQuery } from "../router.ts";
 import { Chip } from "./chip.tsx";
 import { Loading, Problem } from "./states.tsx";
 
@@ -30,7 +30,7 @@ export function DroppedList({
         {page.rows.map((row) => (
           <li>
             <div class="dropped-head">
-              <a href={href(`/runs/${encodeURIComponent(row.id)}`)}>
+              <a href={href(`/runs/${pathPart(row.id)}`)}>
                 <bdi>{row.id}</bdi>
               </a>
               <Chip text={row.stage} hue="rose" />

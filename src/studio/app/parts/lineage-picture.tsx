@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { LineageNode, LineageView } from "../../api/lineage.ts";
-import { href } from "../router.ts";
+import { href, isRoute } from "../router.ts";
 
 const columns: [LineageNode["column"], string][] = [
   ["runs", "recorded"],
@@ -52,7 +52,7 @@ function Card({ node }: { node: LineageNode }) {
   const name = parts.pop()!;
   const folder = parts.join("/");
   return (
-    <a class={`card ${node.state ?? ""}`} href={href(node.href)} data-node={node.id}>
+    <a class={`card ${node.state ?? ""}`} href={isRoute(node.href) ? href(node.href) : undefined} data-node={node.id}>
       <b>
         <bdi>{name}</bdi>
       </b>

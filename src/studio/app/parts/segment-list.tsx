@@ -3,7 +3,7 @@
 import { count, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
-import { href } from "../router.ts";
+import { href, pathPart } from "../router.ts";
 import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
 import { LongText, OneLine } from "./long-text.tsx";
@@ -20,7 +20,7 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
         <span class="soft">
           {chain.segments.length} segments, {chain.profile}
         </span>{" "}
-        {chain.hasTokens && <a href={href(`/chains/${encodeURIComponent(chain.id)}/tokens`)}>tokens</a>}
+        {chain.hasTokens && <a href={href(`/chains/${pathPart(chain.id)}/tokens`)}>tokens</a>}
       </h2>
       <ol class="rows">
         {chain.segments.map((segment) => {

@@ -7,7 +7,7 @@ import { Chip } from "../parts/chip.tsx";
 import { useItemPages } from "../parts/item-pages.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
-import { go, href, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function DatasetScreen({ params }: { params: Record<string, string> }) {
@@ -44,7 +44,7 @@ export function DatasetScreen({ params }: { params: Record<string, string> }) {
           <select
             aria-label="Dataset"
             value={folder}
-            onChange={(event) => go(`/datasets/${encodeURIComponent(event.currentTarget.value)}`)}
+            onChange={(event) => go(`/datasets/${pathPart(event.currentTarget.value)}`)}
           >
             {folders.data!.map((one) => (
               <option value={one}>{one}</option>
@@ -102,7 +102,7 @@ function Examples({ file }: { file: string }) {
   const pages = useItemPages(new URLSearchParams({ kind: "example", file }).toString());
   const row = Number(place.value.query.get("row") ?? -1);
   const move = (by: number) => pages.total && setQuery({ row: Math.max(0, Math.min(pages.total - 1, row + by)) });
-  const address = (key: string) => `/chains/${encodeURIComponent(key)}/tokens`;
+  const address = (key: string) => `/chains/${pathPart(key)}/tokens`;
   useKeys(
     [
       { keys: "j", does: "Next example", run: () => move(1) },

@@ -8,7 +8,7 @@ import { DroppedList } from "../parts/dropped-list.tsx";
 import { Picture } from "../parts/picture.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { WhatIf } from "../parts/what-if.tsx";
-import { go, href, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function FunnelScreen({ params }: { params: Record<string, string> }) {
@@ -34,7 +34,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
   const others = folders.data ?? [];
   const moveFolder = (by: number) => {
     const next = others[others.indexOf(folder ?? "") + by];
-    if (next !== undefined) go(`/distill/${encodeURIComponent(next)}`);
+    if (next !== undefined) go(`/distill/${pathPart(next)}`);
   };
   useKeys(
     [
@@ -74,7 +74,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
             <select
               aria-label="Distillation"
               value={folder}
-              onChange={(event) => go(`/distill/${encodeURIComponent(event.currentTarget.value)}`)}
+              onChange={(event) => go(`/distill/${pathPart(event.currentTarget.value)}`)}
             >
               {others.map((one) => (
                 <option value={one}>{one}</option>

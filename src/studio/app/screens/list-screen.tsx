@@ -10,7 +10,7 @@ import { OneLine } from "../parts/long-text.tsx";
 import { SavedViews } from "../parts/saved-views.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
-import { go, href, path, place, setQuery } from "../router.ts";
+import { go, href, path, pathPart, place, setQuery } from "../router.ts";
 
 const sorts: Record<string, string> = {
   "": "as recorded",
@@ -35,7 +35,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
   const move = (by: number) => pages.total && setQuery({ row: Math.max(0, Math.min(pages.total - 1, row + by)) });
   const open = () => {
     const item = pages.row(row);
-    if (item) go(`/${kind}s/${encodeURIComponent(item.key)}`, { in: item.file });
+    if (item) go(`/${kind}s/${pathPart(item.key)}`, { in: item.file });
   };
   useKeys(
     [
@@ -111,7 +111,7 @@ function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain"
   if (!item) return <span class="row-waits" />;
   const { reward } = item;
   return (
-    <a class="item" href={href(`/${kind}s/${encodeURIComponent(item.key)}`, { in: item.file })}>
+    <a class="item" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file })}>
       <span
         class={`dot ${reward === null ? (item.ending === "answered" ? "open" : "bad") : reward >= 1 ? "good" : reward <= 0 ? "bad" : "half"}`}
         title={reward === null ? item.ending : `reward ${reward}`}

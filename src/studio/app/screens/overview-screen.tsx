@@ -6,7 +6,7 @@ import type { OverviewView } from "../../api/overview-reader.ts";
 import { Chip } from "../parts/chip.tsx";
 import { LineagePicture } from "../parts/lineage-picture.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
-import { href } from "../router.ts";
+import { href, isRoute } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function OverviewScreen(_: { params: Record<string, string> }) {
@@ -54,7 +54,7 @@ function Running({ node }: { node: LineageNode }) {
   return (
     <section class="running-now" aria-label="Running now">
       <Chip text="running" hue="green" />
-      <a href={href(node.href)}>
+      <a href={isRoute(node.href) ? href(node.href) : undefined}>
         {node.kind} {node.title}
       </a>
       <progress max={node.total ?? 1} value={node.total === undefined ? undefined : node.done} aria-label="Done" />

@@ -13,7 +13,7 @@ import { SegmentList } from "../parts/segment-list.tsx";
 import { select, selection } from "../parts/selection.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { StepList } from "../parts/step-list.tsx";
-import { go, place } from "../router.ts";
+import { go, isRoute, pathPart, place } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function RunScreen({ params }: { params: Record<string, string> }) {
@@ -75,7 +75,7 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
     const next = at < 0 ? (by > 0 ? 0 : run.steps.length - 1) : at + by;
     select({ step: run.steps[Math.max(0, Math.min(run.steps.length - 1, next))]!.id });
   };
-  const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${encodeURIComponent(key)}`);
+  const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${pathPart(key)}`);
   useKeys(
     [
       { keys: "j", does: `Next ${kind}`, run: () => other(view?.after) },
@@ -87,13 +87,17 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
       {
         keys: "t",
         does: "Tokens of the chain",
-        run: () => chain && go(`/chains/${encodeURIComponent(chain.id)}/tokens`),
+        run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`),
       },
-      {
-        keys: "c",
-        does: "Compare all systems on this task",
-        run: () => go(`/compare/${encodeURIComponent(chain?.taskId ?? run?.taskId ?? "")}`),
-      },
+      ...(isRoute("/compare/task")
+        ? [
+            {
+              keys: "c",
+              does: "Compare all systems on this task",
+              run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
+            },
+          ]
+        : []),
       { keys: "escape", does: "Select nothing", run: () => select({}) },
     ],
     [view],

@@ -11,7 +11,7 @@ import { TokenBlocks } from "../parts/token-blocks.tsx";
 import { TokenFacts } from "../parts/token-facts.tsx";
 import { colourings, type Figure, type FigureName, figureOf } from "../parts/token-figures.ts";
 import { TokenStrip } from "../parts/token-strip.tsx";
-import { go, href, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function TokensScreen({ params }: { params: Record<string, string> }) {
@@ -39,7 +39,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         does: "Next of the most striking tokens",
         run: () => moveTo(worst[(worst.indexOf(at) + 1) % Math.max(1, worst.length)] ?? 0),
       },
-      { keys: "b", does: "Back to the chain", run: () => go(`/chains/${encodeURIComponent(id)}`) },
+      { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
       ...colourings.map(({ name, key, does }) => ({ keys: key, does, run: () => setQuery({ colour: name }) })),
     ],
     [data, at, worst],
@@ -54,7 +54,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     <article class="tokens-screen" data-figure={figure.name}>
       <header class="run-head">
         <p>
-          <a href={href(`/chains/${encodeURIComponent(id)}`)}>← chain</a>
+          <a href={href(`/chains/${pathPart(id)}`)}>← chain</a>
         </p>
         <h1>Tokens of {id}</h1>
         <p class="soft">
@@ -107,9 +107,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
 
 function useScore(view: TokensView | undefined, asked: URLSearchParams, model: string) {
   const known = view?.models.includes(model);
-  return useResource<{ logprobs: (number | null)[] }>(
-    known ? `score?${asked}&model=${encodeURIComponent(model)}` : undefined,
-  );
+  return useResource<{ logprobs: (number | null)[] }>(known ? `score?${asked}&model=${pathPart(model)}` : undefined);
 }
 
 function ModelChoice(props: { label: string; name: string; value: string; none: string; models: readonly string[] }) {
