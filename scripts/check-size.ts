@@ -29,7 +29,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   dataset: 1450,
   train: 1750,
   evaluate: 1350,
-  report: 850,
+  report: 950,
   lab: 2800,
   serve: 5800,
   "studio/api": 4200,

@@ -57,7 +57,11 @@ function watched<M extends AnyModel>(model: M, { price, most, usage, journal }: 
   return wrapModel(model, {
     async chat(request, next) {
       if (most !== undefined && usage.costUsd >= most)
-        throw new CoaError("model", `$${most} is spent ($${usage.costUsd.toFixed(4)})`, { code: "budget-spent" });
+        throw new CoaError(
+          "model",
+          `$${usage.costUsd.toFixed(4)} is spent, and --max-usd is ${most}. Allow more and start again: what is done is kept`,
+          { code: "budget-spent" },
+        );
       const reply = await next(request);
       addCall(usage, reply.usage, { costUsd: callCost(reply.usage, price) });
       await journal?.append(reply.usage);

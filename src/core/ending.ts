@@ -44,6 +44,5 @@ const remedies: Record<string, string> = {
   unauthorised: ". Check the key (OPENAI_API_KEY) and start again: what is done is kept",
   "not-found": ". Check the address and the model's name and start again: what is done is kept",
   unreachable: ". Is the server running, and is the address right? Start again then: what is done is kept",
-  "budget-spent": ". Allow more and start again: what is done is kept",
   "disk-full": ". Make room and start again: what is done is kept",
 };

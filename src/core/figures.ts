@@ -57,6 +57,8 @@ export interface Summary extends GroupFigures {
   version: 1;
   system: string;
   topology?: string;
+  /** Which model, profile, tools and sampling it is, in a line. */
+  what?: string;
   samples: number;
   /** By what was measured: file of tasks, scorers, judges. */
   measure?: Measure;

@@ -50,11 +50,12 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
 function summaryOf({ summary, tasks, records }: StoredEvaluation, ids: readonly string[]): Summary {
   if (tasks.length === ids.length) return summary;
   const kept = new Set(ids);
-  const { system, topology, samples } = summary;
-  return summarise(
+  const { system, topology, samples, measure, what } = summary;
+  const figures = summarise(
     records.filter((record) => kept.has(record.taskId)),
-    { system, topology, samples, tasks: tasks.filter((task) => kept.has(task.id)) },
+    { system, topology, samples, measure, tasks: tasks.filter((task) => kept.has(task.id)) },
   );
+  return { ...figures, ...(what !== undefined && { what }) };
 }
 
 interface TaskOutcome {

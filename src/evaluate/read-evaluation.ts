@@ -25,7 +25,7 @@ export interface StoredEvaluation {
  * which answers mean the same, for the majority of several samples; without one that figure is left out.
  */
 export async function readEvaluation(folder: string, options: { grader?: Grader } = {}): Promise<StoredEvaluation> {
-  const { system, topology, samples, measure } = await readAsked(folder);
+  const { system, topology, samples, measure, identity } = await readAsked(folder);
   const tasks = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
   const latest = new Map<string, EvaluationRecord>();
   for (const record of await readAllJsonl(join(folder, "journal.jsonl"), evaluationRecordSchema))
@@ -41,14 +41,18 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
     folder,
     tasks,
     records,
-    summary: summarise(records, { system, topology, samples, tasks, majority, measure }),
+    summary: summarise(records, { system, topology, samples, tasks, majority, measure, identity }),
   };
 }
 
 /** What was evaluated: from the manifest, or from the `evaluation.json` of earlier releases. */
-async function readAsked(
-  folder: string,
-): Promise<{ system: string; topology?: string; samples: number; measure?: Measure }> {
+async function readAsked(folder: string): Promise<{
+  system: string;
+  topology?: string;
+  samples: number;
+  measure?: Measure;
+  identity?: Record<string, unknown>;
+}> {
   const manifest = await readManifest(folder);
   if (manifest?.kind === "evaluation") return manifest.configuration as never;
   const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {

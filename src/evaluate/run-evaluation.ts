@@ -201,6 +201,7 @@ async function finish(
     tasks,
     majority,
     measure,
+    identity: system.identity,
   });
   await writeFileAtomically(
     join(folder, "results.jsonl"),

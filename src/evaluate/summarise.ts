@@ -5,6 +5,7 @@
  */
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
+import { identityText } from "../report/identity-text.ts";
 import { checkCalibration } from "./check-calibration.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
@@ -17,6 +18,8 @@ export interface SummariseOptions extends BootstrapOptions {
   tasks: readonly { id: string; family?: string; level?: string | number }[];
   majority?: number | null;
   measure?: Measure;
+  /** What the system is in full. */
+  identity?: Readonly<Record<string, unknown>>;
 }
 
 /** Records of one task. */
@@ -48,6 +51,7 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     version: 1,
     system,
     ...(topology ? { topology } : {}),
+    ...whatOf(options.identity),
     samples,
     ...(options.measure ? { measure: options.measure } : {}),
     ...figures(rows, options),
@@ -70,6 +74,11 @@ export function summarise(records: readonly EvaluationRecord[], options: Summari
     byFamily: groups(rows, (row) => row.family, options),
     byLevel: groups(rows, (row) => row.level, options),
   };
+}
+
+function whatOf(identity: SummariseOptions["identity"]): Pick<Summary, "what"> {
+  const what = identityText(identity);
+  return what === undefined ? {} : { what };
 }
 
 /** Calls that recordings answered, where tools were replayed. */

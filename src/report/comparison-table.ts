@@ -78,6 +78,7 @@ export function successWord({ rows }: Comparison): string {
 export function provenanceLines({ rows }: Comparison): string[] {
   const right = rows.map(({ summary }) => summary.measure?.right).find((one) => one !== undefined);
   return [
+    ...rows.flatMap(({ system, summary }) => (summary.what ? [`${system}: ${summary.what}.`] : [])),
     ...(right ? [rightnessLine(right)] : []),
     ...rows.flatMap(({ system, summary }) => (summary.replayed ? [replayedLine(system, summary.replayed)] : [])),
   ];

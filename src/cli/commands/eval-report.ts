@@ -51,6 +51,7 @@ export default defineCommand({
       out.json({ ...summary, ...(bestOfN === undefined ? {} : { bestOfN }) });
       return 0;
     }
+    if (summary.what) out.print(`${name}: ${summary.what}`);
     const groups = { family: summary.byFamily, level: summary.byLevel };
     const rows = Object.entries(groups).flatMap(([kind, table]) =>
       Object.entries(table)

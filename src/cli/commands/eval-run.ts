@@ -118,6 +118,7 @@ export default defineCommand({
       out.print(
         `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
       );
+      if (summary.what) out.print(summary.what);
       const { right } = graders.measure;
       if (right) out.print(rightnessLine(right));
       if (summary.replayed) out.print(replayedLine(summary.system, summary.replayed));

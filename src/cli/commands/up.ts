@@ -73,7 +73,7 @@ export default defineCommand({
     out.endProgress();
     if (code !== 0) return code;
     const next = nextLines(input, choices);
-    const report = join(folder, "report.html");
+    const report = steps.some(({ name }) => name === "report") ? join(folder, "report.html") : undefined;
     if (values.json)
       out.json({
         ...planned,
@@ -83,8 +83,8 @@ export default defineCommand({
         steps: steps.map(({ args }) => typed(args)),
         next,
       });
-    else out.print([`Measured on ${measuredOn}. The report: ${report}`, ...next].join("\n"));
-    if (values.open) await openFile(report, out.note);
+    else out.print([...(report ? [`Measured on ${measuredOn}. The report: ${report}`] : []), ...next].join("\n"));
+    if (values.open && report) await openFile(report, out.note);
     return 0;
   },
 });

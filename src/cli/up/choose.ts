@@ -1,5 +1,6 @@
 /** What `coa up` will do, read from its flags: which student, who plays the team, with what tools, for how much money. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { modelConfig } from "../../engines/embedded/model/config.ts";
@@ -83,7 +84,13 @@ function chooseStudent(values: UpValues): Student {
     return sizes[named];
   }
   if (far)
-    return { kind: "server", folder: named, rank, flags: flagsOf(values, ["engine", "engine-url", "base-model"]) };
+    return {
+      kind: "server",
+      folder: named,
+      rank,
+      flags: flagsOf(values, ["engine", "engine-url", "base-model"]),
+      weightsHere: existsSync(join(named, "model.safetensors")),
+    };
   const found = findModel({ model: named }, { lab: false });
   if (found.kind !== "folder") throw new UsageError(`--student ${named} is not a model folder: it has no config.json`);
   return { kind: "folder", folder: found.folder, rank };

@@ -83,7 +83,11 @@ export async function runUp(
 }
 
 /** What to do with the model. */
-export function nextLines(input: UpInput, { folder, tools }: UpChoices): string[] {
+export function nextLines(input: UpInput, { folder, tools, student }: UpChoices): string[] {
+  if (student.kind === "server" && !student.weightsHere)
+    return [
+      `next: serve the base model with the adapter in ${join(folder, "sft", "adapter")} (vLLM, SGLang), then coa eval run with --base-url`,
+    ];
   const model = join(folder, "sft", "model");
   const given =
     input.kind === "documents"

@@ -24,7 +24,7 @@ export interface UpStep {
 export type Student =
   | { kind: "scratch"; hidden: number; layers: number; heads: number; vocabulary: number; context: number }
   | { kind: "folder"; folder: string; rank: number }
-  | { kind: "server"; folder: string; rank: number; flags: readonly string[] };
+  | { kind: "server"; folder: string; rank: number; flags: readonly string[]; weightsHere: boolean };
 
 export interface UpChoices {
   /** Where everything goes. */
@@ -233,7 +233,7 @@ function measure(input: UpInput, runs: string, choices: UpChoices): UpStep[] {
         : ["--recorded", runs];
   const limits = student.kind === "scratch" ? ["--max-steps", "16", "--max-tokens", String(student.context)] : [];
   const names = { team: `${input.name}-team`, model: `${input.name}-model` };
-  return [
+  const steps: UpStep[] = [
     {
       name: "team's score",
       what: "grade the recorded team on the questions set aside; nothing is run again",
@@ -259,6 +259,8 @@ function measure(input: UpInput, runs: string, choices: UpChoices): UpStep[] {
       outputs: [at("report.html")],
     },
   ];
+  // An adapter without the weights it belongs to can't be run here.
+  return student.kind === "server" && !student.weightsHere ? steps.slice(0, 1) : steps;
 }
 
 function nameOf(file: string): string {
