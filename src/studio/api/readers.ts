@@ -1,6 +1,8 @@
 /** Every question that the browser may ask, by path. A new screen adds its readers here. */
 import { readBeside } from "./beside-reader.ts";
+import { readCompare } from "./compare-reader.ts";
 import { readDataset, readDatasets } from "./dataset-readers.ts";
+import { readEvaluations, readMatrix } from "./evaluation-readers.ts";
 import { readDistillations, readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
 import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
@@ -26,4 +28,7 @@ export const readers: Readonly<Record<string, Reader>> = {
   views: readViews,
   datasets: readDatasets,
   dataset: readDataset,
+  evaluations: readEvaluations,
+  matrix: readMatrix,
+  compare: readCompare,
 };

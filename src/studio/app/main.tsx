@@ -1,6 +1,7 @@
 /** Starts the app in the page. */
 import "./style/base.css";
 import "./style/parts.css";
+import "./style/evaluate.css";
 import "./style/funnel.css";
 import "./style/list.css";
 import "./style/overview.css";

@@ -1,8 +1,10 @@
 /** The screens and their routes. A screen is one file here; its parts that others use stand in `parts/`. */
 import type { ComponentType } from "preact";
+import { CompareScreen } from "./compare-screen.tsx";
 import { DatasetScreen } from "./dataset-screen.tsx";
 import { FunnelScreen } from "./funnel-screen.tsx";
 import { ListScreen } from "./list-screen.tsx";
+import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
 import { TokensScreen } from "./tokens-screen.tsx";
@@ -30,4 +32,6 @@ export const screens: readonly Screen[] = [
   { route: "/distill/:folder", title: "Distillation", show: FunnelScreen },
   { route: "/datasets", title: "Datasets", show: DatasetScreen, nav: "Datasets", key: "s" },
   { route: "/datasets/:folder", title: "Dataset", show: DatasetScreen },
+  { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
+  { route: "/compare/:task", title: "One task", show: CompareScreen },
 ];

@@ -1,0 +1,93 @@
+/** One task over everything that was done for it: teams, chains they became, chains of each model, aligned by move. */
+import { alignMoves } from "./align-moves.ts";
+import { type CutText, cutText } from "./cut-text.ts";
+import type { ItemView } from "./item-view.ts";
+import { readItem, type StoredItem } from "./read-item.ts";
+import { NotFound, type Reader } from "./reader.ts";
+
+/** One move of a system: a segment of a chain, or what a team's step said or called. */
+export interface MoveView {
+  name: string;
+  by: string;
+  text: CutText;
+}
+
+export interface CompareView {
+  task: string;
+  question: string;
+  systems: {
+    key: string;
+    kind: "run" | "chain";
+    title: string;
+    file: string;
+    answer: string;
+    reward: number | null;
+    ending: string;
+    billed: number;
+    moves: MoveView[];
+  }[];
+  /** Rows of places in each system's moves; null where it has no such move. */
+  rows: (number | null)[][];
+  /** Runs and chains of the task that are not shown. */
+  more: number;
+  problems: string[];
+}
+
+const mostSystems = 6;
+const mostMoves = 400;
+
+/** `GET /api/compare?task=…`: the newest of each system and file. */
+export const readCompare: Reader = (query, { items, root }): CompareView => {
+  const task = query.get("task") ?? "";
+  const all = items.ofTask(task).filter(({ kind }) => kind !== "example");
+  if (all.length === 0) throw new NotFound(`nothing was done for the task "${task}" in what was opened`);
+  // Of several of one system the last stands for it: the newest step of RL, the last sample.
+  const newest = new Map(all.map((item) => [`${item.kind} ${item.system} ${item.origin} ${item.file}`, item]));
+  const shown = [...newest.values()].slice(0, mostSystems);
+  const problems: string[] = [];
+  const systems = shown.flatMap((item): CompareView["systems"] => {
+    try {
+      return [{ ...figuresOf(item), moves: movesOf(readItem(root, item)).slice(0, mostMoves) }];
+    } catch (error) {
+      problems.push((error as Error).message);
+      return [];
+    }
+  });
+  const rows = alignMoves(systems.map(({ moves }) => moves.map(({ name }) => name)));
+  return {
+    task,
+    question: all.find(({ question }) => question !== "")?.question ?? "",
+    systems,
+    rows: rows.map((row) => row.map((at) => at ?? null)),
+    more: all.length - shown.length,
+    problems,
+  };
+};
+
+function figuresOf({ key, kind, system, origin, file, answer, reward, ending, billed }: ItemView) {
+  const title = kind === "run" ? `team, ${system}` : `${origin} ${system}`;
+  return { key, kind: kind as "run" | "chain", title, file, answer, reward, ending, billed };
+}
+
+/** Words of a team's moves that a chain writes under a tag; tools have the same name in both. */
+const tagOfMove: Record<string, string> = {
+  plan: "plan",
+  review: "reflection",
+  verify: "double_check",
+  answer: "answer",
+};
+
+function movesOf(stored: StoredItem): MoveView[] {
+  if (stored.kind === "chain")
+    return stored.chain.segments.map(({ tag, by, text }) => ({ name: tag, by, text: cutText(text) }));
+  if (stored.kind !== "run") return [];
+  return stored.run.steps.flatMap(({ move, text, toolCalls }): MoveView[] => {
+    const words: MoveView = { name: tagOfMove[move ?? ""] ?? "think", by: "model", text: cutText(text) };
+    const calls = toolCalls.flatMap((call): MoveView[] => {
+      const asked: MoveView = { name: call.name, by: "model", text: cutText(call.arguments) };
+      const told = call.error ?? call.result;
+      return told === undefined ? [asked] : [asked, { name: "observation", by: "tool", text: cutText(told) }];
+    });
+    return text.trim() === "" ? calls : [words, ...calls];
+  });
+}

@@ -1,0 +1,125 @@
+/** Evaluations side by side: tasks down, systems across, and how far two systems differ on the same tasks. */
+import { dirname, join, relative } from "node:path";
+import type { Estimate } from "../../core/figures.ts";
+import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { comparePaired } from "../../evaluate/statistics.ts";
+import { type CutText, cutText } from "./cut-text.ts";
+import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+
+/** What one system did with one task, over all its samples. */
+export interface MatrixCell {
+  /** Share of the samples that were right; null where none was decided. */
+  right: number | null;
+  samples: number;
+  answer: string;
+  billed: number;
+  ending: string;
+  /** The run of the first sample. */
+  run?: { kind: "run" | "chain"; key: string };
+}
+
+export interface MatrixRow {
+  task: string;
+  question: CutText;
+  family: string;
+  /** One per system; absent where it did not play the task. */
+  cells: (MatrixCell | null)[];
+  /** Systems do not agree on whether the task is solved. */
+  differs: boolean;
+}
+
+export interface MatrixView {
+  systems: { folder: string; system: string; tasks: number; success: Estimate | null; undecided: number }[];
+  /** Systems on the tasks they share, by their places in `systems`. */
+  pairs: { first: number; second: number; tasks: number; difference: Estimate; pValue: number }[];
+  rows: MatrixRow[];
+  problems: string[];
+}
+
+function folders({ index, root }: StudioContext): string[] {
+  const files = index.files().filter(({ kind }) => kind === "evaluation");
+  return [...new Set(files.map(({ path }) => relative(root, dirname(path)) || "."))];
+}
+
+/** `GET /api/evaluations`: their folders. */
+export const readEvaluations: Reader = (_query, context) => folders(context);
+
+/** `GET /api/matrix?folder=…&folder=…`: all evaluations where none is named. */
+export const readMatrix: Reader = async (query, context): Promise<MatrixView> => {
+  const known = folders(context);
+  const asked = query.getAll("folder");
+  const missing = asked.find((folder) => !known.includes(folder));
+  if (missing !== undefined) throw new NotFound(`no evaluation is in "${missing}"`);
+  const problems: string[] = [];
+  const stored: { folder: string; evaluation: StoredEvaluation }[] = [];
+  for (const folder of asked.length > 0 ? asked : known) {
+    try {
+      stored.push({ folder, evaluation: await readEvaluation(join(context.root, folder)) });
+    } catch (error) {
+      problems.push(`${folder}: ${(error as Error).message}`);
+    }
+  }
+  const cells = stored.map(({ evaluation }) => cellsOf(evaluation));
+  const tasks = new Map(stored.flatMap(({ evaluation }) => evaluation.tasks.map((task) => [task.id, task] as const)));
+  const rows = [...tasks.values()].map((task): MatrixRow => {
+    const row = cells.map((byTask) => byTask.get(task.id) ?? null);
+    const decided = row.flatMap((cell) => (cell?.right == null ? [] : [cell.right]));
+    return {
+      task: task.id,
+      question: cutText(task.question),
+      family: String(task.family ?? ""),
+      cells: row,
+      differs: new Set(decided).size > 1,
+    };
+  });
+  return {
+    systems: stored.map(({ folder, evaluation: { summary, tasks: own } }, column) => ({
+      folder,
+      system: summary.system,
+      tasks: own.length,
+      success: summary.success ?? null,
+      undecided: rows.filter(({ cells: row }) => row[column] && row[column].right === null).length,
+    })),
+    pairs: pairsOf(cells),
+    rows,
+    problems,
+  };
+};
+
+function cellsOf({ records }: StoredEvaluation): Map<string, MatrixCell> {
+  const cells = new Map<string, MatrixCell>();
+  for (const [task, own] of Map.groupBy(records, ({ taskId }) => taskId)) {
+    const first = own[0]!;
+    const decided = own.flatMap(({ grade }) => (grade.correct === null ? [] : [Number(grade.correct)]));
+    const right = decided.length === 0 ? null : decided.reduce((sum, one) => sum + one, 0) / decided.length;
+    cells.set(task, {
+      right,
+      samples: own.length,
+      answer: cutText(first.answer ?? "").text,
+      billed: first.usage.billedTokens,
+      ending: first.ending.reason,
+      ...(first.run && { run: { kind: first.run.kind === "team-run" ? "run" : "chain", key: first.run.id } }),
+    });
+  }
+  return cells;
+}
+
+function pairsOf(systems: readonly Map<string, MatrixCell>[]): MatrixView["pairs"] {
+  const pairs: MatrixView["pairs"] = [];
+  for (const [first, a] of systems.entries()) {
+    for (const [second, b] of systems.entries()) {
+      if (second <= first) continue;
+      const both = [...a].flatMap(([task, { right }]) => {
+        const other = b.get(task)?.right;
+        return right == null || other == null ? [] : [[right, other] as const];
+      });
+      if (both.length === 0) continue;
+      const { difference, pValue } = comparePaired(
+        both.map(([one]) => one),
+        both.map(([, two]) => two),
+      );
+      pairs.push({ first, second, tasks: both.length, difference, pValue });
+    }
+  }
+  return pairs;
+}

@@ -1,0 +1,106 @@
+/** One task over teams, chains and models: the same move stands in one row, so that one sees where they part. */
+import { count } from "../../../report/format-figures.ts";
+import type { CompareView } from "../../api/compare-reader.ts";
+import { useKeys } from "../keys.ts";
+import { Chip } from "../parts/chip.tsx";
+import { hueOf } from "../parts/hues.ts";
+import { LongText, OneLine } from "../parts/long-text.tsx";
+import { Loading, Problem } from "../parts/states.tsx";
+import { href, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
+
+export function CompareScreen({ params }: { params: Record<string, string> }) {
+  const task = params["task"] ?? "";
+  const { data, error } = useResource<CompareView>(`compare?${new URLSearchParams({ task })}`);
+  const at = Number(place.value.query.get("row") ?? -1);
+  const move = (by: number) => data && setQuery({ row: Math.max(0, Math.min(data.rows.length - 1, at + by)) });
+  useKeys(
+    [
+      { keys: "l", does: "Next move", run: () => move(1) },
+      { keys: "h", does: "Previous move", run: () => move(-1) },
+      { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
+    ],
+    [data, at],
+  );
+  if (error && !data) return <Problem title="The task can't be shown" detail={error} />;
+  if (!data) return <Loading what="the task" />;
+  const columns = { gridTemplateColumns: `repeat(${data.systems.length}, minmax(240px, 1fr))` };
+  const alone = (row: readonly (number | null)[]) => row.filter((place) => place !== null).length === 1;
+  return (
+    <article class="compare-screen">
+      <header class="run-head">
+        <h1>
+          <bdi>{data.question || data.task}</bdi>
+        </h1>
+        <p class="soft">
+          {data.systems.length} systems, {data.rows.length} moves; {data.rows.filter(alone).length} are made by one of
+          them only
+          {data.more > 0 && `; ${data.more} more runs and chains of this task are not shown`}
+        </p>
+      </header>
+      {data.problems.map((problem) => (
+        <Problem title="Not all of it can be shown" detail={problem} />
+      ))}
+      <div class="compare-scroll">
+        <div class="compare-head" style={columns}>
+          {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
+            <section>
+              <h2 title={file}>
+                <a href={href(`/${kind}s/${encodeURIComponent(key)}`, { in: file })}>
+                  <bdi>{title}</bdi>
+                </a>
+              </h2>
+              <p class="one-line soft">{file}</p>
+              <p class="one-line">
+                <bdi>{answer || "no answer"}</bdi>
+              </p>
+              <div class="chips">
+                {reward !== null && <Chip text={`reward ${reward}`} hue={reward > 0 ? "green" : "rose"} />}
+                <Chip text={ending} />
+                <Chip text={`${count(billed)} tokens`} />
+              </div>
+            </section>
+          ))}
+        </div>
+        <ol class="compare-rows">
+          {data.rows.map((row, index) => (
+            <li class={`${index === at ? "open " : ""}${differs(data, row) ? "differs" : ""}`}>
+              <button
+                type="button"
+                style={columns}
+                aria-expanded={index === at}
+                onClick={() => setQuery({ row: index === at ? undefined : index })}
+              >
+                {row.map((where, column) => {
+                  const found = where === null ? undefined : data.systems[column]!.moves[where];
+                  if (!found) return <span class="absent" />;
+                  return (
+                    <span class={`move hue-${hueOf(found.name)} by-${found.by}`}>
+                      <b>
+                        <bdi>{found.name}</bdi>
+                      </b>{" "}
+                      <OneLine text={found.text.text || "(empty)"} />
+                    </span>
+                  );
+                })}
+              </button>
+              {index === at && (
+                <div class="compare-detail" style={columns}>
+                  {row.map((where, column) => (
+                    <div>{where !== null && <LongText value={data.systems[column]!.moves[where]!.text} />}</div>
+                  ))}
+                </div>
+              )}
+            </li>
+          ))}
+        </ol>
+      </div>
+    </article>
+  );
+}
+
+/** The same move with other words. */
+function differs({ systems }: CompareView, row: readonly (number | null)[]): boolean {
+  const texts = row.flatMap((place, column) => (place === null ? [] : [systems[column]!.moves[place]!.text.text]));
+  return new Set(texts).size > 1;
+}

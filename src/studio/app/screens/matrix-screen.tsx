@@ -1,0 +1,181 @@
+/** Tasks down, systems across: who solved what, how sure the figures are, and whether two systems really differ. */
+import { count, percent, percentWithInterval, pValue } from "../../../report/format-figures.ts";
+import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
+import { useKeys } from "../keys.ts";
+import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { VirtualList } from "../parts/virtual-list.tsx";
+import { go, href, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
+
+export function MatrixScreen() {
+  const folders = useResource<string[]>("evaluations", (event) => event.type === "idle");
+  const { query } = place.value;
+  const asked = query.getAll("folder").map((folder) => `folder=${encodeURIComponent(folder)}`);
+  const { data, error } = useResource<MatrixView>(
+    folders.data?.length ? `matrix?${asked.join("&")}` : undefined,
+    (event) => event.type === "idle",
+  );
+  if (folders.data?.length === 0) {
+    return (
+      <Nothing title="No evaluation yet">
+        <p>
+          <code>coa eval run tasks.jsonl --system chain --model afm-lab-2m</code> plays tasks and grades the answers.
+        </p>
+      </Nothing>
+    );
+  }
+  if (error && !data) return <Problem title="The evaluations can't be shown" detail={error} />;
+  if (!data) return <Loading what="the evaluations" />;
+  return <Matrix view={data} />;
+}
+
+function Matrix({ view }: { view: MatrixView }) {
+  const { query } = place.value;
+  const only = query.get("only") ?? "all";
+  const family = query.get("family") ?? "";
+  const rows = view.rows.filter(
+    (row) =>
+      (family === "" || row.family === family) &&
+      (only === "all" || (only === "differ" ? row.differs : row.cells.some((cell) => cell?.right === 0))),
+  );
+  const at = Number(query.get("row") ?? -1);
+  const move = (by: number) => setQuery({ row: Math.max(0, Math.min(rows.length - 1, at + by)) });
+  const open = (row: MatrixRow | undefined) => row && go(`/compare/${encodeURIComponent(row.task)}`);
+  useKeys(
+    [
+      { keys: "j", does: "Next task", run: () => move(1) },
+      { keys: "k", does: "Previous task", run: () => move(-1) },
+      { keys: "enter", does: "Compare the systems on the task", run: () => open(rows[at]) },
+      {
+        keys: "f",
+        does: "Only tasks on which systems differ, or all",
+        run: () => setQuery({ only: only === "differ" ? undefined : "differ", row: undefined }),
+      },
+    ],
+    [view, rows.length, at, only],
+  );
+  const families = [...new Set(view.rows.map((row) => row.family))].filter(Boolean).sort();
+  const columns = { gridTemplateColumns: `minmax(220px, 1fr) repeat(${view.systems.length}, minmax(120px, 180px))` };
+  return (
+    <article class="matrix-screen">
+      <header class="run-head">
+        <h1>
+          Evaluations{" "}
+          <span class="soft">
+            {count(rows.length)} of {count(view.rows.length)} tasks
+          </span>
+        </h1>
+        <label class="matrix-choice">
+          Show{" "}
+          <select value={only} onChange={(event) => setQuery({ only: event.currentTarget.value, row: undefined })}>
+            <option value="all">all tasks</option>
+            <option value="differ">tasks on which systems differ</option>
+            <option value="failed">tasks that some system failed</option>
+          </select>
+        </label>
+        {families.length > 1 && (
+          <label class="matrix-choice">
+            Family{" "}
+            <select
+              value={family}
+              onChange={(event) => setQuery({ family: event.currentTarget.value, row: undefined })}
+            >
+              <option value="">all families</option>
+              {families.map((one) => (
+                <option value={one}>{one}</option>
+              ))}
+            </select>
+          </label>
+        )}
+      </header>
+      {view.problems.map((problem) => (
+        <Problem title="An evaluation can't be read" detail={problem} />
+      ))}
+      {view.pairs.length > 0 && <Pairs view={view} />}
+      <div class="matrix-head" style={columns}>
+        <span class="soft">task</span>
+        {view.systems.map(({ folder, system, success, tasks, undecided }) => (
+          <span>
+            <b class="one-line" title={folder}>
+              <bdi>{system}</bdi>
+            </b>
+            <span class="soft">
+              {success ? percentWithInterval(success) : "not decided"}, {count(tasks)} tasks
+              {undecided > 0 && `, ${undecided} undecided`}
+            </span>
+          </span>
+        ))}
+      </div>
+      <VirtualList
+        total={rows.length}
+        rowHeight={34}
+        active={at}
+        label="Tasks"
+        row={(index) => {
+          const row = rows[index]!;
+          return (
+            <a class="matrix-row" style={columns} href={href(`/compare/${encodeURIComponent(row.task)}`)}>
+              <span class="one-line" dir="auto">
+                <bdi>{row.question.text}</bdi>
+              </span>
+              {row.cells.map((cell) => (
+                <Cell cell={cell} />
+              ))}
+            </a>
+          );
+        }}
+      />
+    </article>
+  );
+}
+
+function Cell({ cell }: { cell: MatrixCell | null }) {
+  if (!cell) return <span class="matrix-cell absent">not played</span>;
+  const { right, samples, answer } = cell;
+  const word = right === null ? "undecided" : right === 1 ? "right" : right === 0 ? "wrong" : percent(right, 0);
+  const kind = right === null ? "undecided" : right === 1 ? "right" : right === 0 ? "wrong" : "partly";
+  return (
+    <span
+      class={`matrix-cell ${kind}`}
+      title={`${answer || "no answer"} (${cell.ending}, ${count(cell.billed)} tokens)`}
+    >
+      {word}
+      {samples > 1 && <span class="soft"> of {samples}</span>}
+    </span>
+  );
+}
+
+function Pairs({ view }: { view: MatrixView }) {
+  const name = (index: number) => view.systems[index]!.system;
+  return (
+    <table class="pairs">
+      <caption>Differences on the same tasks, in points</caption>
+      <thead>
+        <tr>
+          <th scope="col">second against first</th>
+          <th scope="col">tasks</th>
+          <th scope="col">difference</th>
+          <th scope="col">by chance</th>
+        </tr>
+      </thead>
+      <tbody>
+        {view.pairs.slice(0, 12).map(({ first, second, tasks, difference, pValue: p }) => (
+          <tr>
+            <th scope="row">
+              <bdi>{name(second)}</bdi> against <bdi>{name(first)}</bdi>
+            </th>
+            <td>{count(tasks)}</td>
+            <td>
+              {points(difference.value)} [{points(difference.low)}, {points(difference.high)}]
+            </td>
+            <td>{pValue(p)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function points(share: number): string {
+  return `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
+}
