@@ -77,6 +77,7 @@ describe("coa up <traces>", () => {
     assert.equal(code, 0, stderr);
     assert.match(stderr, /right: \d+ assumed/);
     assert.match(stderr, /system +agreement /);
+    assert.doesNotMatch(stderr.replaceAll("is not success", ""), /success|right \d+, wrong/);
     assert.match(stderr, /\d+ assumed\. Agreement with assumed answers is not success\./);
     const report = await readFile(join(process.env["COA_HOME"]!, "up-bare", "report.html"), "utf8");
     assert.match(report, /is not success/);

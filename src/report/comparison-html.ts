@@ -1,6 +1,13 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
 import type { Comparison, Summary } from "../core/figures.ts";
-import { comparisonCells, provenanceLines, rulerCells, successWord } from "./comparison-table.ts";
+import {
+  comparisonCells,
+  perSuccess,
+  provenanceLines,
+  rightWords,
+  rulerCells,
+  successWord,
+} from "./comparison-table.ts";
 import { count, duration, money, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 import { reliabilityPlot } from "./reliability-plot.ts";
@@ -33,7 +40,7 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
 ${comparison.ruler ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(rulerCells(comparison))}` : ""}
-<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes. Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
+<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
 ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
   .join("\n")}
@@ -124,11 +131,12 @@ function perRun(totals: Record<string, number>, { runs, missing }: Summary): Rec
 }
 
 function outcomeCells({ rows }: Comparison): string[][] {
+  const words = wordsOf({ rows });
   const head = [
     "system",
     "runs",
-    "right",
-    "wrong",
+    words.right,
+    words.wrong,
     "unanswered",
     "crashed",
     "not graded",
@@ -137,7 +145,7 @@ function outcomeCells({ rows }: Comparison): string[][] {
     "majority",
     "time per task",
     "money per task",
-    "tokens when right",
+    `tokens when ${words.right}`,
   ];
   return [
     head,
@@ -155,7 +163,13 @@ function outcomeCells({ rows }: Comparison): string[][] {
   ];
 }
 
+/** How outcomes are called: with assumed answers nothing is right or wrong. */
+function wordsOf({ rows }: Pick<Comparison, "rows">) {
+  return rightWords(rows.map(({ summary }) => summary.measure?.right).find((right) => right?.assumed));
+}
+
 function shownExamples(comparison: Comparison, { questions, runs, examples = 20 }: ReportOptions): string[] {
+  const words = wordsOf(comparison);
   return comparison.differing.slice(0, examples).map(({ taskId, outcomes }) => {
     const task = questions?.get(taskId);
     const answers = Object.entries(outcomes).map(([system, outcome]) => {
@@ -163,7 +177,8 @@ function shownExamples(comparison: Comparison, { questions, runs, examples = 20 
         outcome.runId === undefined
           ? undefined
           : (runs?.get(runKey(system, outcome.runId)) ?? runs?.get(outcome.runId));
-      const mark = outcome.success === 1 ? "right" : outcome.success === 0 ? "wrong" : percent(outcome.success, 0);
+      const mark =
+        outcome.success === 1 ? words.right : outcome.success === 0 ? words.wrong : percent(outcome.success, 0);
       return `<li class="${outcome.success > 0.5 ? "right" : "wrong"}"><b>${escapeHtml(system)}</b> <em>${mark}</em> ${escapeHtml(outcome.answer ?? "no answer")}<small>${escapeHtml(outcome.reason)}</small>${run ? runHtml(run) : ""}</li>`;
     });
     const gold = task

@@ -59,19 +59,33 @@ export function comparisonTable(comparison: Comparison): string {
     textTable(cells),
     "",
     ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
-    `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are per success: everything spent, failures included, divided by the successes.`,
+    `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
     ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
       ({ system, runs, crashed, undecided, missing }) =>
-        `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no success.`,
+        `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no ${successWord(comparison)}.`,
     ),
   ].join("\n");
 }
 
 /** What the share of right answers may be called: agreement with assumed answers is not success. */
-export function successWord({ rows }: Comparison): string {
-  return rows.some(({ summary }) => summary.measure?.right?.assumed) ? "agreement" : "success";
+export function successWord({ rows }: Comparison): "success" | "agreement" {
+  return rightWords(rows.map(({ summary }) => summary.measure?.right).find((right) => right?.assumed)).success;
+}
+
+/** How an outcome is called, given how answers are known to be right. */
+export function rightWords(right: Measure["right"]) {
+  return right?.assumed
+    ? ({ success: "agreement", right: "agreeing", wrong: "differing" } as const)
+    : ({ success: "success", right: "right", wrong: "wrong" } as const);
+}
+
+/** What costs are divided by, in a sentence's end. */
+export function perSuccess(comparison: Comparison): string {
+  const word = successWord(comparison);
+  const many = word === "success" ? "successes" : "agreements";
+  return `per ${word}: everything spent, failures included, divided by the ${many}.`;
 }
 
 /** How answers are known to be right, and which numbers were measured on replayed tools. */

@@ -45,6 +45,10 @@ export async function recordedTasks(
   for (const [index, run] of runs.entries()) {
     options.signal?.throwIfAborted();
     options.onProgress?.(index);
+    if (run.question.trim() === "") {
+      counts.unknown++; // a recording that does not say what was asked
+      continue;
+    }
     const given = options.find?.(run);
     const id = given?.id ?? run.taskId ?? `recorded-${hash("sha256", run.question).slice(0, 16)}`;
     if ((tasks.get(id)?.answers.length ?? 0) > 0) continue;

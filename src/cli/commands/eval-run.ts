@@ -1,7 +1,7 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
-import { replayedLine, rightnessLine } from "../../report/comparison-table.ts";
+import { replayedLine, rightnessLine, rightWords } from "../../report/comparison-table.ts";
 import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
@@ -108,11 +108,12 @@ export default defineCommand({
         return 0;
       }
       const { perSuccess: cost } = summary;
+      const words = rightWords(graders.measure.right);
       out.print(
         `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${summary.samples}`,
       );
       out.print(
-        `right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
+        `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
       );
       const { scorers, judges } = graders.measure;
       out.print(
@@ -132,7 +133,7 @@ export default defineCommand({
         );
       if (cost)
         out.print(
-          `per success: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${money(cost.costUsd)}`,
+          `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${money(cost.costUsd)}`,
         );
       out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
       return 0;
