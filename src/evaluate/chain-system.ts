@@ -3,8 +3,10 @@ import type { ChainOptions } from "../chain/chain-options.ts";
 import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
-import { defineSystem, type System, trajectoryResult } from "../core/system.ts";
+import type { Profile } from "../core/profile.ts";
+import { defineSystem, type System, type SystemResult, trajectoryResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
   name?: string;
@@ -28,10 +30,15 @@ export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOpti
         sampling: { ...chain.sampling, seed },
         signal,
       });
-      const check = checkScore(chain.profile, trajectory);
-      return { ...trajectoryResult(trajectory), ...(check !== undefined && { check }) };
+      return chainResult(chain.profile, trajectory);
     },
   });
+}
+
+/** What a chain counts as in an evaluation, with the score that its own check gave the answer. */
+export function chainResult(profile: Profile, trajectory: Trajectory): SystemResult {
+  const check = checkScore(profile, trajectory);
+  return { ...trajectoryResult(trajectory), ...(check !== undefined && { check }) };
 }
 
 function identityOf({ model, tools, profile, sampling, limits, enforcement, systemPrompt }: ChainSystemOptions) {

@@ -18,6 +18,7 @@ import { readJsonAnswer } from "../language/json-schema.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { ApiError } from "./api-error.ts";
+import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
 import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
@@ -42,6 +43,8 @@ export interface ChainServiceOptions {
   maxChains?: number;
   /** Chains that may wait; 256 by default. More are refused with 429. */
   maxQueue?: number;
+  /** Answer each request with the best of several chains. */
+  bestOf?: BestOfChains;
   /** Has the last word on a chain that has ended, before anybody hears of it. */
   finish?: Finish;
   /** Told of every chain that has ended, whether its caller lets it be kept, and what its last request used. */
@@ -180,12 +183,13 @@ export function chainService(options: ChainServiceOptions): ChainService {
       const release = await place(signal);
       return (async function* () {
         try {
+          const best = startCandidates(options.bestOf, request, running, signal);
           for await (const event of streamChain(request.task, running)) {
             if (event.type !== "chain-end") {
               yield* project(event);
               continue;
             }
-            const { trajectory } = event;
+            const trajectory = await best(event.trajectory);
             // The client hears of its call when the chain can be found again.
             if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
             const ended = await options.finish?.(trajectory, request, { profile, signal });

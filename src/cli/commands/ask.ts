@@ -4,12 +4,11 @@ import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { ChatRequest } from "../../core/model.ts";
 import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
-import { bestOfFlags, openBestOf } from "../choose-best.ts";
+import { bestOfFlags, chatOf, openBestOf } from "../choose-best.ts";
 import { defineCommand, numberOf, type Values } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
@@ -95,15 +94,13 @@ async function best(
   { model }: OpenChain,
   note: (text: string) => void,
 ): Promise<Trajectory> {
-  const { chat } = model;
   const { id: _, replay: _replay, signal, ...chain } = options;
-  const answering = chat && { name: model.name, chat: (request: ChatRequest) => chat(request) };
-  const { system, close } = openBestOf(values, chainSystem(chain), answering);
+  const { system, close } = openBestOf(values, chainSystem(chain), chatOf(model));
   try {
-    const { run, chosen } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
+    const { run, chosen, usage } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
     for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
     note(`chosen: ${chosen!.reason}`);
-    return run!.value as Trajectory;
+    return { ...(run!.value as Trajectory), usage };
   } finally {
     await close();
   }

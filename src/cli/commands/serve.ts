@@ -2,6 +2,7 @@ import { openWorkspace } from "../../base/files/workspace.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeState } from "../../serve/serve-state.ts";
+import { bestOfFlags, chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
@@ -35,6 +36,7 @@ export default defineCommand({
     "mcp-tools": { type: "boolean", default: false, describe: "Offer each tool over MCP too (POST /mcp), besides ask_chain" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
     ...oldSystemFlags,
+    ...bestOfFlags,
     price: priceFlag,
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
@@ -42,6 +44,9 @@ export default defineCommand({
     const whole = { min: 1, integer: true };
     const old = await openOldSystem(values);
     const opened = await openChain(values, { note: out.note, signal });
+    const best = openServedBestOf(values, opened.profile, chatOf(opened.model));
+    if (best.bestOf && Number(values.temperature) === 0)
+      out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");
     const state = values.state ?? (await openWorkspace()).path("serve");
     const { store, suspended } = await openServeState(state, { sealKeyFile: values["seal-key-file"] }).catch(
       async (error) => {
@@ -68,6 +73,7 @@ export default defineCommand({
         media: choiceOf(values.media, "media", ["refuse", "ignore"]),
         clientTools: switchOf(values["client-tools"]),
         ...old.options,
+        bestOf: best.bestOf,
         ...(kept && { forget: kept.delete }),
         onTrajectory(trajectory, mayKeep) {
           // A chain that waits is kept when it has ended.
@@ -86,6 +92,7 @@ export default defineCommand({
       await kept?.close();
       await store.close();
       await old.close();
+      await best.close();
       await opened.close();
     }
   },
