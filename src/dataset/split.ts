@@ -1,6 +1,6 @@
 /**
- * Splits by the task, not by the line: all trajectories of one task land on the same side, whatever file they come from
- * and in whatever order, because the side is a hash of the task's id. A model is never validated on what it was taught.
+ * Splits by the session or task, not by the line: all trajectories of one task, and all turns of one session, land on the
+ * same side, whatever file they come from and in whatever order, because the side is a hash of its id. A model is never validated on what it was taught.
  */
 import { createHash } from "node:crypto";
 
@@ -14,7 +14,12 @@ export interface SplitOptions {
   seed?: number;
 }
 
-/** Which side a task belongs to. */
+/** What is split as one: a session with all its turns, else a task with all its runs. */
+export function splitKey(record: { session?: string; taskId?: string; id: string }): string {
+  return record.session ?? record.taskId ?? record.id;
+}
+
+/** Which side a task or session belongs to. */
 export function splitSide(taskId: string, options: SplitOptions): Side {
   const { validation, test = 0, seed = 0 } = options;
   if (!(validation >= 0 && test >= 0 && validation + test <= 1)) {

@@ -9,6 +9,7 @@ import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { whyUntrainable } from "./trainable.ts";
+import { historyBefore } from "./user-turn.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
 export interface CallParts extends Omit<TeamStep, "id" | "input"> {
@@ -65,6 +66,7 @@ export function assembleRun(parts: RunParts): TeamRun {
   const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
   const answer = parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root);
   const completeness = completenessOf(parts, agents, calls);
+  const history = parts.history ?? historyBefore(firstCall(calls, root?.id)?.messages ?? []);
   const untrainable = whyUntrainable({ agents, steps, answer, completeness }, calls);
   if (parts.unlinked !== undefined) untrainable.push({ reason: "unlinked", detail: parts.unlinked });
   return {
@@ -72,7 +74,7 @@ export function assembleRun(parts: RunParts): TeamRun {
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
     question: parts.question ?? firstQuestion(calls, root?.id),
-    ...(parts.history && { history: parts.history }),
+    ...(history && { history }),
     ...(parts.session !== undefined && { session: parts.session }),
     topology: parts.topology ?? topologyOf(agents),
     agents,
@@ -135,8 +137,12 @@ function topologyOf(agents: readonly TeamAgent[]): TeamRun["topology"] {
   return agents.length === 1 ? "single" : "unknown";
 }
 
+function firstCall(calls: readonly CallParts[], rootId: string | undefined): CallParts | undefined {
+  return calls.find((call) => call.agentId === rootId && call.messages.length > 0) ?? calls[0];
+}
+
 function firstQuestion(calls: readonly CallParts[], rootId: string | undefined): string {
-  const first = calls.find((call) => call.agentId === rootId && call.messages.length > 0) ?? calls[0];
+  const first = firstCall(calls, rootId);
   return (first?.messages.findLast((message) => message.role === "user")?.content ?? "").trim();
 }
 

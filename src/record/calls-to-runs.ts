@@ -8,7 +8,8 @@ import { callThreads, joinTurns, systemOf, type Thread } from "./call-threads.ts
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { withoutRetries } from "./retries.ts";
-import { historyBefore, splitTurns } from "./turns.ts";
+import { splitTurns } from "./turns.ts";
+import { historyBefore } from "./user-turn.ts";
 
 /** Team runs in the order in which they began. */
 export function callsToRuns(given: readonly RecordedCall[], source: string): TeamRun[] {

@@ -11,7 +11,7 @@ import { callsToRuns } from "./calls-to-runs.ts";
 import { startCollector } from "./collector/start-collector.ts";
 import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
-import { messagesToRun } from "./formats/message-files.ts";
+import { messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { smolagentsToRun } from "./formats/smolagents.ts";
 import { readAnswer } from "./read-answer.ts";
@@ -213,7 +213,7 @@ describe("hostile recordings", () => {
       [memory, (value) => [smolagentsToRun(value, "x")]],
       [oagents, (value) => [oagentsToRun(asObject(value) ?? {}, "x")]],
       [atif, (value) => atifToRuns([asObject(value) ?? {}])],
-      [chat, (value) => [messagesToRun(asObject(value) ?? {}, "x")]],
+      [chat, (value) => messagesToRuns(asObject(value) ?? {}, "x")],
       [langfuse, (value) => spansToRuns(langfuseToSpans(value), "fuzz")],
     ];
     for (let round = 0; round < rounds * 20; round++) {

@@ -10,7 +10,7 @@ import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
 import { isMastraEvent, mastraEventsToSpans } from "./formats/mastra-events.ts";
-import { messagesToRun } from "./formats/message-files.ts";
+import { messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
 import { readOtlp } from "./formats/otlp-spans.ts";
@@ -142,7 +142,7 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
       return spansToRuns(agentsToSpans(items), "import:openai-agents");
     }
     case "messages":
-      return flat.map((record, index) => messagesToRun(asObject(record) ?? {}, idOf(index)));
+      return flat.flatMap((record, index) => messagesToRuns(asObject(record) ?? {}, idOf(index)));
     case "smolagents":
       return records.map((record, index) =>
         smolagentsToRun(record, records.length === 1 ? name : `${name}-${index + 1}`),

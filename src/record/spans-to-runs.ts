@@ -22,10 +22,14 @@ export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = 
   const find = wireIndex(wire);
   return [...traces]
     .flatMap(([traceId, own]) => {
-      const run = traceToRun(traceId, own, source, find, wire);
+      const runs = traceToRuns(traceId, own, source, find, wire);
       const feedback = own.flatMap((span) => span.feedback ?? []);
-      if (!run) return [];
-      return feedback.length > 0 ? [{ ...run, meta: { ...run.meta, feedback } }] : [run];
+      const session = own.find((span) => span.session !== undefined)?.session;
+      return runs.map((run, index) => ({
+        ...run,
+        ...(session !== undefined && { session: run.session ?? session }),
+        ...(feedback.length > 0 && index === runs.length - 1 && { meta: { ...run.meta, feedback } }),
+      }));
     })
     .sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
 }
@@ -57,17 +61,17 @@ interface Placed {
   parts: CallParts;
 }
 
-function traceToRun(
+function traceToRuns(
   traceId: string,
   given: readonly TraceSpan[],
   source: string,
   find: FindWire,
   wire: Set<RecordedCall>,
-): TeamRun | undefined {
+): TeamRun[] {
   const spans = [...given].sort((a, b) => a.startedAt - b.startedAt);
   const byId = new Map(spans.map((span) => [span.id, span]));
   const models = spans.filter((span) => span.kind === "model");
-  if (models.length === 0) return undefined;
+  if (models.length === 0) return [];
   const placed = models.map((span): Placed => {
     const agent = ancestors(span, byId).find((one) => one.kind === "agent");
     return { span, agent, parts: partsOf(span, agent?.id ?? "root") };
@@ -88,7 +92,7 @@ function traceToRun(
   if (placed.every(({ agent }) => agent === undefined)) return fromThreads(traceId, source, placed, cuts);
   const agents = agentsOf(spans, byId, placed);
   const agentOfSpan = new Map(agents.map((agent) => [agent.spanId, agent.id]));
-  return assembleRun({
+  const run = assembleRun({
     id: traceId,
     source: joined > 0 ? `${source}+wire` : source,
     agents: agents.map(({ spanId: _spanId, ...agent }) => agent),
@@ -96,10 +100,11 @@ function traceToRun(
     truncated: cuts.length > 0,
     notes: [...new Set(cuts)].slice(0, 5),
   });
+  return [run];
 }
 
 /** A trace without agents (or whose agents were not instrumented) still has threads. */
-function fromThreads(traceId: string, source: string, placed: readonly Placed[], cuts: string[]): TeamRun | undefined {
+function fromThreads(traceId: string, source: string, placed: readonly Placed[], cuts: string[]): TeamRun[] {
   const calls = placed.map(({ span, parts }): RecordedCall => {
     const { agentId: _agentId, toolCalls, ...rest } = parts;
     return {
@@ -112,16 +117,15 @@ function fromThreads(traceId: string, source: string, placed: readonly Placed[],
       outcome: "complete",
     };
   });
-  const run = callsToRuns(calls, source)[0];
-  if (!run) return undefined;
-  if (cuts.length > 0) {
+  const runs = callsToRuns(calls, source);
+  for (const run of cuts.length > 0 ? runs : []) {
     const { completeness } = run;
     const reasons = (completeness.untrainable ?? []).filter(({ reason }) => reason !== "cut");
     completeness.truncated = true;
     completeness.notes.push(...new Set(cuts));
     completeness.untrainable = [{ reason: "cut", detail: [...new Set(cuts)].join("; ") }, ...reasons];
   }
-  return run;
+  return runs;
 }
 
 function partsOf(span: TraceSpan, agentId: string): CallParts {

@@ -21,10 +21,17 @@ export interface TraceSpan {
   tool?: { callId?: string; name: string; arguments?: string; result?: string };
   handoff?: { to: string };
   error?: string;
+  /** The conversation that its trace is a turn of. */
+  session?: string;
   /** Scores that people or checks gave it. */
   feedback?: { name: string; score: number }[];
   /** Why some of its text is missing, where it is. */
   cut?: string;
+}
+
+/** The conversation a trace names, where it does. */
+export function sessionOf(value: unknown): { session?: string } {
+  return typeof value === "string" && value !== "" ? { session: value } : {};
 }
 
 /** Marks that exporters and back-ends leave where they cut a text. */

@@ -2,11 +2,10 @@
  * A conversation is several runs: each question of the user with the work that it caused, the turns before it as its
  * history. A turn ends when the agent answers without calling a tool and the user writes again.
  */
-import type { Message } from "../core/message.ts";
 import type { Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
 import type { RecordedCall } from "./recorded-call.ts";
-import { beginsTurn, isQuestion } from "./user-turn.ts";
+import { beginsTurn } from "./user-turn.ts";
 
 /** One turn: its threads, the first being the one that was asked. */
 export interface Turn {
@@ -88,12 +87,4 @@ function turnOfThread(
   let found = 0;
   for (const [call, turn] of turnOf) if (call.startedAt <= started) found = Math.max(found, turn);
   return found;
-}
-
-/** What was said before the question that a call answers: all but the instructions; absent where nothing was. */
-export function historyBefore(messages: readonly Message[]): Message[] | undefined {
-  const at = messages.findLastIndex(isQuestion);
-  const first = messages.findIndex((message) => message.role === "assistant");
-  if (at <= 0 || first === -1 || first > at) return undefined;
-  return messages.slice(0, at).filter((message) => message.role !== "system");
 }

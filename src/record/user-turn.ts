@@ -10,8 +10,10 @@ const observation =
 const steering =
   /^\s*(?:carry out the plan|bring the plan up to date|before the plan|write the plan|the three ratings|your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)|write a new plan that avoids this|has reported\. manager, continue|reflector, judge the work|verifier, check it/i;
 
+type Spoken = Pick<RecordedCall, "messages" | "text" | "error"> & { toolCalls: readonly unknown[] };
+
 /** Whether a call answers something new: the call before it gave an answer, and somebody wrote since. */
-export function beginsTurn(before: RecordedCall, call: RecordedCall): boolean {
+export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): boolean {
   if (before.toolCalls.length > 0 || before.error !== undefined || before.text.trim() === "") return false;
   const { messages } = call;
   const last = messages.findLastIndex(isQuestion);
@@ -26,4 +28,12 @@ export function beginsTurn(before: RecordedCall, call: RecordedCall): boolean {
 export function isQuestion(message: Message): boolean {
   const { role, name, content } = message;
   return role === "user" && name === undefined && !observation.test(content) && !steering.test(content.slice(-4000));
+}
+
+/** What was said before the question that a call answers: all but the instructions; absent where nothing was. */
+export function historyBefore(messages: readonly Message[]): Message[] | undefined {
+  const at = messages.findLastIndex(isQuestion);
+  const first = messages.findIndex((message) => message.role === "assistant");
+  if (at <= 0 || first === -1 || first > at) return undefined;
+  return messages.slice(0, at).filter((message) => message.role !== "system");
 }

@@ -1,13 +1,9 @@
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { Tokenizer } from "../../core/tokenizer.ts";
-import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
+import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { buildDataset } from "../../dataset/dataset-folder.ts";
-import { tagTokens } from "../../language/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
+import { chooseTokenizer } from "../choose-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
@@ -80,23 +76,6 @@ export default defineCommand({
     return 0;
   },
 });
-
-async function chooseTokenizer(
-  folder: string | undefined,
-  vocabularySize: number | undefined,
-  trajectories: () => AsyncIterable<Trajectory>,
-): Promise<Tokenizer> {
-  if (folder !== undefined) return loadTokenizer(folder);
-  if (vocabularySize === undefined) {
-    throw new UsageError("give the model's tokenizer with --tokenizer <folder>, or train one with --vocabulary <size>");
-  }
-  const texts: string[] = [];
-  for await (const trajectory of trajectories()) {
-    texts.push(trajectoryText(trajectory.segments), ...trajectory.prompt.map((message) => ` ${message.content}`));
-    if (texts.length > 20_000) break; // more text changes the merges no more
-  }
-  return trainTokenizer(texts, { vocabularySize, specialTokens: tagTokens(Object.values(builtInProfiles)) });
-}
 
 function readWeights(pairs: readonly string[] | undefined): Record<string, number> | undefined {
   if (!pairs || pairs.length === 0) return undefined;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
-import { type Side, splitSide } from "../../dataset/split.ts";
+import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
@@ -18,13 +18,14 @@ const command = {
 
 /** Trajectories and team runs name their task; a task is one. */
 const splittable = z.union([
-  z.looseObject({ taskId: z.string() }),
-  z.looseObject({ id: z.string(), question: z.string() }),
+  z.looseObject({ id: z.string(), taskId: z.string(), session: z.string().optional() }),
+  z.looseObject({ id: z.string(), question: z.string(), session: z.string().optional() }),
 ]);
 
 export default defineCommand({
   ...command,
-  summary: "Split trajectories, team runs or tasks by task into train, validation and test files.",
+  summary:
+    "Split trajectories, team runs or tasks into train, validation and test files, by task; turns of a session stay together.",
   arguments: "<file.jsonl>",
   options: {
     validation: { type: "string", default: "0.05", valueName: "share", describe: "Share of tasks for validation" },
@@ -56,8 +57,7 @@ export default defineCommand({
         counts[side] = 0;
       }
       for await (const record of readJsonl(file, splittable, { signal })) {
-        const taskId = "taskId" in record ? String(record.taskId) : record.id;
-        const side = splitSide(taskId, { validation, test, seed });
+        const side = splitSide(splitKey(record), { validation, test, seed });
         await writers.get(side)!.append(record);
         counts[side]!++;
       }

@@ -21,18 +21,21 @@ export interface DistillInputs {
 export async function distillInputs(paths: readonly string[], importedFile: string): Promise<DistillInputs> {
   const files: string[] = [];
   const unreadable: DistillInputs["unreadable"] = [];
-  const imported: TeamRun[] = [];
+  const traces: string[] = [];
   for (const file of (await Promise.all(paths.map(traceFiles))).flat()) {
     if (await holdsRecords(file)) files.push(file);
     else {
       try {
-        imported.push(...(await importFiles([file])));
+        if ((await importFiles([file])).length > 0) traces.push(file);
+        else unreadable.push({ file, reason: "no model call in it" });
       } catch (error) {
         unreadable.push({ file, reason: messageOf(error) });
       }
     }
   }
-  if (imported.length > 0) {
+  if (traces.length > 0) {
+    // Together: several files may hold parts of one trace.
+    const imported = await importFiles(traces);
     await writeFileAtomically(importedFile, imported.map((run) => `${JSON.stringify(run)}\n`).join(""));
     files.push(importedFile);
   }

@@ -10,11 +10,13 @@ import { defineCommand, numberOf } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { existingFiles } from "./dataset-input.ts";
+import { buildDistilled, datasetOptions, datasetText } from "./distill-dataset.ts";
 import { askAssumeRight, distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
 import { judgeFlags } from "./eval-grading.ts";
 
 const examples = [
+  "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine --dataset .coa/datasets/mine --tokenizer ./Qwen2.5-3B",
   "coa distill run traces/ --tasks tasks.jsonl --out .coa/distilled/mine",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile web --out .coa/distilled/web",
   "coa distill run runs.jsonl --tasks tasks.jsonl --profile lab --bare --min-interactions 4 --out .coa/distilled/lab",
@@ -78,6 +80,7 @@ export default defineCommand({
     rewrite: { type: "string", valueName: "model", describe: "Model that makes thoughts fluent" },
     "base-url": { type: "string", valueName: "url", describe: "Server of these models (default OPENAI_BASE_URL)" },
     tokenizer: { type: "string", valueName: "folder", describe: "Count tokens exactly (otherwise estimated)" },
+    ...datasetOptions,
     workers: { type: "string", valueName: "n", describe: "Worker threads (default: cores - 1)" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Seed of all sampling" },
     open: openFlag,
@@ -90,6 +93,9 @@ export default defineCommand({
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
     if (!values.out) throw new UsageError("say where the result goes with --out <folder>");
+    if (values.dataset !== undefined && values.tokenizer === undefined && values.vocabulary === undefined) {
+      throw new UsageError("--dataset needs the model's tokenizer: --tokenizer <folder>, or --vocabulary <size>");
+    }
     const tasksFiles = await existingFiles(values.tasks ?? []);
     await existingFiles([...positionals, ...(values.filter ?? [])]);
     const { files, unreadable } = await distillInputs(positionals, `${values.out}-imported.jsonl`);
@@ -142,12 +148,27 @@ export default defineCommand({
       });
       out.endProgress();
       await writeJson(join(values.out, "profile.json"), profile);
-      if (values.json) out.json({ ...report, unreadable });
+      const built = await buildDistilled({
+        distilled: values.out,
+        dataset: report.written > 0 ? values.dataset : undefined,
+        tokenizer: values.tokenizer,
+        vocabulary: values.vocabulary,
+        validation: values.validation,
+        maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
+        seed: numberOf(values.seed, "seed", { integer: true }),
+        unreadable,
+        signal,
+        onProgress: out.progress,
+      });
+      out.endProgress();
+      if (values.json) out.json({ ...report, unreadable, ...built });
       else {
         out.print(reportText(report));
+        if (values.dataset !== undefined) for (const line of datasetText(built)) out.print(line);
         const chains = join(values.out, "trajectories.jsonl");
         out.print(`\n${chains}\n${join(values.out, "report.html")}`);
-        if (report.written > 0)
+        if (built.datasets.length > 0) out.note(`next: coa train sft ${values.dataset} --model <folder>`);
+        else if (report.written > 0)
           out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
       }
       const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;

@@ -2,7 +2,7 @@
 
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asArray, asNumber, asObject, asString, asText, objectsOf } from "../../core/json-value.ts";
-import { cutText, type TraceSpan } from "../trace-span.ts";
+import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
 import { readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";
 import { timeOf } from "./langsmith.ts";
@@ -20,7 +20,8 @@ export function langfuseToSpans(payload: unknown): TraceSpan[] {
       const score = asNumber(one["value"]);
       return score === undefined ? [] : [{ name: asString(one["name"]) ?? "score", score }];
     });
-    return spans.map((span, index) => (index === 0 && feedback.length > 0 ? { ...span, feedback } : span));
+    const more = { ...sessionOf(raw["sessionId"]), ...(feedback.length > 0 && { feedback }) };
+    return spans.map((span, index) => (index === 0 ? { ...span, ...more } : span));
   });
 }
 

@@ -3,7 +3,7 @@
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
-import { cutText, type TraceSpan } from "../trace-span.ts";
+import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
 import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
 
 type Json = Record<string, unknown>;
@@ -54,6 +54,7 @@ export function langSmithToSpans(runs: readonly Json[]): TraceSpan[] {
       ...(parentId && { parentId }),
       ...(endedAt !== undefined && { endedAt }),
       ...(error && { error: error.slice(0, 2000) }),
+      ...sessionOf(metadata["session_id"] ?? metadata["thread_id"] ?? metadata["conversation_id"]),
       ...feedbackOf(run["feedback_stats"]),
     };
     if (run["run_type"] === "llm")

@@ -6,9 +6,10 @@ import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts"
 import type { Message } from "../../core/message.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
+import { beginsTurn } from "../user-turn.ts";
 
-/** One conversation, one agent. */
-export function messagesToRun(record: Record<string, unknown>, fallbackId: string): TeamRun {
+/** One conversation of one agent: a run for each turn of the user, the turns before as its history. */
+export function messagesToRuns(record: Record<string, unknown>, fallbackId: string): TeamRun[] {
   const raw = asArray(record["messages"] ?? record["conversations"]).map((item) => {
     const one = asObject(item);
     // ShareGPT says from and value.
@@ -17,15 +18,27 @@ export function messagesToRun(record: Record<string, unknown>, fallbackId: strin
   const messages = raw.flatMap((item) => readChatMessage(item) ?? []);
   const id = asString(record["id"]) ?? asString(record["task_id"]) ?? fallbackId;
   const media = raw.some((item) => hasMedia(asObject(item)?.["content"]));
-  return assembleRun({
-    id,
-    ...(asString(record["task_id"]) !== undefined && { taskId: asString(record["task_id"])! }),
-    source: "import:messages",
-    agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
-    calls: conversationCalls(messages, "agent-1", readTools(record["tools"]), raw),
-    ...scoreOf(record),
-    notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
-  });
+  const calls = conversationCalls(messages, "agent-1", readTools(record["tools"]), raw);
+  const turns: CallParts[][] = [[]];
+  for (const [index, call] of calls.entries()) {
+    if (index > 0 && beginsTurn(calls[index - 1]!, call)) turns.push([]);
+    turns.at(-1)!.push(media ? { ...call, lost: ["media"] } : call);
+  }
+  const several = turns.length > 1;
+  return turns.map((own, index) =>
+    assembleRun({
+      id: several ? `${id}.${index + 1}` : id,
+      ...(several && { session: id }),
+      // What a task or a score says of a conversation, it says of its end.
+      ...(!(several && index < turns.length - 1) &&
+        asString(record["task_id"]) !== undefined && { taskId: asString(record["task_id"])! }),
+      source: "import:messages",
+      agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
+      calls: own,
+      ...(index === turns.length - 1 && scoreOf(record)),
+      notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
+    }),
+  );
 }
 
 /** The score or feedback that the record carries, where it does. */

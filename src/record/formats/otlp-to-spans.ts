@@ -1,7 +1,7 @@
 /** OTLP spans of agent frameworks to trace spans: GenAI conventions old and new, the AI SDK's two formats, Ax. */
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import { addTo } from "../recorded-call.ts";
-import { cutText, type TraceSpan } from "../trace-span.ts";
+import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
   plainText,
   readContentEvents,
@@ -60,6 +60,7 @@ function baseOf(span: OtlpSpan): TraceSpan {
     ...(parentId !== undefined && { parentId }),
     ...(endedAt !== undefined && { endedAt }),
     ...(error !== undefined && { error }),
+    ...sessionOf(span.attributes["session.id"] ?? span.attributes["gen_ai.conversation.id"]),
   };
 }
 

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import type { TeamRun } from "../../core/team-run.ts";
+import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
+import { splitKey } from "../../dataset/split.ts";
+import { trajectoryToSequence } from "../../dataset/trajectory-to-example.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import type { Output } from "../output.ts";
+import type { LeftOut } from "./distill-dataset.ts";
+import distillRun from "./distill-run.ts";
+
+const root = await mkdtemp(join(tmpdir(), "coa-distill-dataset-"));
+after(() => rm(root, { recursive: true, force: true }));
+const traces = join(root, "traces");
+
+/** A chat of several turns, each with one search. */
+function session(id: string, turns: readonly [string, string][]): string {
+  const messages = turns.flatMap(([question, answer], index) => [
+    { role: "user", content: question },
+    {
+      role: "assistant",
+      content: "",
+      tool_calls: [
+        {
+          id: `${id}-${index}`,
+          type: "function",
+          function: { name: "web_search", arguments: JSON.stringify({ query: question }) },
+        },
+      ],
+    },
+    { role: "tool", tool_call_id: `${id}-${index}`, content: `It is ${answer}, says the handbook.` },
+    { role: "assistant", content: answer },
+  ]);
+  return JSON.stringify({ id, messages });
+}
+
+const fixtures = join(import.meta.dirname, "../../../test/fixtures/traces");
+await mkdir(traces);
+for (const name of await readdir(fixtures))
+  if (!name.startsWith("wire")) await cp(join(fixtures, name), join(traces, name));
+await writeFile(join(traces, "settings.json"), '{"hello":1}');
+await writeFile(
+  join(traces, "chats.jsonl"),
+  Array.from({ length: 12 }, (_, n) =>
+    session(`chat-${n}`, [
+      [`How many days of leave carry over in office number ${n} of the north?`, `${n + 1} days`],
+      [`And who signs the form for that in building ${n * 7}?`, `Person ${n}`],
+    ]),
+  ).join("\n"),
+);
+
+async function run(args: Record<string, unknown>): Promise<{ code: number; json: Record<string, unknown> }> {
+  let json: Record<string, unknown> = {};
+  const nothing = () => {};
+  const out = {
+    print: nothing,
+    note: nothing,
+    progress: nothing,
+    endProgress: nothing,
+    isTTY: false,
+    json: (value: unknown) => (json = value as typeof json),
+  };
+  const defaults = Object.fromEntries(
+    Object.entries(distillRun.options ?? {}).flatMap(([name, { default: value }]: [string, { default?: unknown }]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+  const values = { ...defaults, workers: "0", json: true, ...args } as never;
+  const code = await distillRun.run({
+    values,
+    positionals: [traces],
+    out: out as unknown as Output,
+    signal: new AbortController().signal,
+  } as never);
+  return { code: code as number, json };
+}
+
+describe("from a folder of traces to a dataset", () => {
+  it("takes one command, keeps sessions whole, and gives every run that is left out a reason", async () => {
+    const out = join(root, "distilled");
+    const dataset = join(root, "dataset");
+    const { code } = await run({
+      out,
+      dataset,
+      vocabulary: "400",
+      validation: "0.4",
+      "assume-right": true,
+      "min-interactions": "1",
+    });
+    assert.equal(code, 0);
+    const runs = await Array.fromAsync(readJsonl<TeamRun>(`${out}-imported.jsonl`));
+    assert.deepEqual([...new Set(runs.map(({ source }) => source))].sort(), [
+      "import:langsmith",
+      "import:messages",
+      "import:openai-agents",
+      "import:otlp",
+    ]);
+    const langsmith = runs.filter(({ source }) => source === "import:langsmith");
+    assert.deepEqual(
+      langsmith.map(({ steps }) => steps.length),
+      [12],
+      "the parts of one trace in three files are one run",
+    );
+    const chains = await Array.fromAsync(readJsonl(join(out, "trajectories.jsonl"), trajectorySchema));
+    const leftOut = await Array.fromAsync(readJsonl<LeftOut>(join(out, "left-out.jsonl")));
+    assert.ok(leftOut.every(({ stage, reason }) => stage !== "" && reason !== ""));
+    assert.deepEqual(
+      new Set([
+        ...chains.map(({ source }) => source!.id!.replace(/#\d+$/, "")),
+        ...leftOut.flatMap((one) => one.run ?? []),
+      ]),
+      new Set(runs.map(({ id }) => id)),
+      "each run is in the dataset or has its reason",
+    );
+    assert.ok(leftOut.some(({ file, stage }) => stage === "import" && file?.endsWith("settings.json")));
+
+    const examples = async (folder: string) =>
+      (await Array.fromAsync(readJsonl<{ id: string }>(join(folder, "examples.jsonl")))).map(({ id }) => id);
+    const [train, validation] = [await examples(dataset), await examples(`${dataset}-validation`)];
+    assert.equal(train.length + validation.length, chains.length);
+    const keyOf = new Map(chains.map((chain) => [chain.id, splitKey(chain)]));
+    const sessions = (ids: string[]) => new Set(ids.map((id) => keyOf.get(id)!));
+    assert.deepEqual(sessions(train).intersection(sessions(validation)), new Set());
+    assert.ok(train.length > 0 && validation.length > 0);
+
+    const second = chains.find(({ id }) => id === "distilled-chat-3.2") as Trajectory;
+    assert.match(second.prompt.map(({ content }) => content).join("\n"), /office number 3.*4 days.*building 21/s);
+    const tokenizer = await loadTokenizer(join(dataset, "tokenizer"));
+    const { sequence } = trajectoryToSequence(second, tokenizer);
+    const trained = sequence!.spans.flatMap(([start, end, weight]) =>
+      weight === 0 ? [] : sequence!.tokens.slice(start, end),
+    );
+    const text = tokenizer.decode(trained);
+    assert.match(text, /Person 3/);
+    assert.doesNotMatch(text, /4 days|handbook/, "earlier turns and observations are not trained");
+    assert.doesNotMatch(await readFile(join(out, "trajectories.jsonl"), "utf8"), /double_check|"filled":true/);
+  });
+
+  it("asks for a tokenizer before any work is done", async () => {
+    await assert.rejects(
+      run({ out: join(root, "none"), dataset: join(root, "no") }),
+      /--tokenizer <folder>, or --vocabulary/,
+    );
+  });
+});
