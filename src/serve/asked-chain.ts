@@ -2,8 +2,10 @@
  * What every API does with a request before a chain starts: the model must be here, the client's tools join, and results of
  * such tools lead back to the chain that waits for them.
  */
+import { createHash } from "node:crypto";
 import type { ToolDefinition, WireRequest } from "../base/wire/wire-api.ts";
 import { asObject, type Json } from "../core/json-value.ts";
+import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError } from "./api-error.ts";
@@ -41,9 +43,12 @@ export async function askedChain(service: ChainService, options: AskedOptions): 
     owner: caller.owner,
     store: body["store"] !== false,
   };
+  const session = conversationKey(caller.owner, wire.messages);
   const results = toolResults(wire.messages, options.failed ?? new Set());
-  if (!results)
-    return { ...common, task: taskOf(wire.messages, settings.id), clientTools: settings.noTools ? [] : tools };
+  if (!results) {
+    const task = taskOf(wire.messages, settings.id);
+    return { ...common, session, task, clientTools: settings.noTools ? [] : tools };
+  }
   const chains = await service.suspended;
   const continues = await continuedChain(results, {
     chains,
@@ -55,6 +60,14 @@ export async function askedChain(service: ChainService, options: AskedOptions): 
   const question = trajectory.prompt.findLast(({ role }) => role === "user")?.content;
   const task = question === undefined ? taskOf(results.before, settings.id) : defineTask({ id: settings.id, question });
   return { ...common, task, continues, clientTools: together(tools, known) };
+}
+
+/** Turns of one conversation begin alike: under this name the model keeps what it has computed of it. */
+function conversationKey(owner: string, messages: readonly Message[]): string {
+  const first = messages.find(({ role }) => role === "user")?.content;
+  const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  const told = JSON.stringify([owner, system, first]);
+  return `conversation_${createHash("sha256").update(told).digest("base64url").slice(0, 32)}`;
 }
 
 function rebuilt(service: ChainService, results: ToolResults, tools: readonly ToolDescription[], owner: string) {

@@ -15,6 +15,7 @@ import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import { readJsonAnswer } from "../language/json-schema.ts";
+import { advance, startState } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { ApiError } from "./api-error.ts";
@@ -175,7 +176,12 @@ export function chainService(options: ChainServiceOptions): ChainService {
         session: sessionOf(request)!,
         trajectory,
       });
-      const project = servedEvents(clientTools.length > 0 ? this.profileFor(request) : profile, {
+      const exact = withTools(profileOf(request), toolsFor(request));
+      const begun = continues?.chain.trajectory.segments ?? [];
+      // What is checked or replaced when the chain has ended can't be told before.
+      const early = request.schema === undefined && options.finish === undefined;
+      const project = servedEvents(exact, {
+        ...(early && { from: begun.reduce((state, segment) => advance(exact, state, segment), startState()) }),
         clientTools: new Set(clientTools.map((tool) => tool.name)),
         before: continues?.chain.trajectory.usage,
         ...(request.carryState && { state: (trajectory) => chains.seal.close(kept(trajectory), request.owner ?? "") }),

@@ -1,12 +1,14 @@
 /**
  * What a running chain looks like to whoever serves it: roles that write, tools that ran, the answer, the end. Every API
  * is a pure projection of this one stream, live or of a finished trajectory, so all of them tell the same run. The answer
- * comes once the chain has ended: until then the runtime may still refuse it.
+ * is told piece by piece where the rules allow it at that place, so that the runtime won't refuse it; otherwise it comes
+ * once the chain has ended.
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type Usage, usageSince } from "../core/usage.ts";
+import { advance, allowedNext, type ChainState } from "../language/profile.ts";
 import { type ClientCall, clientCall } from "./client-tools.ts";
 
 export type ServedEvent =
@@ -14,6 +16,8 @@ export type ServedEvent =
   | { type: "role-delta"; text: string }
   | { type: "role-end" }
   | { type: "tool"; callId: string; tool: string; input: unknown; output: string; ok: boolean; ms: number }
+  /** A piece of the answer, before the whole of it. */
+  | { type: "answer-delta"; text: string }
   | { type: "answer"; text: string }
   /** The chain waits for the client; `state` is what the client may carry for us. */
   | { type: "client-calls"; calls: ClientCall[]; state?: string }
@@ -23,6 +27,8 @@ export type ServedEvent =
 export interface ServedEventsOptions {
   /** Tools that the client runs; neither their calls nor their results are shown as ours. */
   clientTools?: ReadonlySet<string>;
+  /** Where the chain stands in its rules; with it the answer is told while it is written. */
+  from?: ChainState;
   /** What the chain had used before this request. */
   before?: Usage;
   /** The state of a suspended chain for its client to carry. */
@@ -31,22 +37,34 @@ export interface ServedEventsOptions {
 
 /** Turns the events of a running chain into served events. */
 export function servedEvents(
-  profile: Pick<Profile, "answer" | "tags">,
+  profile: Profile,
   options: ServedEventsOptions = {},
 ): (event: ChainEvent) => ServedEvent[] {
   const { clientTools = new Set() } = options;
   const hidden = new Set(profile.tags.filter(({ tool }) => tool && clientTools.has(tool)).map(({ name }) => name));
   const inputs = new Map<string, unknown>();
   let open: number | undefined;
+  let state = options.from;
+  let answer: { index: number; held: string; begun: boolean } | undefined;
   return (event) => {
     switch (event.type) {
       case "segment-start":
+        if (state && event.by === "model" && event.tag === profile.answer && mayAnswer(profile, state))
+          answer = { index: event.index, held: "", begun: false };
         if (event.by !== "model" || event.tag === profile.answer || hidden.has(event.tag)) return [];
         open = event.index;
         return [{ type: "role-start", role: event.tag }];
       case "segment-delta":
+        if (event.index === answer?.index) {
+          const text = answer.begun ? answer.held + event.text : event.text.trimStart();
+          const shown = text.trimEnd();
+          // White space at the end is not part of an answer; whether this is the end is not known yet.
+          answer = { index: event.index, held: text.slice(shown.length), begun: answer.begun || shown !== "" };
+          return shown === "" ? [] : [{ type: "answer-delta", text: shown }];
+        }
         return event.index === open && event.text !== "" ? [{ type: "role-delta", text: event.text }] : [];
       case "segment-end":
+        if (state) state = advance(profile, state, event.segment);
         if (event.index !== open) return [];
         open = undefined;
         return [{ type: "role-end" }];
@@ -64,6 +82,13 @@ export function servedEvents(
         return [];
     }
   };
+}
+
+/** Whether an answer that begins here is in order, as the runtime will judge when it is there. */
+function mayAnswer(profile: Profile, state: ChainState): boolean {
+  return [state, { ...state, thought: !state.thought }].some((one) =>
+    allowedNext(profile, one).includes(profile.answer),
+  );
 }
 
 /** The served events of a finished chain. */
@@ -93,4 +118,10 @@ function ending(trajectory: Trajectory, { before, state }: ServedEventsOptions =
     return [{ type: "client-calls", calls, ...(carried !== undefined && { state: carried }) }, end];
   }
   return [...(answer ? [{ type: "answer" as const, text: answer }] : []), end];
+}
+
+/** What of an answer was not told yet; one that turned out different is told whole, on a line of its own. */
+export function untold(answer: string, told: string): string {
+  if (answer.startsWith(told)) return answer.slice(told.length);
+  return `\n${answer}`;
 }

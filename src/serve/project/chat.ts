@@ -4,7 +4,7 @@
  */
 import type { Json } from "../../core/json-value.ts";
 import type { ClientCall } from "../client-tools.ts";
-import type { ServedEvent } from "../served-events.ts";
+import { type ServedEvent, untold } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
 export interface ChatProjectionOptions {
@@ -23,6 +23,7 @@ export function chatChunks(options: ChatProjectionOptions): (event: ServedEvent)
   const { id, model, created } = options;
   const roles = roleText(options);
   let first = true;
+  let told = "";
   const chunk = (delta: Json, finish: string | null = null): Json => ({
     id,
     object: "chat.completion.chunk",
@@ -37,7 +38,11 @@ export function chatChunks(options: ChatProjectionOptions): (event: ServedEvent)
     const text = roles(event);
     // vLLM's name and everybody else's: LangChain reads only the second, others either.
     if (text !== "") chunks.push(chunk({ reasoning: text, reasoning_content: text }));
-    if (event.type === "answer") chunks.push(chunk({ content: event.text }));
+    if (event.type === "answer-delta") {
+      told += event.text;
+      chunks.push(chunk({ content: event.text }));
+    }
+    if (event.type === "answer" && event.text !== told) chunks.push(chunk({ content: untold(event.text, told) }));
     if (event.type === "client-calls") {
       for (const [index, call] of event.calls.entries()) {
         const { function: called, ...rest } = toolCall(call);

@@ -6,7 +6,7 @@
  */
 import type { Json } from "../../core/json-value.ts";
 import type { ClientCall } from "../client-tools.ts";
-import type { ServedEvent } from "../served-events.ts";
+import { type ServedEvent, untold } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
 export interface MessagesProjectionOptions {
@@ -30,6 +30,7 @@ export interface MessagesProjection {
 export function messagesProjection(options: MessagesProjectionOptions): MessagesProjection {
   const content: Json[] = [];
   let thinking: { index: number; text: string } | undefined;
+  let answer: { index: number; text: string } | undefined;
   let facts: Json = { stop_reason: null, stop_sequence: null, usage: usageOf() };
   const message = (): Json => ({
     id: options.id,
@@ -93,6 +94,24 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
       ...block(result, result, []),
     ];
   }
+  function answerDelta(text: string): Json[] {
+    if (text === "") return [];
+    const events: Json[] = [];
+    if (!answer) {
+      events.push(...closeThinking());
+      answer = { index: content.push({ type: "text", text: "" }) - 1, text: "" };
+      events.push({ type: "content_block_start", index: answer.index, content_block: { type: "text", text: "" } });
+    }
+    answer.text += text;
+    content[answer.index] = { type: "text", text: answer.text };
+    events.push({ type: "content_block_delta", index: answer.index, delta: { type: "text_delta", text } });
+    return events;
+  }
+  function closeAnswer(): Json[] {
+    const open = answer;
+    answer = undefined;
+    return open ? [{ type: "content_block_stop", index: open.index }] : [];
+  }
   function clientCalls(calls: readonly ClientCall[], state: string | undefined): Json[] {
     const events = closeThinking(state);
     // Without thinking before the call the state gets a block of its own, which clients send back unread.
@@ -108,7 +127,7 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
     return events;
   }
   function finish(end: Extract<ServedEvent, { type: "end" }>): Json[] {
-    const events = closeThinking();
+    const events = [...closeThinking(), ...closeAnswer()];
     const reason = stops[end.trajectory.ending.reason] ?? "end_turn";
     facts = { stop_reason: reason, stop_sequence: null, usage: usageOf(end) };
     const delta = { stop_reason: reason, stop_sequence: null };
@@ -129,13 +148,10 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
           return [];
         case "tool":
           return options.showTools ? hostedCall(served) : [];
-        case "answer": {
-          const text = { type: "text", text: served.text };
-          return [
-            ...closeThinking(),
-            ...block(text, { type: "text", text: "" }, [{ type: "text_delta", text: served.text }]),
-          ];
-        }
+        case "answer-delta":
+          return answerDelta(served.text);
+        case "answer":
+          return [...answerDelta(untold(served.text, answer?.text ?? "")), ...closeAnswer()];
         case "client-calls":
           return clientCalls(served.calls, served.state);
         case "end":

@@ -6,7 +6,7 @@
  */
 import type { Json } from "../../core/json-value.ts";
 import type { ClientCall } from "../client-tools.ts";
-import type { ServedEvent } from "../served-events.ts";
+import { type ServedEvent, untold } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
 export interface ResponsesProjectionOptions {
@@ -49,6 +49,7 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
   let sequence = 0;
   let reasoning: { item: OpenPart["item"]; index: number } | undefined;
   let open: OpenPart | undefined;
+  let answer: { common: Json; place: { item_id: string; output_index: number; content_index: number }; text: string } | undefined; // biome-ignore format: one place
   let state: Json = { status: "in_progress", completed_at: null, error: null, incomplete_details: null, usage: null };
   const response = (): Json => ({ ...emptyResponse(options), ...state, output: [...output] });
   const event = (type: string, fields: Json): Json => ({ type, sequence_number: sequence++, ...fields });
@@ -162,26 +163,34 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
       itemDone(index),
     ];
   }
-  function answer(text: string): Json[] {
-    const events = closeReasoning();
-    const id = `msg_${key}_${output.length}`;
-    const common = { id, type: "message", role: "assistant", phase: "final_answer" };
-    const { index, events: added } = addItem({ ...common, status: "in_progress", content: [] });
-    const place = { item_id: id, output_index: index, content_index: 0 };
-    const part = { type: "output_text", text, annotations: [], logprobs: [] };
-    output[index] = { ...common, status: "completed", content: [part] };
+  function answerDelta(delta: string): Json[] {
+    if (delta === "") return [];
+    const events: Json[] = [];
+    if (!answer) {
+      events.push(...closeReasoning());
+      const common = { id: `msg_${key}_${output.length}`, type: "message", role: "assistant", phase: "final_answer" };
+      const added = addItem({ ...common, status: "in_progress", content: [] });
+      answer = { common, place: { item_id: common.id, output_index: added.index, content_index: 0 }, text: "" };
+      events.push(...added.events);
+      events.push(event("response.content_part.added", { ...answer.place, part: textPart("") }));
+    }
+    answer.text += delta;
+    output[answer.place.output_index] = { ...answer.common, status: "in_progress", content: [textPart(answer.text)] };
+    return [...events, event("response.output_text.delta", { ...answer.place, delta, logprobs: [] })];
+  }
+  function closeAnswer(status: "completed" | "incomplete"): Json[] {
+    if (!answer) return [];
+    const { common, place, text } = answer;
+    answer = undefined;
+    output[place.output_index] = { ...common, status, content: [textPart(text)] };
     return [
-      ...events,
-      ...added,
-      event("response.content_part.added", { ...place, part: { ...part, text: "" } }),
-      event("response.output_text.delta", { ...place, delta: text, logprobs: [] }),
       event("response.output_text.done", { ...place, text, logprobs: [] }),
-      event("response.content_part.done", { ...place, part }),
-      itemDone(index),
+      event("response.content_part.done", { ...place, part: textPart(text) }),
+      itemDone(place.output_index),
     ];
   }
   function finish(end: Extract<ServedEvent, { type: "end" }>): Json[] {
-    const events = closeReasoning();
+    const events = [...closeReasoning(), ...closeAnswer("incomplete")];
     const cut = end.trajectory.ending.reason === "limit";
     state = {
       ...state,
@@ -211,8 +220,10 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
           if (options.hostedTools) return hostedCall(served);
           return [...openPart("observation"), ...write(firstLine(served.output)), ...closePart()];
         }
+        case "answer-delta":
+          return answerDelta(served.text);
         case "answer":
-          return answer(served.text);
+          return [...answerDelta(untold(served.text, answer?.text ?? "")), ...closeAnswer("completed")];
         case "client-calls":
           return clientCalls(served.calls, served.state);
         case "end":
@@ -220,13 +231,15 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
       }
     },
     fail(code, message) {
-      const events = closeReasoning();
+      const events = [...closeReasoning(), ...closeAnswer("incomplete")];
       state = { ...state, status: "failed", error: { code, message } };
       const error = event("error", { code, message, param: null });
       return [...events, error, event("response.failed", { response: response() })];
     },
   };
 }
+
+const textPart = (text: string): Json => ({ type: "output_text", text, annotations: [], logprobs: [] });
 
 function firstLine(text: string): string {
   const [line = ""] = text.trim().split("\n");

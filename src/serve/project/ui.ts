@@ -3,7 +3,7 @@
  * executed tools are dynamic tool parts of the provider's own; the answer is text; tokens come as `data-usage`.
  */
 import type { Json } from "../../core/json-value.ts";
-import type { ServedEvent } from "../served-events.ts";
+import { type ServedEvent, untold } from "../served-events.ts";
 import { servedUsage } from "./served-usage.ts";
 
 export interface UiProjectionOptions {
@@ -25,6 +25,19 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
   const { messageId, model, trajectoryId, isTool } = options;
   let parts = 0;
   let reasoning: string | undefined;
+  let answer: string | undefined;
+  const answerId = `${messageId}-answer`;
+  function answerDelta(delta: string): Json[] {
+    if (delta === "") return [];
+    const start = answer === undefined ? [{ type: "text-start", id: answerId }] : [];
+    answer = (answer ?? "") + delta;
+    return [...start, { type: "text-delta", id: answerId, delta }];
+  }
+  function closeAnswer(): Json[] {
+    const open = answer !== undefined;
+    answer = undefined;
+    return open ? [{ type: "text-end", id: answerId }] : [];
+  }
   return {
     begin: () => [
       { type: "start", messageId, messageMetadata: { model, trajectory: trajectoryId } },
@@ -54,14 +67,10 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
             : { type: "tool-output-error", errorText: event.output, ...call };
           return [input, output];
         }
-        case "answer": {
-          const id = `${messageId}-answer`;
-          return [
-            { type: "text-start", id },
-            { type: "text-delta", id, delta: event.text },
-            { type: "text-end", id },
-          ];
-        }
+        case "answer-delta":
+          return answerDelta(event.text);
+        case "answer":
+          return [...answerDelta(untold(event.text, answer ?? "")), ...closeAnswer()];
         case "end": {
           const { trajectory, usage } = event;
           const data = {
@@ -70,7 +79,12 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
             ending: trajectory.ending,
           };
           const finishReason = trajectory.ending.reason === "limit" ? "length" : "stop";
-          return [{ type: "data-usage", data }, { type: "finish-step" }, { type: "finish", finishReason }];
+          return [
+            ...closeAnswer(),
+            { type: "data-usage", data },
+            { type: "finish-step" },
+            { type: "finish", finishReason },
+          ];
         }
         default:
           return [];
