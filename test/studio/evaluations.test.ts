@@ -62,7 +62,7 @@ describe("evaluations in the studio", { skip: noBrowser }, () => {
     assert.match(await page.locator(".pairs").innerText(), /hasty against careful|careful against hasty/);
     await assertAccessible(watched, "matrix");
     await page.keyboard.press("f");
-    await page.waitForFunction(`document.querySelectorAll(".matrix-row").length === ${differing}`);
+    await page.locator("h1", { hasText: `${differing} of ${tasksPerTeam} tasks` }).waitFor();
     assert.match(page.url(), /only=differ/);
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");

@@ -9,6 +9,7 @@ import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
+import { readStepRollouts, readTrainings } from "./training-readers.ts";
 import { readViews } from "./views-routes.ts";
 
 /** `GET /api/<name>`. */
@@ -28,6 +29,8 @@ export const readers: Readonly<Record<string, Reader>> = {
   views: readViews,
   datasets: readDatasets,
   dataset: readDataset,
+  trainings: readTrainings,
+  rollouts: readStepRollouts,
   evaluations: readEvaluations,
   matrix: readMatrix,
   compare: readCompare,

@@ -7,6 +7,7 @@ import "./style/list.css";
 import "./style/overview.css";
 import "./style/run.css";
 import "./style/tokens.css";
+import "./style/training.css";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { listenToKeys } from "./keys.ts";

@@ -8,6 +8,7 @@ import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
 import { TokensScreen } from "./tokens-screen.tsx";
+import { TrainingScreen } from "./training-screen.tsx";
 
 export interface Screen {
   /** `/runs/:id`; the names are given to the component as `params`. */
@@ -32,6 +33,8 @@ export const screens: readonly Screen[] = [
   { route: "/distill/:folder", title: "Distillation", show: FunnelScreen },
   { route: "/datasets", title: "Datasets", show: DatasetScreen, nav: "Datasets", key: "s" },
   { route: "/datasets/:folder", title: "Dataset", show: DatasetScreen },
+  { route: "/training", title: "Training", show: TrainingScreen, nav: "Training", key: "t" },
+  { route: "/training/:folder", title: "Training", show: TrainingScreen },
   { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
   { route: "/compare/:task", title: "One task", show: CompareScreen },
 ];
