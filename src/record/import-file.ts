@@ -6,6 +6,7 @@ import { asArray, asNumber, asObject, asString, asText, parseJson } from "../cor
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLog } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
+import { aiSdkEventsToCalls, isAiSdkEvent } from "./formats/ai-sdk-events.ts";
 import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
@@ -29,6 +30,7 @@ export const importFormats = {
   traces: "a log of the collector",
   wire: "JSONL of {url, request, response} pairs",
   otlp: "an OTLP/JSON trace export",
+  "ai-sdk": "events of the AI SDK's tracing channel (JSONL)",
   mastra: "Mastra's tracing events (JSONL)",
   langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
   langfuse: "a Langfuse trace with observations, or a list of them",
@@ -92,6 +94,7 @@ export function detectFormat(records: readonly unknown[], file = "the file"): Im
   if (has("request", "response")) return "wire";
   if (has("resourceSpans")) return "otlp";
   if (isMastraEvent(one)) return "mastra";
+  if (isAiSdkEvent(one)) return "ai-sdk";
   if (asString(one["schema_version"])?.startsWith("ATIF")) return "atif";
   if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
   if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
@@ -131,6 +134,8 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
       return callsToRuns(flat.flatMap(wirePair), "import:wire");
     case "otlp":
       return spansToRuns(otlpToSpans(flat.flatMap((record) => readOtlp(record))), "import:otlp");
+    case "ai-sdk":
+      return callsToRuns(aiSdkEventsToCalls(flat.map((record) => asObject(record) ?? {})), "import:ai-sdk");
     case "mastra":
       return spansToRuns(mastraEventsToSpans(flat.map((record) => asObject(record) ?? {})), "import:mastra");
     case "langsmith":

@@ -94,6 +94,7 @@ describe("from a folder of traces to a dataset", () => {
     assert.equal(code, 0);
     const runs = await Array.fromAsync(readJsonl<TeamRun>(`${out}-imported.jsonl`));
     assert.deepEqual([...new Set(runs.map(({ source }) => source))].sort(), [
+      "import:ai-sdk",
       "import:langsmith",
       "import:messages",
       "import:openai-agents",

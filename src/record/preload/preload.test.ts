@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { createBudget } from "../budget.ts";
 import { readRecordings } from "../recordings.ts";
+import { readUnrecorded } from "../unrecorded.ts";
 import type { WireExchange } from "../wire-exchange.ts";
 import { runContext, withRun } from "./run-context.ts";
 import { wrapFetch } from "./wrap-fetch.ts";
@@ -140,6 +141,28 @@ describe("a fetch that records", () => {
     assert.equal(written.filter(({ status }) => status === 200).length, calls);
     const prompt = Math.ceil(body.length / 3);
     assert.ok(tokens <= 400 && tokens + prompt + 5 > 400, `${tokens} of 400 tokens`);
+  });
+
+  it("counts what it can't record, by host and path, and says so at the end", async () => {
+    const folder = join(root, "unrecorded");
+    const register = join(import.meta.dirname, "../register.ts");
+    const code = `
+      import { connect } from "node:http2";
+      const { host, origin } = new URL(${JSON.stringify(url)});
+      for (let n = 0; n < 2; n++) await new Promise((done) => { const s = new WebSocket("ws://" + host + "/v1/realtime"); s.onerror = s.onclose = done; });
+      await new Promise((done) => { const s = connect(origin); s.on("error", () => {}); s.on("close", done); s.destroy(); });
+      await (await fetch(origin + "/v3/talk", { method: "POST", headers: { "x-what": "json" }, body: JSON.stringify({ model: "m", messages: [] }) })).text();`;
+    const child = spawn(process.execPath, ["--import", register, "--input-type=module", "-e", code], {
+      env: { ...process.env, COA_RECORD_DIR: folder },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let errors = "";
+    child.stderr.on("data", (chunk) => (errors += chunk));
+    assert.equal(await new Promise((resolve) => child.once("close", resolve)), 0, errors);
+    const { host } = new URL(url);
+    const counts = Object.fromEntries((await readUnrecorded(folder)).map(({ what, count }) => [what, count]));
+    assert.deepEqual(counts, { [`websocket ${host}`]: 2, [`http2 ${host}`]: 1, [`POST ${host}/v3/talk`]: 1 });
+    assert.match(errors, /not recorded: websocket .*\(2\)/);
   });
 
   it("has written every answer whose end the app saw, when the app is killed at once", async () => {
