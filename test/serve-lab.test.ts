@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
+import { eventsOf } from "../src/base/http/server-events.ts";
 import type { Trajectory } from "../src/core/trajectory.ts";
 import { createWorld } from "../src/lab/create-world.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
@@ -19,6 +20,21 @@ const spoken = ({ segments, answer }: Trajectory) => ({
   answer,
   segments: segments.map(({ tag, text, tokens }) => ({ tag, text, tokens })),
 });
+
+/** The whole response, asked for over WebSocket. */
+async function overSocket(origin: string, question: string): Promise<Loose> {
+  const socket = new WebSocket(`${origin.replace("http", "ws")}/v1/responses`);
+  await once(socket, "open");
+  const { promise, resolve } = Promise.withResolvers<Loose>();
+  socket.addEventListener("message", ({ data }) => {
+    const event: Loose = JSON.parse(data);
+    if (/^response\.(?:completed|incomplete|failed)$/.test(event.type)) resolve(event.response);
+  });
+  socket.send(JSON.stringify({ type: "response.create", input: question }));
+  const response = await promise;
+  socket.close();
+  return response;
+}
 
 describe("coa serve", () => {
   it("gives the chains of coa ask through every API, and ends with 0 when it is stopped", async () => {
@@ -37,12 +53,22 @@ describe("coa serve", () => {
       }
       const ask = async (path: string, body: object): Promise<Loose> =>
         (await fetch(origin + path, { method: "POST", body: JSON.stringify(body) })).json();
+      const pieces = async (path: string, body: object): Promise<Loose[]> => {
+        const reply = await fetch(origin + path, { method: "POST", body: JSON.stringify(body) });
+        const data = eventsOf(await reply.text());
+        return data.filter((one) => one !== "[DONE]").map((one) => JSON.parse(one));
+      };
       const world = createWorld({ seed: 7, pages: 600, split: "test" });
       for (const { question } of worldTasks(world, { count: 2, seed: 7 })) {
         const messages = [{ role: "user", content: question }];
         const chat = await ask("/v1/chat/completions", { messages });
         const response = await ask("/v1/responses", { input: question });
         const message = await ask("/v1/messages", { max_tokens: 700, messages });
+        const chain = await ask("/v1/chains", { question });
+        const parts = [{ type: "text", text: question }];
+        const page = await pieces("/api/chat", { messages: [{ id: "u", role: "user", parts }] });
+        const streamed = await pieces("/v1/chat/completions", { messages, stream: true });
+        const socket = await overSocket(origin, question);
         const { stdout } = spawnSync(process.execPath, [cli, "ask", question, "--lab", "7", "--json"], {
           env,
           encoding: "utf8",
@@ -52,8 +78,19 @@ describe("coa serve", () => {
         assert.equal(chat.choices[0].message.content, asked.answer ?? "");
         assert.equal(response.output.at(-1).content?.[0].text, asked.answer ?? undefined);
         assert.equal(message.content.at(-1).text, asked.answer ?? undefined);
-        const served = (await readAllJsonl<Trajectory>(kept)).slice(-3);
-        assert.equal(served.length, 3);
+        assert.deepEqual(spoken(chain), spoken(asked));
+        const told = (events: Loose[], of: (event: Loose) => string | undefined) => events.map(of).join("");
+        assert.equal(
+          told(page, (event) => (event.type === "text-delta" ? event.delta : "")),
+          asked.answer ?? "",
+        );
+        assert.equal(
+          told(streamed, (event) => event.choices[0]?.delta.content),
+          asked.answer ?? "",
+        );
+        assert.equal(socket.output.at(-1).content?.[0].text, asked.answer ?? undefined);
+        const served = (await readAllJsonl<Trajectory>(kept)).slice(-7);
+        assert.equal(served.length, 7);
         for (const trajectory of served) assert.deepEqual(spoken(trajectory), spoken(asked));
       }
       server.kill("SIGTERM");
