@@ -31,7 +31,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   evaluate: 1350,
   report: 950,
   lab: 2800,
-  serve: 5800,
+  serve: 6200,
   "studio/api": 4200,
   "studio/app": 6500,
   cli: 9000,

@@ -74,7 +74,13 @@ async function setup(): Promise<{ options: ChainHandlerOptions; inProcess?: () =
     const tools = [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")];
     const limits = { maxTokensPerCall: 1e9, maxCompletionTokens: 1e9 };
     return {
-      options: { model: scripted, profile: mhqaProfile, toolsOf: () => tools, maxChains: 2000, defaults: { limits } },
+      options: {
+        model: scripted,
+        profile: mhqaProfile,
+        toolsOf: () => tools,
+        maxChains: 2000,
+        defaults: { limits, enforcement: "report" },
+      },
     };
   }
   const { model: lab } = await openFolder(new URL("../../weights/afm-lab-2m", import.meta.url).pathname);
