@@ -61,7 +61,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
           {count(data.tokens.length)} tokens, {count(learned)} learned ({percent(learned / data.tokens.length, 0)});
           tokenizer of {data.tokenizer};{" "}
           {data.maskFrom ? `mask as in ${data.maskFrom}` : "mask as a dataset would have it"}
-          {data.sampled ? "" : "; the chain has no ids: encoded here"}
+          {data.sampled || data.maskFrom ? "" : "; the chain has no ids: encoded here"}
         </p>
       </header>
       <div class="token-bar">
