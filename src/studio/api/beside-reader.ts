@@ -74,7 +74,7 @@ function neighbours(view: BesideView, item: ItemView, { index }: StudioContext):
   const next = (order: string) =>
     index.database
       .prepare(
-        `SELECT key FROM item WHERE kind = ? AND id ${order === "ASC" ? ">" : "<"} ? ORDER BY id ${order} LIMIT 1`,
+        `SELECT key FROM item WHERE +kind = ? AND id ${order === "ASC" ? ">" : "<"} ? ORDER BY id ${order} LIMIT 1`,
       )
       .get(item.kind, item.id) as { key: string } | undefined;
   view.before = next("DESC")?.key;

@@ -7,7 +7,7 @@ import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /** Raised when tables change: an index of another version is thrown away. */
-const version = 2;
+const version = 3;
 
 const schema = `
 CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, size INTEGER, mtime REAL, head TEXT,
@@ -18,6 +18,10 @@ CREATE TABLE item (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, offset IN
 CREATE INDEX item_key ON item (key);
 CREATE INDEX item_run ON item (runId) WHERE runId <> '';
 CREATE INDEX item_task ON item (taskId);
+CREATE INDEX item_billed ON item (kind, billed);
+CREATE INDEX item_moves ON item (kind, moves);
+CREATE INDEX item_calls ON item (kind, toolCalls);
+CREATE INDEX item_reward ON item (kind, reward);
 CREATE INDEX item_cube ON item (kind, system, origin, family, ending, reward, file);
 CREATE VIRTUAL TABLE words USING fts5(body, content='', contentless_delete=1, detail=none, tokenize='unicode61');
 PRAGMA user_version = ${version};

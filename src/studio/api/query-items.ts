@@ -108,10 +108,12 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     page(filter, { by, down }, offset, limit) {
       const total = cube(filter).reduce((sum, { values, count }) => sum + (passes(values, filter) ? count : 0), 0);
       const { sql, bound } = condition(filter);
-      const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : ", id"}`;
+      const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : `, id ${down ? "DESC" : "ASC"}`}`;
       let rows: unknown[];
       if (offset === 0) {
-        rows = database.prepare(`SELECT * FROM item WHERE ${sql} ORDER BY ${order} LIMIT ?`).all(...bound, limit);
+        // The plus signs keep the choice of an index to the order: with a limit that is the fast one.
+        const filtered = by === "order" ? sql : sql.replaceAll(/ AND (\w+) IN/g, " AND +$1 IN");
+        rows = database.prepare(`SELECT * FROM item WHERE ${filtered} ORDER BY ${order} LIMIT ?`).all(...bound, limit);
       } else {
         const ids = remember(`ids ${order} ${JSON.stringify(filter)}`, () => {
           const statement = database.prepare(`SELECT id FROM item WHERE ${sql} ORDER BY ${order}`);
@@ -144,7 +146,7 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     find(kind, key, file) {
       const rows = viewsOf(
         kind
-          ? database.prepare("SELECT * FROM item WHERE key = ? AND kind = ? ORDER BY id DESC LIMIT 50").all(key, kind)
+          ? database.prepare("SELECT * FROM item WHERE key = ? AND +kind = ? ORDER BY id DESC LIMIT 50").all(key, kind)
           : database.prepare("SELECT * FROM item WHERE key = ? ORDER BY id DESC LIMIT 50").all(key),
       );
       return file === undefined ? rows[0] : rows.find((row) => row.file === file);

@@ -43,7 +43,7 @@ export function TokenBlocks({ view, figure, at, onMove }: Props) {
   );
 }
 
-function fill(root: HTMLElement, { pieces, owners, segments, tokens }: TokensView): HTMLElement[] {
+function fill(root: HTMLElement, { pieces, owners, segments }: TokensView): HTMLElement[] {
   const spans: HTMLElement[] = [];
   const all = document.createDocumentFragment();
   let block: HTMLElement | undefined;
@@ -63,7 +63,6 @@ function fill(root: HTMLElement, { pieces, owners, segments, tokens }: TokensVie
     const span = document.createElement("span");
     span.textContent = visiblePiece(piece);
     span.dataset["token"] = String(index);
-    span.title = `${tokens[index]}`;
     spans.push(span);
     block.append(span);
   }

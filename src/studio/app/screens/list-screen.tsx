@@ -1,5 +1,6 @@
 /** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
 
+import type { VNode } from "preact";
 import { count } from "../../../report/format-figures.ts";
 import type { ItemView } from "../../api/item-view.ts";
 import { useKeys } from "../keys.ts";
@@ -93,7 +94,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
             active={row}
             label={kind === "run" ? "Team runs" : "Chains"}
             onRange={pages.want}
-            row={(index) => <Row item={pages.row(index)} kind={kind} />}
+            row={(index) => rowOf(pages.row(index), kind)}
           />
         )}
       </div>
@@ -105,6 +106,18 @@ function withoutSort(asked: URLSearchParams): string {
   const query = new URLSearchParams(asked);
   query.delete("sort");
   return query.toString();
+}
+
+const drawn = new WeakMap<ItemView, VNode>();
+
+/** The row of an item, drawn once: the same node again costs nothing while the list scrolls. */
+function rowOf(item: ItemView | undefined, kind: "run" | "chain"): VNode {
+  let row = item && drawn.get(item);
+  if (!row) {
+    row = <Row item={item} kind={kind} />;
+    if (item) drawn.set(item, row);
+  }
+  return row;
 }
 
 function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain" }) {
