@@ -87,7 +87,7 @@ async function practise(start: string, seed: number, name: string, extra: Partia
   }
 }
 
-describe("a decision that demonstrations mostly show wrongly", { timeout: 1_800_000 }, () => {
+describe("a decision that demonstrations mostly show wrongly", () => {
   const students = new Map<number, Promise<string>>();
   const studentOf = (seed: number) => students.get(seed) ?? students.set(seed, student(seed)).get(seed)!;
 

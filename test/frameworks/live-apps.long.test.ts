@@ -42,7 +42,6 @@ async function runApp(
       NODE_ENV: "production",
       ...env,
     },
-    timeout: 60_000,
   });
   return JSON.parse(stdout.trim().split("\n").at(-1)!) as string[];
 }
