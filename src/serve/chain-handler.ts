@@ -2,7 +2,7 @@
  * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
  * `fetchHandler` into a framework.
  */
-import type { AccessOptions } from "../base/http/access.ts";
+import { type AccessOptions, checkOrigin } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import type { Json } from "../core/json-value.ts";
@@ -21,6 +21,7 @@ import { mcpTools } from "./mcp/mcp-tools.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
+import { sendPage } from "./page.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ResponsesSocket, responsesSocket } from "./responses-socket.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
@@ -110,6 +111,10 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
   const mcp = mcpEndpoint([askChain(service), ...mcpTools(callable, 100_000)], setup.maxBodyBytes);
   const served = servedHandler(setup, service, {
+    "GET /": async (request, reply) => {
+      checkOrigin(request.header, setup.access);
+      sendPage(service, request.header("host") ?? "localhost", reply);
+    },
     ...mcpRoutes(setup, mcp),
     ...on("GET /v1/models", async ({ reply, headers }) =>
       replyJson(reply, 200, { object: "list", data: [card()] }, headers),
