@@ -9,7 +9,10 @@ import { testLiveApps } from "./test-live-apps.ts";
 const few = ["Anthropic SDK", "Google genai SDK", "Ollama client"];
 
 describe("live apps of three SDKs, unchanged", { concurrency: 1 }, () =>
-  testLiveApps(liveApps.filter(({ name }) => few.includes(name))),
+  testLiveApps(
+    liveApps.filter(({ name }) => few.includes(name)),
+    { short: true },
+  ),
 );
 
 it("the guide's table of frameworks is what the tests measured", async () => {
