@@ -1,5 +1,5 @@
 /**
- * The built app: a page, a script, a style sheet, read once. A published package has them in `dist/studio/`; a clone
+ * The built app: a page, a script, a style sheet, read once. A published package has them in `dist/studio/app/`; a clone
  * builds them at the first start and again when a source of the app is newer.
  */
 import { spawn } from "node:child_process";
@@ -21,7 +21,7 @@ const fromSource = import.meta.url.endsWith(".ts");
 
 /** Loads the app; in a clone builds it first where that is due. `onBuild` is told before. */
 export async function loadAppFiles(options: { onBuild?: (message: string) => void } = {}): Promise<AppFiles> {
-  const folder = join(packageRoot, "dist", "studio");
+  const folder = join(packageRoot, "dist", "studio", "app");
   if (fromSource && isStale(folder)) {
     options.onBuild?.("building the studio's pages (first start in a clone; takes a few seconds)…");
     await buildApp();

@@ -8,7 +8,7 @@ export default defineConfig({
   define: { "process.env.NODE_ENV": JSON.stringify("production") },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: join(import.meta.dirname, "../../../dist/studio"),
+    outDir: join(import.meta.dirname, "../../../dist/studio/app"),
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
