@@ -94,7 +94,7 @@ describe("correctnessStage", () => {
     const judge = (correct: boolean | null, more = {}) =>
       correctnessStage({ grade: grade(correct) }).judge(chain([], more), { ...context, task });
     const measured = { measure: "grade", value: 0, threshold: 1 };
-    assert.deepEqual(await judge(true), measured);
+    assert.deepEqual(await judge(true), { detail: "right by task file", ...measured });
     assert.deepEqual(await judge(false), { reason: "wrong answer", detail: "because", ...measured });
     assert.deepEqual(await judge(null), { reason: "grader undecided", detail: "because", ...measured });
     assert.deepEqual(await correctnessStage({}).judge(chain([]), context), {
