@@ -58,7 +58,8 @@ async function practise(start: string, seed: number, name: string, extra: Partia
   try {
     const before = { failing: await share(exam), clean: await share() };
     await trainRl({
-      ...lab,
+      engine: lab.engine,
+      tokenizer: lab.tokenizer,
       folder: join(folder, `${name}-${seed}`),
       seed,
       steps: 8,

@@ -29,7 +29,8 @@ describe("a chain whose context was shortened", () => {
     const tools = memoryLabTools(world);
     try {
       await trainRl({
-        ...lab,
+        engine: lab.engine,
+        tokenizer: lab.tokenizer,
         folder: join(folder, "run"),
         seed: 1,
         steps: 1,

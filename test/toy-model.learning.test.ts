@@ -185,7 +185,8 @@ describe("a toy model", () => {
       });
       const before = await measure();
       const { rollouts } = await trainRl({
-        ...lab,
+        engine: lab.engine,
+        tokenizer: lab.tokenizer,
         folder: join(folder, `${name}-${how.seed}`),
         seed: how.seed,
         steps: how.steps,

@@ -91,7 +91,8 @@ else throw new Error(`rl, kept, more, team, exam or table, not "${method}"`);
 async function reinforce(): Promise<void> {
   const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
   const { models, rollouts } = await trainRl({
-    ...lab,
+    engine: lab.engine,
+    tokenizer: lab.tokenizer,
     folder: join(values.out, "run"),
     seed,
     steps: Number(values.steps),

@@ -118,7 +118,8 @@ async function practise(lab: Lab, seed: number, name: string, extra: Partial<RlO
   const startedAt = processorSeconds();
   const samples = extra.samples ?? 8;
   await trainRl({
-    ...lab,
+    engine: lab.engine,
+    tokenizer: lab.tokenizer,
     folder: join(folder, `${name}-${seed}`),
     seed,
     steps: 1000,

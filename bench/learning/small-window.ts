@@ -104,7 +104,8 @@ const practice = trainingWorld({ seed: 70, pages: 600 }, 5000);
 const tools = memoryLabTools(practice);
 const shares: number[] = [];
 const result = await trainRl({
-  ...lab,
+  engine: lab.engine,
+  tokenizer: lab.tokenizer,
   folder: join(folder, "run"),
   seed: 1,
   steps: Number(values.steps),

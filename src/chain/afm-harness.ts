@@ -5,7 +5,9 @@
  * a full context trimmed to plans, reflections and the newest steps. The code agent has limits and words of its own
  * (`afm-preset.ts`). Observations are made by `language/` as everywhere.
  */
+
 import { randomUUID } from "node:crypto";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
@@ -53,8 +55,13 @@ const duplicates = {
   content: "You have previsouly output the same content. Please try to think differently with no more duplications.",
 };
 
+const runAfmHarnessNames = optionNames<AfmHarnessOptions>()(
+  "model tools profile prompt maxSteps maxTokensPerStep totalTokens sampling price id signal",
+);
+
 /** Runs one task; nothing that model or tools do throws out of here. */
 export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Promise<Trajectory> {
+  checkOptions("runAfmHarness", options, runAfmHarnessNames);
   const { model, signal, price, totalTokens = 32_768 } = options;
   const web = builtInProfiles["web"]!;
   const base = options.profile ?? web;

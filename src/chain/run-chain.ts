@@ -3,7 +3,9 @@
  * the next call within the limits, let the model write a turn, then answer its tool calls with observations, until it
  * answers. Nothing that model or tools do can throw out of here; how it ended is part of the trajectory.
  */
+
 import { randomUUID } from "node:crypto";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
@@ -18,8 +20,13 @@ import { readMoves, whatNext } from "./moves.ts";
 import { runTools } from "./run-tools.ts";
 import { takeTurn } from "./turn.ts";
 
+const runChainNames = optionNames<ChainOptions>()(
+  "model tools clientTools from results profile limits enforcement sampling systemPrompt id session journal replay prices compaction policyVersion meta signal onEvent clock",
+);
+
 /** Lets the model work on a task with the tools, and returns everything it decoded. Only wrong options make it throw. */
 export async function runChain(task: Task, options: ChainOptions): Promise<Trajectory> {
+  checkOptions("runChain", options, runChainNames);
   const setup = chainSetup(options);
   const id = options.id ?? options.from?.id ?? (options.journal ? `${task.id}#0` : `${task.id}-${randomUUID()}`);
   const replay = options.replay ?? (options.journal && (await readReplays(options.journal)).get(id));

@@ -3,7 +3,9 @@
  * its place to another, so slow tools hold nobody up. A second, wider bound keeps the number of live chains in check.
  * Chains come out as they end; one that fails is a trajectory like the others.
  */
+
 import { randomUUID } from "node:crypto";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { limitedModel } from "../core/limited-model.ts";
 import { asTheyEnd, semaphore } from "../core/limiter.ts";
 import { sampleSeed } from "../core/random.ts";
@@ -22,11 +24,16 @@ export interface ChainsOptions extends Omit<ChainOptions, "id" | "replay"> {
   samples?: number;
 }
 
+const runChainsNames = optionNames<ChainsOptions>()(
+  "model tools clientTools from results profile limits enforcement sampling systemPrompt session journal prices compaction policyVersion meta signal onEvent clock concurrency maxLive samples",
+);
+
 /** Runs all tasks and yields each trajectory as it ends. With a journal, chains that ended before are not run again. */
 export async function* runChains(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: ChainsOptions,
 ): AsyncGenerator<Trajectory> {
+  checkOptions("runChains", options, runChainsNames);
   const { concurrency = 8, samples = 1, journal } = options;
   const maxLive = options.maxLive ?? concurrency * 4;
   const controller = new AbortController();

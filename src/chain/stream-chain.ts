@@ -1,11 +1,17 @@
 /** The chain as a stream of events, for whoever wants to show it while it happens. */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Task } from "../core/task.ts";
 import type { ChainOptions } from "./chain-options.ts";
 import { runChain } from "./run-chain.ts";
 
+const streamChainNames = optionNames<ChainOptions>()(
+  "model tools clientTools from results profile limits enforcement sampling systemPrompt id session journal replay prices compaction policyVersion meta signal onEvent clock",
+);
+
 /** Yields every event of the chain; the last is `chain-end` with the trajectory. Leaving the loop early stops the chain. */
 export async function* streamChain(task: Task, options: ChainOptions): AsyncGenerator<ChainEvent> {
+  checkOptions("streamChain", options, streamChainNames);
   const events: ChainEvent[] = [];
   let wake: () => void = () => {};
   let finished = false;

@@ -8,13 +8,13 @@ import type { Output } from "./output.ts";
 /** Serves until the signal aborts. */
 export async function runServer(
   served: ServedHandler,
-  port: PortOptions & { drainMs: number },
+  { drainMs, port, host, keys }: PortOptions & { drainMs: number },
   { out, signal, json }: { out: Output; signal: AbortSignal; json: boolean },
 ): Promise<number> {
-  const server = await serve(served, port);
+  const server = await serve(served, { port, host, keys });
   if (json) out.json({ ready: server.origin });
   else out.print(readyLine(server.origin));
   if (!signal.aborted) await once(signal, "abort");
-  await server.stop(port.drainMs);
+  await server.stop(drainMs);
   return 0;
 }

@@ -14,6 +14,11 @@ export const portFlags = {
   drain: { type: "string", default: "30", valueName: "seconds", describe: "Time for requests under way when the server is stopped" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 
+/** Of those, what a handler is to know. */
+export function handlerOptions({ keys, access, maxBodyBytes }: ServeOptions): ServeOptions {
+  return { keys, access, maxBodyBytes };
+}
+
 /** The flags as options of a server. */
 export async function portOptions(
   flags: Values<typeof portFlags>,

@@ -4,14 +4,32 @@ import { UsageError } from "./errors.ts";
 /** The known names of an options type, all of them and no others; give it `T` and the compiler checks the list. */
 export type OptionNames<T> = Record<keyof Required<T>, true>;
 
+type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
+type NamesIn<T> = T extends unknown ? keyof T & string : never;
+type AllOf<T, Text extends string> = [Words<Text>] extends [NamesIn<T>]
+  ? [NamesIn<T>] extends [Words<Text>]
+    ? Text
+    : `lacks ${Exclude<NamesIn<T>, Words<Text>>}`
+  : `has no ${Exclude<Words<Text>, NamesIn<T>>}`;
+
+/** The same from one text of words: `optionNames<T>()("a b c")`; a name too many or too few does not compile. */
+export function optionNames<T>(): <const Text extends string>(names: AllOf<T, Text>) => OptionNames<T> {
+  return (names) => Object.fromEntries((names as string).split(" ").map((name) => [name, true])) as OptionNames<T>;
+}
+
 /** Throws for an option that is not among the known ones, naming the nearest that is. */
-export function checkOptions<T>(where: string, options: object, known: OptionNames<T>): void {
-  for (const name of Object.keys(options)) {
+export function checkOptions<T>(where: string, options: object | undefined, known: OptionNames<T>): void {
+  for (const name of Object.keys(options ?? {})) {
     if (Object.hasOwn(known, name)) continue;
     const near = nearestName(name, Object.keys(known));
     const hint = near === undefined ? `it has ${Object.keys(known).join(", ")}` : `did you mean ${near}?`;
     throw new UsageError(`${where} has no option ${name}: ${hint}`);
   }
+}
+
+/** Those options that a function has, out of a larger object: for handing some of one's own on to it. */
+export function ownOptions<T>(options: object, known: OptionNames<T>): T {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name))) as T;
 }
 
 /** The name that was probably meant: the nearest, where at most a third of it (and never less than one letter) differs. */

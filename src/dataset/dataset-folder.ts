@@ -3,6 +3,7 @@
  * `examples.jsonl` (token ids and weights, one example per line), `dropped.jsonl` and the tokenizer. It is written all or
  * nothing and carries a fingerprint of its examples, so that a training run can say exactly what it learned from.
  */
+
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { chainLanguageSchema } from "../core/profile.ts";
@@ -60,11 +62,16 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   onProgress?: OnProgress;
 }
 
+const buildDatasetNames = optionNames<BuildDatasetOptions>()(
+  "maxTokens overlong endOfTurn folder tokenizer weights inputs signal onProgress",
+);
+
 /** Turns trajectories into a dataset folder, one at a time. */
 export async function buildDataset(
   trajectories: AsyncIterable<Trajectory> | Iterable<Trajectory>,
   options: BuildDatasetOptions,
 ): Promise<DatasetManifest> {
+  checkOptions("buildDataset", options, buildDatasetNames);
   const { folder, tokenizer, weights, maxTokens, overlong = "drop", endOfTurn = true } = options;
   const weightOf = weights && ((segment: { tag: string }) => weights[segment.tag] ?? 1);
   const manifest: DatasetManifest = {

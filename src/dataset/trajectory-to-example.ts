@@ -3,6 +3,7 @@
  * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
  * result says which, because data that disappears without a word is how training sets go wrong.
  */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
@@ -26,12 +27,16 @@ export type SequenceResult =
   | { sequence: TrainingSequence; dropped?: undefined }
   | { sequence?: undefined; dropped: { id: string; reason: DropReason; detail: string } };
 
+/** The names of the options above. */
+export const exampleNames = optionNames<ExampleOptions>()("maxTokens overlong weightOf endOfTurn");
+
 /** Tokens and weights of a trajectory, or the reason why there are none. */
 export function trajectoryToSequence(
   trajectory: Trajectory,
   tokenizer: Tokenizer,
   options: ExampleOptions = {},
 ): SequenceResult {
+  checkOptions("trajectoryToSequence", options, exampleNames);
   const { id, taskId } = trajectory;
   const drop = (reason: DropReason, detail: string): SequenceResult => ({ dropped: { id, reason, detail } });
   if (trajectory.prompt.length === 0 && !trajectory.promptTokens) return drop("no-prompt", "the prompt is empty");
@@ -75,6 +80,7 @@ export function trajectoryToExample(
 ):
   | { example: Example; sequence: TrainingSequence; dropped?: undefined }
   | { example?: undefined; sequence?: undefined; dropped: SequenceResult["dropped"] & {} } {
+  checkOptions("trajectoryToExample", options, exampleNames);
   const result = trajectoryToSequence(trajectory, tokenizer, options);
   if (!result.sequence) return { dropped: result.dropped };
   return { example: sequenceToExample(result.sequence), sequence: result.sequence };

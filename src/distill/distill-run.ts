@@ -2,6 +2,7 @@
  * One team run becomes one chain, by rules alone: the same run always gives the same chain, tool inputs, observations and
  * the answer are taken over byte for byte, and the result obeys the profile or is not returned at all.
  */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
@@ -41,8 +42,14 @@ export type Conversion =
   | { trajectory: Trajectory; failure?: undefined }
   | { trajectory?: undefined; failure: ConversionFailure };
 
+/** The names of its options. */
+export const distillRunNames = optionNames<DistillRunOptions>()(
+  "toolTags fill leadingSpace profile systemPrompt tools countTokens",
+);
+
 /** Converts a run, or says which step could not be converted. */
 export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion {
+  checkOptions("distillRun", options, distillRunNames);
   const profile = withOwnTools(run, options);
   const last = run.steps.at(-1)?.id ?? "";
   const fail = (rule: string, step: string, message: string): Conversion => ({ failure: { rule, step, message } });

@@ -3,6 +3,7 @@
  * what became of line n is on disk before line n+1 counts, so a killed run resumes where it stopped and ends with the
  * same files. Memory holds numbers about chains, never the chains themselves.
  */
+
 import { type FileHandle, open, truncate } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
@@ -10,6 +11,7 @@ import { fileFingerprint } from "../base/files/fingerprint.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
 import { CoaError } from "../core/errors.ts";
@@ -44,8 +46,13 @@ export interface DistillOptions {
   onProgress?: OnProgress;
 }
 
+const distillNames = optionNames<DistillOptions>()(
+  "config inputs out tasksFiles modules plugins workers resume signal onProgress",
+);
+
 /** Distils the inputs into `out/trajectories.jsonl`, with `report.json` and `report.html` beside it. */
 export async function distill(options: DistillOptions): Promise<DistillReport> {
+  checkOptions("distill", options, distillNames);
   const { config } = options;
   const claimed = await claim(options);
   try {

@@ -2,6 +2,7 @@
  * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
+import { ownOptions } from "../core/check-options.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -9,7 +10,7 @@ import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
-import { distillRun } from "./distill-run.ts";
+import { distillRun, distillRunNames } from "./distill-run.ts";
 import { sameButThoughts } from "./rewrite-thoughts.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
@@ -83,7 +84,10 @@ export function recordJudge(
     let trajectory = read.trajectory;
     if (run) {
       try {
-        const made = distillRun({ ...run, taskId }, { fill: false, ...config, countTokens: plugins.countTokens });
+        const made = distillRun(
+          { ...run, taskId },
+          { fill: false, ...ownOptions(config, distillRunNames), countTokens: plugins.countTokens },
+        );
         if (made.failure) {
           const { rule, step, message } = made.failure;
           return { ...base, stage: "convert", reason: rule, detail: `step ${step}: ${message}`, facts: teamFacts(run) };

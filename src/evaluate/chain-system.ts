@@ -1,8 +1,10 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
+
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Profile } from "../core/profile.ts";
 import { defineSystem, type System, type SystemResult, trajectoryResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
@@ -16,8 +18,14 @@ export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" |
   tools: ChainOptions["tools"] | ((task: Task) => ChainOptions["tools"]);
 }
 
+const chainSystemNames = optionNames<ChainSystemOptions>()(
+  "name identity tools model clientTools from results profile limits enforcement sampling systemPrompt session journal prices compaction policyVersion meta onEvent clock",
+);
+
 /** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
-export function chainSystem({ name, tools, identity, ...chain }: ChainSystemOptions): System {
+export function chainSystem(options: ChainSystemOptions): System {
+  checkOptions("chainSystem", options, chainSystemNames);
+  const { name, tools, identity, ...chain } = options;
   return defineSystem({
     name: name ?? chain.model.name,
     topology: "single",

@@ -6,11 +6,13 @@
  * A folder holds `manifest.json` (what was evaluated, in full), `tasks.jsonl`, `journal.jsonl` and `runs.jsonl` (as they came:
  * records, and the trajectories or team runs behind them), `results.jsonl` and `summary.json` (the outcome).
  */
+
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding, throwIfYours } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -50,12 +52,17 @@ export interface Evaluation {
   records: EvaluationRecord[];
 }
 
+const runEvaluationNames = optionNames<EvaluationOptions>()(
+  "folder grader measure samples concurrency seed resume retryErrors signal onProgress",
+);
+
 /** Evaluates a system; resumes whatever the folder already holds. */
 export async function runEvaluation(
   tasks: readonly Task[],
   system: System,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
+  checkOptions("runEvaluation", options, runEvaluationNames);
   const { folder, samples = 1, concurrency = 4, seed = 0, signal, onProgress } = options;
   const claimed = await claim(tasks, system, options);
   const journal = await jsonlJournal<EvaluationRecord>(join(folder, "journal.jsonl"), evaluationRecordSchema);

@@ -2,6 +2,7 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Estimate, PairedComparison } from "../core/figures.ts";
 import { seededRandom } from "../core/random.ts";
 
@@ -26,12 +27,16 @@ export interface BootstrapOptions {
   seed?: number;
 }
 
+/** The names of the options of a bootstrap. */
+export const bootstrapNames = optionNames<BootstrapOptions>()("level resamples seed");
+
 /** Bootstrap interval of a statistic of rows: rows (tasks, not samples) are drawn again with replacement. */
 export function bootstrap<Row>(
   rows: readonly Row[],
   statistic: (rows: readonly Row[]) => number,
   options: BootstrapOptions = {},
 ): Estimate {
+  checkOptions("bootstrap", options, bootstrapNames);
   const { level = 0.95, resamples = 2000, seed = 1 } = options;
   const value = statistic(rows);
   if (rows.length === 0) return { value, low: value, high: value };
@@ -69,6 +74,7 @@ export function comparePaired(
   second: readonly number[],
   options: BootstrapOptions = {},
 ): PairedComparison {
+  checkOptions("comparePaired", options, bootstrapNames);
   if (first.length !== second.length)
     throw new RangeError(`pairs need equal lengths: ${first.length} and ${second.length}`);
   const differences = first.map((value, i) => second[i]! - value);

@@ -3,12 +3,13 @@
  * or could not be graded counts as no success, and is shown apart. Costs are told per task (one run of it), per success (everything
  * spent, failures included, divided by the successes) and of the right runs alone.
  */
+import { ownOptions } from "../core/check-options.ts";
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
 import { identityText } from "../report/identity-text.ts";
 import { checkCalibration } from "./check-calibration.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
-import { type BootstrapOptions, bootstrap, mean, passAtK } from "./statistics.ts";
+import { type BootstrapOptions, bootstrap, bootstrapNames, mean, passAtK } from "./statistics.ts";
 
 export interface SummariseOptions extends BootstrapOptions {
   system: string;
@@ -132,7 +133,7 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
  * is the exact binomial one: none of three does not prove a rate of zero.
  */
 export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
-  const estimate = bootstrap(shares, mean, options);
+  const estimate = bootstrap(shares, mean, ownOptions(options, bootstrapNames));
   const [first] = shares;
   if ((first !== 0 && first !== 1) || shares.some((share) => share !== first)) return estimate;
   const bound = ((1 - (options.level ?? 0.95)) / 2) ** (1 / shares.length);

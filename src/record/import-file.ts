@@ -1,6 +1,8 @@
 /** Reads files of other systems into team runs; the format is recognised by what the file holds, or named. */
+
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -44,8 +46,11 @@ export type ImportFormat = keyof typeof importFormats;
 
 const maxFileBytes = 400 * 2 ** 20;
 
+const importFilesNames = optionNames<{ format?: string }>()("format");
+
 /** The runs of one or more files of the same system, which may belong together (batches of one trace). */
 export async function importFiles(files: readonly string[], options: { format?: string } = {}): Promise<TeamRun[]> {
+  checkOptions("importFiles", options, importFilesNames);
   if (options.format !== undefined && !(options.format in importFormats)) {
     throw new UsageError(`unknown format "${options.format}"; known are: ${Object.keys(importFormats).join(", ")}`);
   }

@@ -1,6 +1,8 @@
 /** A folder of recordings as team runs: wire calls and traces of the same calls joined, imported runs beside them. */
+
 import { join } from "node:path";
 import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLogs } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
@@ -10,8 +12,11 @@ import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
+const readRecordingsNames = optionNames<ReadOptions>()("onBad onTorn signal");
+
 /** All runs of a folder, oldest first. */
 export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {
+  checkOptions("readRecordings", options, readRecordingsNames);
   const wire = new Set<RecordedCall>();
   for (const exchange of resolveItems(await Array.fromAsync(readCallLogs(folder, options)))) {
     const call = exchangeToCall(exchange);

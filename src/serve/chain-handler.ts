@@ -5,6 +5,7 @@
 import { type AccessOptions, checkOrigin } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
@@ -78,8 +79,13 @@ export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): 
   };
 }
 
+const chainHandlerNames = optionNames<ChainHandlerOptions>()(
+  "keys access maxBodyBytes model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media suspended shadow fallback agree trust observations showTools mcpTools store",
+);
+
 /** Serves chains of one model. */
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
+  checkOptions("chainHandler", options, chainHandlerNames);
   const setup = endpointSetup(options);
   const { shadow, fallback } = options;
   const pairs = shadow && shadowPairs({ ...options, shadow }, setup.metrics);

@@ -1,5 +1,7 @@
 /** What a server keeps between restarts, in one folder: stored responses, chains that wait for clients, and the key of sealed state. */
+
 import { join } from "node:path";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { openSeal, sealKeys } from "./sealed-state.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 import { openSuspendedChains, type SuspendedChains } from "./suspended-chains.ts";
@@ -12,8 +14,10 @@ export interface ServeStateOptions {
 /** Opens the folder; close the store at the end. */
 export async function openServeState(
   folder: string,
-  { sealKeyFile = join(folder, "seal.key") }: ServeStateOptions = {},
+  options: ServeStateOptions = {},
 ): Promise<{ store: ResponseStore; suspended: SuspendedChains }> {
+  checkOptions("openServeState", options, optionNames<ServeStateOptions>()("sealKeyFile"));
+  const { sealKeyFile = join(folder, "seal.key") } = options;
   const seal = openSeal({ keys: await sealKeys(sealKeyFile) });
   const suspended = await openSuspendedChains({ folder: join(folder, "suspended"), seal });
   return { suspended, store: await openResponseStore(folder) };

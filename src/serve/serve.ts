@@ -2,9 +2,11 @@
  * A served handler on a port. A server that others can reach needs a key; without one it listens on this machine only.
  * When asked to stop it takes no new requests, lets what is under way end within a time, and closes.
  */
+
 import { isLoopback } from "../base/http/access.ts";
 import { nodeListener } from "../base/http/handler.ts";
 import { type Listening, listen } from "../base/http/listen.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { ServedHandler, ServeOptions } from "./chain-handler.ts";
 
@@ -23,11 +25,14 @@ export function checkReach({ host, keys = [] }: PortOptions): void {
   });
 }
 
+const serveNames = optionNames<PortOptions>()("keys port host");
+
 /** Puts a handler on a port; resolves when it accepts requests. */
 export async function serve(
   served: ServedHandler,
   options: PortOptions = {},
 ): Promise<Pick<Listening, "origin" | "port" | "pending"> & { stop(maxMs: number): Promise<void> }> {
+  checkOptions("serve", options, serveNames);
   checkReach(options);
   const listening = await listen(nodeListener(served.handler), options);
   const { sockets } = served;

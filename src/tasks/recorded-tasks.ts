@@ -3,7 +3,9 @@
  * a file of tasks, from a score or feedback in the recording, from a judge who reads what the tools returned, or it is
  * assumed; each task says which. A run that is known to be wrong, or of which nothing is known, gives an unsolved task.
  */
+
 import { hash } from "node:crypto";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
 import { asArray, asNumber, asObject } from "../core/json-value.ts";
 import { countRightness, type Rightness } from "../core/rightness.ts";
@@ -35,11 +37,14 @@ export interface RecordedTasks {
   unknown: number;
 }
 
+const recordedTasksNames = optionNames<RecordedTasksOptions>()("find judge assumeRight signal onProgress");
+
 /** One task for each question of the runs. */
 export async function recordedTasks(
   runs: readonly TeamRun[],
   options: RecordedTasksOptions = {},
 ): Promise<RecordedTasks> {
+  checkOptions("recordedTasks", options, recordedTasksNames);
   const tasks = new Map<string, Task>();
   const counts = { wrong: 0, unknown: 0 };
   for (const [index, run] of runs.entries()) {

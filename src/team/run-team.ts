@@ -3,7 +3,9 @@
  * goes wrong (a Poor rating, a failed member, a low score) leads to a new plan, as often as the limits allow. Whatever
  * happens, the run ends with a record: a failed run is data.
  */
+
 import { randomUUID } from "node:crypto";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
@@ -60,8 +62,13 @@ export interface TeamOptions {
 
 const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
 
+const runTeamNames = optionNames<TeamOptions>()(
+  "roles tools topology team planning reviewInterval verify memory budget limits countTokens prices temperature seed stream signal onEvent now id",
+);
+
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
 export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun> {
+  checkOptions("runTeam", options, runTeamNames);
   const now = options.now ?? Date.now;
   const startedAt = now();
   const session = openSession(task, options, now, startedAt);

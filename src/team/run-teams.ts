@@ -2,6 +2,7 @@
  * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch resumes; a
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { throwIfYours } from "../core/ending.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
@@ -25,13 +26,27 @@ export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   onProgress?: OnProgress;
 }
 
+const runTeamsNames = optionNames<TeamsOptions>()(
+  "roles tools topology team planning reviewInterval verify memory budget limits countTokens prices temperature seed stream signal onEvent now concurrency journal retryErrors totalBudget run onProgress",
+);
+
 /** Runs a team on every task that has no run yet. */
 export async function* runTeams(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: TeamsOptions,
 ): AsyncGenerator<TeamRun> {
-  const { concurrency = 4, journal, totalBudget = {}, signal } = options;
-  const done = await finishedTasks(journal, options.retryErrors ?? false);
+  checkOptions("runTeams", options, runTeamsNames);
+  const {
+    concurrency = 4,
+    journal,
+    totalBudget = {},
+    retryErrors,
+    run: runOne = runTeam,
+    onProgress,
+    ...team
+  } = options;
+  const { signal } = team;
+  const done = await finishedTasks(journal, retryErrors ?? false);
   const waiting: Task[] = [];
   for await (const task of tasks) {
     if (done.has(task.id)) continue;
@@ -50,14 +65,14 @@ export async function* runTeams(
     }
   }
   for await (const run of asTheyEnd(affordable(), { concurrency }, async (task) => {
-    const run = await (options.run ?? runTeam)(task, options);
+    const run = await runOne(task, team);
     throwIfYours(run.ending);
     await journal?.append(run);
     return run;
   })) {
     usage = addUsage(usage, run.usage);
     ended++;
-    options.onProgress?.({
+    onProgress?.({
       stage: "team",
       done: ended,
       total,

@@ -12,6 +12,7 @@
 import { join } from "node:path";
 import type { Resume } from "../base/files/claim-folder.ts";
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
@@ -127,8 +128,13 @@ interface Memory {
   figures: Record<string, number>;
 }
 
+const trainRlNames = optionNames<RlOptions>()(
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule microBatchTokens context keepModels maxStaleness checkpointEvery evaluation dataFingerprint config signal onProgress",
+);
+
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
 export async function trainRl(options: RlOptions): Promise<RlResult> {
+  checkOptions("trainRl", options, trainRlNames);
   const { engine, seed, steps, temperature = 1 } = options;
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
   for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);

@@ -4,7 +4,9 @@
  * clip, update. State is checkpointed whole, and the batch is a function of the step, so a run that was killed and
  * resumed ends with the weights of one that was not.
  */
+
 import type { Resume } from "../base/files/claim-folder.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
@@ -63,8 +65,13 @@ interface Memory {
   figures: Record<string, number>;
 }
 
+const trainSftNames = optionNames<SftOptions>()(
+  "engine source folder resume seed steps optimizer schedule microBatchTokens checkpointEvery evaluation config signal onProgress",
+);
+
 /** Trains until the steps are done, an early stop, or an abort (which leaves a checkpoint to resume from). */
 export async function trainSft(options: SftOptions): Promise<SftResult> {
+  checkOptions("trainSft", options, trainSftNames);
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
   const description = {

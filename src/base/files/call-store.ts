@@ -4,7 +4,9 @@
  * format. Calls repeat their history, so messages and tools are written once and referred to by hash: a file grows with
  * what was said, not with its square.
  */
+
 import { hash } from "node:crypto";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
 import { type JsonlWriter, openJsonl } from "./open-jsonl.ts";
@@ -169,8 +171,11 @@ interface KeptCall {
   answer: unknown;
 }
 
+const openCallStoreNames = optionNames<CallStoreOptions>()("mode");
+
 /** Opens a file of calls, or without a file a store that forgets at the end of the process. */
 export async function openCallStore(file?: string, options: CallStoreOptions = {}): Promise<CallStore> {
+  checkOptions("openCallStore", options, openCallStoreNames);
   const { mode = "auto" } = options;
   const calls: KeptCall[] = [];
   if (file !== undefined && mode !== "record") {

@@ -5,9 +5,11 @@
  * written, so no reader meets half a line. A torn last line left by a crash is set aside in `<file>.torn` and reported
  * when the file is opened.
  */
+
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { z } from "zod";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
@@ -33,8 +35,11 @@ export interface OpenOptions {
   disk?: Disk;
 }
 
+const openJsonlNames = optionNames<OpenOptions>()("sync lock disk");
+
 /** Opens a file for appending; makes its folder, cuts off a torn end, takes the lock. */
 export async function openJsonl<T>(file: string, options: OpenOptions = {}): Promise<JsonlWriter<T>> {
+  checkOptions("openJsonl", options, openJsonlNames);
   const { disk = nodeDisk, sync = false } = options;
   await makeFolder(dirname(file), disk);
   const lock = options.lock === false ? null : await acquireLock(`${file}.lock`, { disk });
@@ -50,14 +55,18 @@ export async function openJsonl<T>(file: string, options: OpenOptions = {}): Pro
   }
 }
 
+const jsonlJournalNames = optionNames<OpenOptions & ReadOptions>()("sync lock disk onBad onTorn signal");
+
 /** A journal on a JSONL file: append, and read back what earlier processes appended. */
 export async function jsonlJournal<T>(
   file: string,
   schema?: z.ZodType<T>,
   options: OpenOptions & ReadOptions = {},
 ): Promise<Journal<T>> {
-  const writer = await openJsonl<T>(file, options);
-  return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, options) };
+  checkOptions("jsonlJournal", options, jsonlJournalNames);
+  const { sync, lock, disk, ...reading } = options;
+  const writer = await openJsonl<T>(file, { sync, lock, disk });
+  return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, reading) };
 }
 
 interface OpenFile {

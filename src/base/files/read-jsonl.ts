@@ -3,9 +3,11 @@
  * riddle: the error names file, line and what was expected. A torn line (a crash or a full disk in the middle of an
  * append) is not an error: it was never acknowledged, so readers pass over it and say so.
  */
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
 import type { z } from "zod";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 
 export interface BadLine {
@@ -39,6 +41,7 @@ export async function* readJsonl<T = unknown>(
   schema?: z.ZodType<T>,
   options: ReadOptions = {},
 ): AsyncGenerator<T> {
+  checkOptions("readJsonl", options, readAllJsonlNames);
   const settings = { ...scope.getStore(), ...options };
   let line = 0;
   for await (const { text: raw, complete } of lines(file, settings.signal)) {
@@ -78,12 +81,15 @@ export async function* readJsonl<T = unknown>(
   }
 }
 
+const readAllJsonlNames = optionNames<ReadOptions>()("onBad onTorn signal");
+
 /** All records at once, for files known to be small. */
 export async function readAllJsonl<T = unknown>(
   file: string,
   schema?: z.ZodType<T>,
   options?: ReadOptions,
 ): Promise<T[]> {
+  checkOptions("readAllJsonl", options, readAllJsonlNames);
   return Array.fromAsync(readJsonl(file, schema, options));
 }
 

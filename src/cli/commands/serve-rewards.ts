@@ -2,7 +2,7 @@ import { defineTask, taskKinds } from "../../core/task.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
 import { runServer } from "../run-server.ts";
-import { portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
@@ -23,7 +23,11 @@ export default defineCommand({
     const { grader, note, close } = await openGrader(values, kinds, { parts: "every" });
     if (note) out.note("without --judge-model open questions are decided only where the answer matches word for word");
     try {
-      return await runServer(rewardHandler({ ...port, grader }), port, { out, signal, json: values.json });
+      return await runServer(rewardHandler({ ...handlerOptions(port), grader }), port, {
+        out,
+        signal,
+        json: values.json,
+      });
     } finally {
       await close();
     }

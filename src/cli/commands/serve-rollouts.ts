@@ -13,7 +13,7 @@ import { findModel } from "../find-model.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { runServer } from "../run-server.ts";
-import { portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
 
@@ -62,7 +62,7 @@ export default defineCommand({
     const kept = values.keep === undefined ? undefined : await openJsonl<unknown>(values.keep);
     try {
       const served = rolloutHandler({
-        ...port,
+        ...handlerOptions(port),
         policyAt: (address) => policies.at(address),
         profile: work.profile,
         toolsOf: work.toolsOf,

@@ -5,7 +5,7 @@ import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { openTools, toolFlags, withDocuments } from "../open-tools.ts";
 import { runServer } from "../run-server.ts";
-import { portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve tools",
@@ -29,7 +29,11 @@ export default defineCommand({
     try {
       if (tools.length === 0) throw new UsageError("no tool can be set up; see: coa tools");
       const routes = index && { "POST /retrieve": retrieveRoute(index, { topk }) };
-      return await runServer(toolHandler({ ...port, tools, routes }), port, { out, signal, json: values.json });
+      return await runServer(toolHandler({ ...handlerOptions(port), tools, routes }), port, {
+        out,
+        signal,
+        json: values.json,
+      });
     } finally {
       await index?.close();
       await close();

@@ -11,7 +11,7 @@ import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
 import { oldSystemFlags, openOldSystem } from "../open-old-system.ts";
 import { runServer } from "../run-server.ts";
-import { portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve",
@@ -67,7 +67,7 @@ export default defineCommand({
     try {
       await opened.model.prepare?.(signal);
       const served = await chainHandler({
-        ...port,
+        ...handlerOptions(port),
         model: opened.model,
         profile: opened.profile,
         toolsOf: opened.toolsOf,

@@ -2,16 +2,18 @@
  * Writes trajectories or tasks as files for other trainers. Each format is a table entry: what it reads, which files it
  * writes. What a format can't hold is skipped and counted with its reason.
  */
+
 import { createWriteStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { checkOptions, optionNames, ownOptions } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import type { Profile } from "../../language/profile.ts";
-import type { ExampleOptions } from "../trajectory-to-example.ts";
+import { type ExampleOptions, exampleNames } from "../trajectory-to-example.ts";
 import {
   afmAlpacaRow,
   chatRow,
@@ -88,8 +90,13 @@ const verlTaskColumns: Record<string, ColumnType> = {
   },
 };
 
+const exportDatasetNames = optionNames<ExportOptions>()(
+  "maxTokens overlong weightOf endOfTurn format folder name trajectories tasks tokenizer observationRole profile split signal",
+);
+
 /** Writes one format. */
 export async function exportDataset(options: ExportOptions): Promise<ExportResult> {
+  checkOptions("exportDataset", options, exportDatasetNames);
   const { format, folder, name = "chains" } = options;
   await mkdir(folder, { recursive: true });
   const result: ExportResult = { files: [], rows: 0, skipped: {} };
@@ -135,7 +142,11 @@ async function* formatRows(options: ExportOptions): AsyncGenerator<Row<object>> 
     else if (format === "afm-alpaca") yield afmAlpacaRow(trajectory);
     else if (format === "trl" || format === "llama-factory-pretokenised") {
       if (!tokenizer) throw new UsageError(`the ${format} format holds token ids: give the model's tokenizer`);
-      const row = (format === "trl" ? trlRow : pretokenisedRow)(trajectory, tokenizer, options);
+      const row = (format === "trl" ? trlRow : pretokenisedRow)(
+        trajectory,
+        tokenizer,
+        ownOptions(options, exampleNames),
+      );
       // Lengths differ from one to the next; the reason alone is what is counted.
       yield row.row ? row : { skipped: row.skipped!.split(":")[0]! };
     } else yield chatRow(trajectory, options);

@@ -1,7 +1,9 @@
 /** Files of chains as text -> trajectories, with a report of what was read and what was not. */
+
 import { extname } from "node:path";
 import { readJsonArray } from "../../base/files/read-json-array.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { type AlpacaRow, alpacaChain } from "./alpaca-chain.ts";
@@ -25,19 +27,23 @@ export interface ImportReport {
   profiles: Record<string, number>;
 }
 
+const importChainsNames = optionNames<ImportOptions>()("profile keepBroken signal onProgress");
+
 /** Reads a file of chains; each trajectory is handed on as it is read. */
 export async function importChains(
   file: string,
   take: (trajectory: Trajectory) => Promise<void> | void,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
+  checkOptions("importChains", options, importChainsNames);
   const report: ImportReport = { rows: 0, imported: 0, refused: {}, violations: {}, profiles: {} };
   const count = (table: Record<string, number>, name: string) => void (table[name] = (table[name] ?? 0) + 1);
   const stem = file
     .split(/[\\/]/)
     .at(-1)!
     .replace(/\.[^.]+$/, "");
-  const rows = extname(file) === ".json" ? readJsonArray(file, options) : readJsonl(file, undefined, options);
+  const { signal } = options;
+  const rows = extname(file) === ".json" ? readJsonArray(file, { signal }) : readJsonl(file, undefined, { signal });
   for await (const row of rows) {
     options.signal?.throwIfAborted();
     const read = alpacaChain(row as AlpacaRow, `${stem}-${report.rows++}`, options);

@@ -3,6 +3,7 @@
  * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
  */
 import { Worker } from "node:worker_threads";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import {
   type Engine,
   type EngineCapabilities,
@@ -49,8 +50,13 @@ export interface EmbeddedEngine extends Engine, Sampler {
   saveAdapter(folder: string): Promise<void>;
 }
 
+const engineOptionNames = optionNames<EmbeddedEngineOptions>()(
+  "folder config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora maxBatchTokens maxBatch cacheBytes",
+);
+
 /** Opens a model folder, or makes a new model, ready to train and sample. */
 export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+  checkOptions("openEmbeddedEngine", options, engineOptionNames);
   const worker = new Worker(new URL(`./engine-worker${import.meta.url.slice(-3)}`, import.meta.url), {
     workerData: options,
   });

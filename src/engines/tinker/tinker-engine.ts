@@ -4,9 +4,11 @@
  * that keeps its weights. Loading a state means a new model, because servers take `load_weights` as a model's first request only;
  * who uses the engine sees no difference. On closing the model is unloaded, or its place on the server would stay taken.
  */
+
 import { HttpError } from "../../base/http/http-client.ts";
 import { fromPassResult, toAdam, toPass, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples, encodePass } from "../../base/wire/tinker-protobuf.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
@@ -53,8 +55,13 @@ export interface TinkerEngine extends Engine {
   verify(tokens: readonly number[]): Promise<void>;
 }
 
+const openTinkerEngineNames = optionNames<TinkerEngineOptions>()(
+  "baseURL apiKey tries retrieveTimeoutMs sleep onNote baseModel lora vocabularySize maxContext reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
+);
+
 /** Opens a session and makes a model on a Tinker server. */
 export async function openTinkerEngine(options: TinkerEngineOptions): Promise<TinkerEngine> {
+  checkOptions("openTinkerEngine", options, openTinkerEngineNames);
   const { vocabularySize, maxContext, onNote = () => {} } = options;
   const client = tinkerClient(options);
   const used: TinkerUsage = { prefillTokens: 0, cachedTokens: 0, sampledTokens: 0, forwardTokens: 0, trainTokens: 0 };

@@ -2,7 +2,9 @@
  * A model as judge, by the prompt of its name. Its failures (a reply without a verdict, a reply that was cut off, a server
  * that stays down) are counted apart from wrong answers: `correct` is null.
  */
+
 import { retryDelay } from "../../base/http/retry.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import type { Grade, Grader } from "../../core/grader.ts";
 import { sleep } from "../../core/limiter.ts";
@@ -22,8 +24,11 @@ export interface JudgeOptions {
   maxTokens?: number;
 }
 
+const judgeGraderNames = optionNames<JudgeOptions>()("prompt attempts wait temperature maxTokens");
+
 /** Grades with a chat model; binary, with retries. */
 export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grader {
+  checkOptions("judgeGrader", options, judgeGraderNames);
   const { attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
   const prompt: JudgePrompt = options.prompt ?? judges.own;
   const temperature = options.temperature ?? prompt.temperature;

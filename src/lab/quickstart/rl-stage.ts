@@ -46,7 +46,8 @@ export const rlStage: Stage = {
     const plan: FaultPlan = { ...disturbances[settings.failing].plan(seed, 0.5), onFault: recorder.onFault };
     try {
       const result = await trainRl({
-        ...lab,
+        engine: lab.engine,
+        tokenizer: lab.tokenizer,
         folder: join(folder, "run"),
         resume: "auto",
         seed,

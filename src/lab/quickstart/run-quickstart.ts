@@ -2,8 +2,10 @@
  * The whole way on one machine, as a library call: a team works in a made-up web, its runs become chains, a small model
  * learns them, practises with live tools, and is compared with the team. `coa quickstart` and the recipe both call this.
  */
+
 import { join } from "node:path";
 import { claimFolder, type Resume } from "../../base/files/claim-folder.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { distillStage } from "./distill-stage.ts";
 import { evaluateStage } from "./evaluate-stage.ts";
@@ -42,8 +44,13 @@ export interface QuickstartResult {
   model: string;
 }
 
+const runQuickstartNames = optionNames<QuickstartOptions>()(
+  "folder size seed imperfect cleanRun resume onProgress onStage signal",
+);
+
 /** Runs, or resumes, all stages. */
 export async function runQuickstart(options: QuickstartOptions): Promise<QuickstartResult> {
+  checkOptions("runQuickstart", options, runQuickstartNames);
   const { folder, size = "default", seed = 1, imperfect = 0, cleanRun, resume = "auto" } = options;
   const settings = typeof size === "string" ? quickstartSizes[size] : size;
   const claimed = await claimFolder(

@@ -2,6 +2,7 @@
  * The collector: one port that takes the traces of other systems as their exporters send them. It checks each payload,
  * writes it down without secrets and forgets it, so its memory doesn't grow with what it has seen.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
@@ -16,6 +17,7 @@ import {
   unpack,
 } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { type Limiter, semaphore } from "../../core/limiter.ts";
 import { logName } from "../call-log.ts";
@@ -56,8 +58,13 @@ interface Setup extends CollectorOptions {
 const unpackedAtOnce = 4;
 const maxHeldBytes = 256 * 2 ** 20;
 
+const startCollectorNames = optionNames<CollectorOptions>()(
+  "folder port host redact maxBytes maxUnpackedBytes access onBatch onProblem",
+);
+
 /** Starts the collector; resolves when it listens. */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
+  checkOptions("startCollector", options, startCollectorNames);
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
   const setup: Setup = {
     ...options,

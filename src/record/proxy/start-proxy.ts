@@ -12,6 +12,7 @@ import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
 import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
@@ -66,8 +67,13 @@ interface Setup extends ProxyOptions {
   agents: { plain: Agent; secure: SecureAgent };
 }
 
+const startProxyNames = optionNames<ProxyOptions>()(
+  "to folder mode budget port host redact maxRequestBytes maxKeptBytes access onProblem onExchange",
+);
+
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
+  checkOptions("startProxy", options, startProxyNames);
   if (options.mode !== "replay" && !options.to) throw new UsageError("a proxy needs a server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
     throw new UsageError(`the server's address must begin with http:// or https://, not "${options.to}"`);

@@ -1,7 +1,9 @@
 /** Tasks from files: a benchmark's or the user's own, filtered and sampled the same way every time. */
+
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { basename } from "node:path";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { type Benchmark, benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
@@ -42,14 +44,20 @@ export interface TaskSource {
 
 /** Reads the tasks of a file. */
 export async function loadTasks(file: string, options: LoadOptions = {}): Promise<Task[]> {
+  checkOptions("loadTasks", options, loadBenchmarkNames);
   return (await loadBenchmark(file, options)).tasks;
 }
+
+const loadBenchmarkNames = optionNames<LoadOptions>()(
+  "benchmark limit seed families levels textOnly since until tests allowMissingGolds signal",
+);
 
 /** Reads the tasks of a file, and says where they came from. */
 export async function loadBenchmark(
   file: string,
   options: LoadOptions = {},
 ): Promise<{ tasks: Task[]; source: TaskSource }> {
+  checkOptions("loadBenchmark", options, loadBenchmarkNames);
   const stem = basename(file).replace(/\.[^.]+$/, "");
   const benchmark = options.benchmark === undefined ? guess(stem) : findBenchmark(options.benchmark);
   if (options.benchmark !== undefined && !benchmark) {
@@ -60,7 +68,7 @@ export async function loadBenchmark(
   const all: Task[] = [];
   const seen = new Map<string, number>();
   let index = 0;
-  for await (const row of readRows(file, options)) {
+  for await (const row of readRows(file, { signal: options.signal })) {
     const task = taskFromRow(row, index++, benchmark, stem);
     const count = (seen.get(task.id) ?? 0) + 1;
     seen.set(task.id, count);

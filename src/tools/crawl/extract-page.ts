@@ -1,5 +1,7 @@
 /** A fetched page as text a model can read: HTML and its kin to Markdown, PDF to text, JSON and plain text as they are. */
+
 import { hash } from "node:crypto";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
 import { type ArticleOptions, extractArticle } from "./extract-article.ts";
@@ -13,8 +15,11 @@ export interface ExtractedPage {
 
 export type ExtractPage = (page: FetchedPage) => Promise<ExtractedPage>;
 
+const extractPageNames = optionNames<ArticleOptions>()("url links everything smallPage largestTree deadlineMs");
+
 /** Extracts the text of a page, whatever its type. */
 export async function extractPage(page: FetchedPage, options: ArticleOptions = {}): Promise<ExtractedPage> {
+  checkOptions("extractPage", options, extractPageNames);
   const kind = kindOf(page);
   if (kind === "pdf") return extractPdf(page);
   if (kind === "binary")
@@ -25,15 +30,20 @@ export async function extractPage(page: FetchedPage, options: ArticleOptions = {
   return { title, text: markdown };
 }
 
+const cachingExtractorNames = optionNames<ArticleOptions & { maxEntries?: number }>()(
+  "url links everything smallPage largestTree deadlineMs maxEntries",
+);
+
 /** An extractor that remembers what it extracted, by address and content; equal pages are converted once. */
 export function cachingExtractor(options: ArticleOptions & { maxEntries?: number } = {}): ExtractPage {
-  const { maxEntries = 2_000 } = options;
+  checkOptions("cachingExtractor", options, cachingExtractorNames);
+  const { maxEntries = 2_000, ...article } = options;
   const cache = new Map<string, Promise<ExtractedPage>>();
   return (page) => {
     const key = `${page.url} ${page.contentType} ${hash("sha1", page.body)}`;
     const known = cache.get(key);
     if (known) return known;
-    const extracted = extractPage(page, options);
+    const extracted = extractPage(page, article);
     cache.set(key, extracted);
     extracted.catch(() => cache.delete(key));
     if (cache.size > maxEntries) cache.delete(cache.keys().next().value!);

@@ -2,9 +2,11 @@
  * From a folder of documents to an index: every file that can be read is read, the others are named and counted. An
  * index remembers which files it was made of, so that asking for the same documents again costs nothing.
  */
+
 import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
@@ -26,14 +28,20 @@ export interface CorpusReport {
   skipped: string[];
 }
 
+const indexCorpusNames = optionNames<IndexCorpusOptions>()(
+  "stemming k1 b titleBoost stopWords passageWords baseURL name onProblem onProgress signal",
+);
+
 /** Indexes a corpus into a folder. */
 export async function indexCorpus(
   path: string,
   folder: string,
   options: IndexCorpusOptions = {},
 ): Promise<CorpusReport> {
+  checkOptions("indexCorpus", options, indexCorpusNames);
   const corpus = await corpusFingerprint(path);
-  const writer = await indexWriter(folder, { ...options, corpus });
+  const { passageWords, baseURL, name, onProblem: _told, onProgress: _progress, signal: _signal, ...index } = options;
+  const writer = await indexWriter(folder, { ...index, corpus });
   const skipped: string[] = [];
   let passages = 0;
   try {
@@ -41,7 +49,7 @@ export async function indexCorpus(
       skipped.push(problem);
       options.onProblem?.(problem);
     };
-    for await (const document of readCorpus(path, { ...options, onProblem })) {
+    for await (const document of readCorpus(path, { passageWords, baseURL, name, onProblem })) {
       options.signal?.throwIfAborted();
       writer.add(document);
       if (++passages % 1_000 === 0) options.onProgress?.(passages);

@@ -3,10 +3,12 @@
  * and JSONL files, whose texts are cut into passages at paragraph ends. A document has an address that says nothing of
  * the machine it lies on, `coa://docs/<name>/<path>`, by which it is found, read and cited.
  */
+
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { extractPage } from "../crawl/extract-page.ts";
 import type { IndexDocument } from "./build-index.ts";
@@ -53,8 +55,11 @@ export function collectionName(path: string): string {
   );
 }
 
+const readCorpusNames = optionNames<CorpusOptions>()("passageWords baseURL name onProblem");
+
 /** Reads documents from a JSONL file or a folder. */
 export async function* readCorpus(path: string, options: CorpusOptions = {}): AsyncIterable<IndexDocument> {
+  checkOptions("readCorpus", options, readCorpusNames);
   const about = await stat(path).catch((error) => {
     throw new CoaError("storage", `no corpus at ${path}: ${messageOf(error)}`, { cause: error });
   });

@@ -2,10 +2,12 @@
  * `POST /retrieve`, the protocol of retrieval servers used in search training: `{ queries, topk?, return_scores? }` to
  * `{ result: [[document]] }`, or `[[{ document, score }]]` with scores; `contents` is title, newline, text.
  */
+
 import { z } from "zod";
 import { fetchHandler, type Handler, readJson, replyJson } from "../../base/http/handler.ts";
 import { RefusedRequest } from "../../base/http/request-body.ts";
 import { routes } from "../../base/http/routes.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Hit } from "./build-index.ts";
 
@@ -41,11 +43,14 @@ export function retrieveRoute(index: Searchable, options: { topk?: number } = {}
   };
 }
 
+const retrieveHandlerNames = optionNames<{ topk?: number }>()("topk");
+
 /** A fetch handler that serves an index. */
 export function retrieveHandler(
   index: Searchable,
   options: { topk?: number } = {},
 ): (request: Request) => Promise<Response> {
+  checkOptions("retrieveHandler", options, retrieveHandlerNames);
   return fetchHandler(routes({ "POST /retrieve": retrieveRoute(index, options) }), (reply, error) =>
     replyJson(reply, error instanceof RefusedRequest ? error.status : 500, { error: messageOf(error) }),
   );

@@ -3,7 +3,7 @@
  * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
-import { checkOptions } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
@@ -119,8 +119,13 @@ export interface SandboxFinding extends SandboxLevel {
   remedy?: string;
 }
 
+const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
+  "kind limits isolation warm most cacheFolder url headers nsjail bubblewrap environment",
+);
+
 /** Every sandbox this software knows, whether it works here, and which one is in force. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
+  checkOptions("sandboxLevels", options, sandboxLevelsNames);
   const environment = options.environment ?? process.env;
   const url = options.url ?? environment["COA_SANDBOX_URL"];
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];

@@ -1,7 +1,7 @@
 /** The wiki_search tool: passages from a corpus, by a retrieval server or the local index. */
 
 import { z } from "zod";
-import { checkOptions } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Searchable } from "../local-index/retrieve-handler.ts";
@@ -20,6 +20,7 @@ export type Retrieve = (query: string, options: { topk: number; signal: AbortSig
 
 /** Searches a corpus of passages. */
 export function wikiSearch(options: { retrieve: Retrieve; topk?: number; name?: string }): Tool<z.infer<typeof input>> {
+  checkOptions("wikiSearch", options, optionNames<typeof options>()("retrieve topk name"));
   const { retrieve, topk = 3, name = "wiki_search" } = options;
   return defineTool({
     name,
