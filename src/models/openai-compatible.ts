@@ -9,6 +9,7 @@ import { HttpError, type HttpOptions, httpClient } from "../base/http/http-clien
 import { checkOptions, type OptionNames } from "../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import { asNumber, asObject, parseJson } from "../core/json-value.ts";
+import { type Limiter, semaphore } from "../core/limiter.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { RenderPrompt } from "../tokenizers/chat-template.ts";
@@ -104,6 +105,7 @@ export function openaiCompatible(
     }),
   };
   let preparing: Promise<void> | undefined;
+  let turn: Limiter | undefined;
 
   async function ask(signal: AbortSignal | undefined): Promise<void> {
     const automatic = options.mode === undefined || options.mode === "auto";
@@ -160,6 +162,9 @@ export function openaiCompatible(
       });
       const props = asObject(parseJson(await answer.text()));
       const window = asNumber(asObject(props?.["default_generation_settings"])?.["n_ctx"]);
+      const all = connection.facts.contextWindow ?? 0;
+      // Slots that share one cache fail each other's calls when it is full: then one call is made at a time.
+      if (window && (asNumber(props?.["total_slots"]) ?? 1) * window > all) turn = semaphore(1);
       if (window) connection.facts = { ...connection.facts, contextWindow: window };
     } catch (error) {
       if (signal?.aborted) throw error; // an old server, or one that hides it: what /models says is kept
@@ -203,7 +208,12 @@ export function openaiCompatible(
     prepare,
     async *continue(request) {
       await prepare(request.signal);
-      yield* continueText(connection, request);
+      const release = await turn?.acquire(request.signal);
+      try {
+        yield* continueText(connection, request);
+      } finally {
+        release?.();
+      }
     },
     async chat(request) {
       await prepare(request.signal);
