@@ -80,7 +80,7 @@ export function endpointSetup(options: ServeOptions): EndpointSetup & { stop(): 
 }
 
 const chainHandlerNames = optionNames<ChainHandlerOptions>()(
-  "keys access maxBodyBytes model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media suspended shadow fallback agree trust observations showTools mcpTools store",
+  "keys access maxBodyBytes model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media suspended shadow fallback agree trust observations showTools mcpTools store bestOf forget",
 );
 
 /** Serves chains of one model. */

@@ -4,6 +4,7 @@
  * are sums; nothing is clipped that the request does not say. Beyond the protocol, `coa` in the client configuration names
  * what this server adds: `dual_clip` and `temperature` in loss_fn_config.
  */
+
 import { join } from "node:path";
 import { z } from "zod";
 import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
@@ -32,6 +33,7 @@ import {
   type PassRequest,
   protobufType,
 } from "../../base/wire/tinker-protobuf.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { LossSpec, Policy } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
@@ -73,8 +75,13 @@ export interface TrainerServerOptions {
 const maxBytes = 2 ** 30;
 const id = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
 
+const trainerHandlerNames = optionNames<TrainerServerOptions>()(
+  "baseModel maxContext tokenizerId tokenizer openAdapter checkpoints maxModels maxPolicies sessionTimeoutMs holdMs apiKeys access",
+);
+
 /** The routes of the training server, and what closes its models. */
 export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
+  checkOptions("trainerHandler", options, trainerHandlerNames);
   const pending = futures();
   const store = checkpointStore(options.checkpoints);
   const register = (work: Promise<Outcome>) => pending.add(work);
