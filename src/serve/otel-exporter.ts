@@ -1,4 +1,5 @@
 /** Sends the spans of chains to an OpenTelemetry collector, in small batches and beside the requests: serving never waits for it. */
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import { asArray, type Json } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -24,8 +25,11 @@ export interface SpanExporter {
 /** Chains that wait at most; more are left out and counted, so that a dead collector fills no memory. */
 const mostWaiting = 1000;
 
+const openSpanExporterNames = optionNames<ExporterOptions>()("content name url headers delayMs onProblem");
+
 /** An exporter to one collector. */
 export function openSpanExporter(options: ExporterOptions): SpanExporter {
+  checkOptions("openSpanExporter", options, openSpanExporterNames);
   const { url, headers = {}, delayMs = 1000, onProblem = () => {} } = options;
   let waiting: Json[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -54,7 +58,7 @@ export function openSpanExporter(options: ExporterOptions): SpanExporter {
   return {
     add(trajectory, mayKeep = true) {
       if (waiting.length >= mostWaiting) return onProblem("a chain was left out: the collector is too slow");
-      waiting.push(chainSpans(trajectory, { ...options, content: options.content && mayKeep }));
+      waiting.push(chainSpans(trajectory, { name: options.name, content: options.content && mayKeep }));
       timer ??= setTimeout(flush, delayMs).unref();
     },
     async close() {
