@@ -75,15 +75,18 @@ describe("coa index", () => {
     const stop = new AbortController();
     let answered: Promise<unknown> | undefined;
     const index = join(folder, "home", "index", "towns");
-    const { code } = await coa(["index", "serve", index, "--port", "0", "--json"], stop.signal, (text) => {
-      const { address } = JSON.parse(text) as { address: string };
-      answered = fetch(address, { method: "POST", body: JSON.stringify({ queries: ["sea"], topk: 1 }) })
+    const served = ["serve", "tools", "--index", index, "--tools", "wiki_search", "--port", "0"];
+    const { code } = await coa(served, stop.signal, (text) => {
+      const origin = /^ready (http:\S+)$/m.exec(text)?.[1];
+      if (origin === undefined) return;
+      answered = fetch(`${origin}/retrieve`, { method: "POST", body: JSON.stringify({ queries: ["sea"], topk: 1 }) })
         .then((response) => response.json())
         .finally(() => stop.abort());
     });
     assert.equal(code, 0);
     const { result } = (await answered) as { result: { title: string }[][] };
     assert.equal(result[0]![0]!.title, "Nice");
+    await assert.rejects(coa(["index", "serve", index]), /coa index serve is now: coa serve tools --index/);
   });
 });
 

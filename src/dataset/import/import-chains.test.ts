@@ -71,7 +71,11 @@ describe("readJsonArray", () => {
   };
 
   it("gives what JSON.parse gives, for arrays and for objects that hold one", async () => {
-    const values = [{ a: '],[{"\\' }, [1, [2]], "x,\n]", 3.5, null, true, { b: { c: [] } }];
+    const values = [
+      { a: '],[{"\\' },
+      { list: [1, [2]], text: "x,\n]", half: 3.5, none: null, yes: true },
+      { b: { c: [] } },
+    ];
     assert.deepEqual(await read(JSON.stringify(values, null, 2)), values);
     assert.deepEqual(await read(`\ufeff  ${JSON.stringify(values)}  `), values);
     assert.deepEqual(await read("[]"), []);
@@ -83,6 +87,7 @@ describe("readJsonArray", () => {
   it("says where a file breaks off or is not JSON", async () => {
     await assert.rejects(read('[{"a": 1}, {"a": '), /breaks off after element 1/);
     await assert.rejects(read('[{"a": 1}, {a: 2}]'), /element 2: not JSON/);
+    await assert.rejects(read('[{"a": 1}, null]'), /element 2: an element is an object/);
     await assert.rejects(read('{"a": 1}'), /holds no array/);
     await assert.rejects(read("hello"), /holds no array/);
   });
