@@ -32,7 +32,8 @@ export async function loopbackTrainer(
         baseURL: listening.origin,
         baseModel: "coa/test",
         lora: { rank: 4, seed: 5 },
-        ...sizes,
+        vocabularySize: sizes.vocabularySize,
+        maxContext: sizes.maxContext,
         ...options,
       }),
     async close() {
