@@ -27,8 +27,8 @@ export interface LabTeamOptions extends SpecialistOptions {
 
 /** The scripted team as a system that can be evaluated. */
 export function labTeam(options: LabTeamOptions): System {
-  const { name, topology = "agents-as-tools", words = "full", countTokens, identity, ...specialists } = options;
-  const roles = scriptedSpecialists(specialists);
+  const { name, topology = "agents-as-tools", words = "full", countTokens, identity, imperfect, seed: lab } = options;
+  const roles = scriptedSpecialists({ imperfect, seed: lab });
   return defineSystem({
     name,
     topology,
