@@ -91,9 +91,25 @@ function fold(text: string): { folded: string; placeOf(index: number): number } 
       at += entity?.[0].length ?? 1;
       continue;
     }
-    const character = String.fromCodePoint(text.codePointAt(at)!);
-    if (!invisible.test(character)) add(foldCharacter(character), at);
-    at += character.length;
+    const start = at;
+    let folded: string | undefined;
+    let end = at;
+    // Characters that fold to themselves are taken over together.
+    for (; end < text.length && text.charCodeAt(end) > 127; end += characterAt(text, end).length) {
+      const character = characterAt(text, end);
+      folded = folding(character);
+      if (folded !== character) break;
+      folded = undefined;
+    }
+    if (end > start) {
+      if (start - length !== shifts.at(-1)![1]) shifts.push([length, start - length]);
+      pieces.push(text.slice(start, end));
+      length += end - start;
+    }
+    at = end;
+    if (folded === undefined) continue;
+    if (folded !== "") add(folded, at);
+    at += characterAt(text, at).length;
   }
   shifts.push([length, text.length - length]);
   let known = 0;
@@ -104,6 +120,20 @@ function fold(text: string): { folded: string; placeOf(index: number): number } 
       return index + shifts[known]![1];
     },
   };
+}
+
+const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at)!);
+
+const foldings = new Map<string, string>();
+
+/** What a character folds to, the empty text where it can't be seen; remembered, up to a bound. */
+function folding(character: string): string {
+  let known = foldings.get(character);
+  if (known === undefined) {
+    known = invisible.test(character) ? "" : foldCharacter(character);
+    if (foldings.size < 10_000) foldings.set(character, known);
+  }
+  return known;
 }
 
 function foldCharacter(character: string): string {

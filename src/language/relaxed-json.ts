@@ -71,18 +71,18 @@ function relaxedParser(text: string) {
   function string(): string {
     const quote = closingQuote[text.charAt(at++)];
     let result = "";
+    let from = at; // what stands between two escapes is taken over whole
     while (at < text.length) {
       const character = text.charAt(at++);
-      if (character === quote) return result;
-      if (character !== "\\") {
-        result += character;
-        continue;
-      }
+      if (character === quote) return result + text.slice(from, at - 1);
+      if (character !== "\\") continue;
+      result += text.slice(from, at - 1);
       const escaped = text.charAt(at++);
       if (escaped === "u" && /^[0-9a-fA-F]{4}/.test(text.slice(at, at + 4))) {
         result += String.fromCharCode(Number.parseInt(text.slice(at, at + 4), 16));
         at += 4;
       } else result += escapes[escaped] ?? escaped;
+      from = at;
     }
     return fail("a string is never closed");
   }
