@@ -20,6 +20,9 @@ export interface MarkdownWriter {
   finish(): string;
 }
 
+/** Marks that can be open at once: no page that means well comes near it. */
+const maxOpenMarks = 10_000;
+
 /** An empty Markdown text to write to. */
 export function markdownWriter(): MarkdownWriter {
   const done: string[] = []; // finished blocks with the breaks before them
@@ -67,7 +70,7 @@ export function markdownWriter(): MarkdownWriter {
     },
     openMark(mark) {
       settle();
-      marks.push({ mark, blockNumber: done.length, at: block.length });
+      if (marks.length < maxOpenMarks) marks.push({ mark, blockNumber: done.length, at: block.length });
       block += mark;
       leading = true;
     },

@@ -28,10 +28,13 @@ export function plainTextOf(html: string): string {
   return text;
 }
 
+/** Of tags without attributes, which are most: a map for each would be most of the work on a hostile page. */
+const none = new Map<string, string>();
+
 /** Returns where to read on when the page ended inside a tag. */
 function scan(html: string, listener: HtmlListener): number | undefined {
   let tag = "";
-  let attributes = new Map<string, string>();
+  let attributes: Map<string, string> = none;
   let attributeName = "";
   let value = "";
   let text = "";
@@ -59,7 +62,7 @@ function scan(html: string, listener: HtmlListener): number | undefined {
       onopentagname: (start, end) => {
         flush();
         tag = html.slice(start, end).toLowerCase();
-        attributes = new Map();
+        attributes = none;
         unfinished = end;
       },
       onopentagend: () => open(false),
@@ -81,6 +84,7 @@ function scan(html: string, listener: HtmlListener): number | undefined {
         value += String.fromCodePoint(code);
       },
       onattribend: () => {
+        if (attributes === none) attributes = new Map();
         if (!attributes.has(attributeName)) attributes.set(attributeName, value);
       },
       // Feeds wrap their texts so; what is inside is text, or HTML once more.
@@ -97,7 +101,7 @@ function scan(html: string, listener: HtmlListener): number | undefined {
   tokenizer.end();
   const bracket = unfinished === undefined ? -1 : html.indexOf(">", unfinished);
   if (bracket < 0) return undefined;
-  attributes = new Map();
+  attributes = none;
   open(false);
   return bracket + 1;
 }
