@@ -15,7 +15,7 @@ const tiers = ["short", "long", "learning"] as const;
 
 /** Files of the short tier that the long one repeats at full size. */
 const sized =
-  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|tag-reader|guide|base\/files\/files)[^/]*\.test\.ts$/;
+  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|scripted-team|tag-reader|guide|base\/files\/files)[^/]*\.test\.ts$/;
 
 /** The tier a test file belongs to, by its name. */
 export function tierOf(path: string): (typeof tiers)[number] {

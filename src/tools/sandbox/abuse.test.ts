@@ -350,18 +350,23 @@ const mayRead = readableByAll(self) && readableByAll(process.execPath);
 const asUser =
   !linux || !isRoot() ? "only root can become a normal user" : !mayRead && "other users can't read this folder";
 
-describe("the same as a normal user", { skip: asUser }, () => {
-  it("is contained as well", async () => {
-    const home = mkdtempSync(join(tmpdir(), "coa-abuse-home-"));
-    chmodSync(home, 0o777);
-    const environment = { PATH: process.env["PATH"], HOME: home, TMPDIR: home, COA_FULL: process.env["COA_FULL"] };
-    const identity = { uid: 54_321, gid: 54_321 };
-    const child = spawn(process.execPath, ["--test-reporter=spec", self], { env: environment, cwd: "/", ...identity });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-    const status = await new Promise((resolve) => child.once("close", resolve));
-    rmSync(home, { recursive: true, force: true });
-    assert.equal(status, 0, output);
-    assert.match(output, /pyodide, started by a normal user/);
+if (process.env["COA_FULL"])
+  describe("the same as a normal user", { skip: asUser }, () => {
+    it("is contained as well", async () => {
+      const home = mkdtempSync(join(tmpdir(), "coa-abuse-home-"));
+      chmodSync(home, 0o777);
+      const environment = { PATH: process.env["PATH"], HOME: home, TMPDIR: home, COA_FULL: process.env["COA_FULL"] };
+      const identity = { uid: 54_321, gid: 54_321 };
+      const child = spawn(process.execPath, ["--test-reporter=spec", self], {
+        env: environment,
+        cwd: "/",
+        ...identity,
+      });
+      let output = "";
+      for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+      const status = await new Promise((resolve) => child.once("close", resolve));
+      rmSync(home, { recursive: true, force: true });
+      assert.equal(status, 0, output);
+      assert.match(output, /pyodide, started by a normal user/);
+    });
   });
-});
