@@ -1,7 +1,7 @@
 /**
  * Hostile text must cost linear time wherever foreign text is read: an attacker's page, a model's endless answer, a
  * body that passes through the recorder. Every reader is given every motif up to 64 kB and one in sixteen up to 1 MB; the
- * long tier takes all of them up to 1 MB.
+ * long tier takes all of them up to 256 kB.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
