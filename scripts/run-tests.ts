@@ -1,11 +1,12 @@
 /**
  * Runs the tests of one tier with Node's own runner. `npm test` runs units and short journeys, `npm run test:long` runs
  * `*.long.test.ts` (live frameworks, browser, chaos, fuzz at full size), `npm run test:learning` runs `*.learning.test.ts`.
- * Words narrow it: `npm test -- chain`. The closing lines count what ran and every skip by its reason; in CI a skip that
- * `expected-skips.ts` does not name is a failure, so that a missing sandbox can't pass for a tested one.
+ * Words narrow it: `npm test -- chain`. The closing lines name the slowest files and count what ran, every skip
+ * by its reason; in CI a skip that `expected-skips.ts` does not name is a failure, so that a missing sandbox can't pass
+ * for a tested one.
  */
 import { globSync } from "node:fs";
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
@@ -51,6 +52,7 @@ async function main(): Promise<number> {
   process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/tests");
   const counts = { passed: 0, failed: 0 };
   const skips = new Map<string, number>();
+  const seconds = new Map<string, number>();
   const started = performance.now();
   const events = run({ files, concurrency: Number(values.concurrency) });
   events.on("test:fail", ({ details }) => {
@@ -62,10 +64,15 @@ async function main(): Promise<number> {
       skips.set(reason, (skips.get(reason) ?? 0) + 1);
     } else if (details.type !== "suite") counts.passed++;
   });
+  events.on("test:summary", ({ file, duration_ms }) => {
+    if (file !== undefined) seconds.set(relative(".", file), duration_ms / 1000);
+  });
   await new Promise<void>((resolve) => {
     events.compose(new spec()).pipe(process.stdout, { end: false });
     events.on("end", resolve);
   });
+  const slowest = [...seconds].sort((a, b) => b[1] - a[1]).slice(0, 15);
+  for (const [file, time] of slowest) console.log(`${time.toFixed(1).padStart(7)} s  ${file}`);
   const skipped = [...skips.values()].reduce((sum, count) => sum + count, 0);
   for (const [reason, count] of skips) console.log(`skipped ${count}: ${reason}`);
   const refused = process.env["CI"] ? unexpectedSkips(skips.keys()) : [];
