@@ -5,7 +5,7 @@
  * by its reason; in CI a skip that `expected-skips.ts` does not name is a failure, so that a missing sandbox can't pass
  * for a tested one.
  */
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -14,9 +14,8 @@ import { expectedSkips } from "./expected-skips.ts";
 
 const tiers = ["short", "long", "learning"] as const;
 
-/** Files of the short tier that the long one repeats at full size. */
-const sized =
-  /(fuzz|kill|abuse|carry-over|random-teams|distill-lab|planted-faults|scripted-team|tag-reader|guide|base\/files\/files)[^/]*\.test\.ts$/;
+/** Whether the long tier repeats a test of the short one at its whole size. */
+const sized = (path: string) => /from ".*\/test-size\.ts"/.test(readFileSync(path, "utf8"));
 
 /** The tier a test file belongs to, by its name. */
 export function tierOf(path: string): (typeof tiers)[number] {
@@ -33,7 +32,8 @@ async function main(): Promise<number> {
     options: { tier: { type: "string", default: "short" }, concurrency: { type: "string", default: "2" } },
     allowPositionals: true,
   });
-  const wanted = (path: string) => tierOf(path) === values.tier || (values.tier === "long" && sized.test(path));
+  const wanted = (path: string) =>
+    tierOf(path) === values.tier || (values.tier === "long" && tierOf(path) === "short" && sized(path));
   const files = ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"]
     .flatMap((pattern) => globSync(pattern))
     .filter((path) => !path.includes("node_modules") && wanted(path))
@@ -43,11 +43,7 @@ async function main(): Promise<number> {
     console.error(`no test file of the tier "${values.tier}" matches ${positionals.join(", ") || "anything"}`);
     return 2;
   }
-  if (values.tier === "long") {
-    process.env["COA_FULL"] ??= "1";
-    process.env["COA_FUZZ"] ??= "300";
-    process.env["COA_KILL_ROUNDS"] ??= "100";
-  }
+  if (values.tier === "long") process.env["COA_FULL"] ??= "1";
   // Every file is a process of its own, and many start others: they share the compiled sources.
   process.env["NODE_COMPILE_CACHE"] ??= resolve("node_modules/.cache/tests");
   const counts = { passed: 0, failed: 0 };

@@ -18,6 +18,7 @@ import { after, before, describe, it } from "node:test";
 import { main } from "../src/cli/main.ts";
 import { createOutput } from "../src/cli/output.ts";
 import { installPackage } from "./fixtures/installed-package.ts";
+import { whole } from "./fixtures/test-size.ts";
 
 const root = join(import.meta.dirname, "..");
 const guide = join(root, "docs", "guide");
@@ -181,7 +182,7 @@ describe("the guide", () => {
   });
 
   // The short tier runs two pages, the long tier all of them.
-  const executed = process.env["COA_FULL"] ? pages : ["chain.md", "serve.md"];
+  const executed = whole ? pages : ["chain.md", "serve.md"];
   for (const page of executed) {
     it(`${page} runs`, () => {
       const own = snippets.filter((snippet) => snippet.page === page);

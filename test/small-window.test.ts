@@ -18,6 +18,7 @@ import { engineModel } from "../src/models/engine-model.ts";
 import type { Rollout } from "../src/train/collect-groups.ts";
 import type { Metrics } from "../src/train/run-folder.ts";
 import { trainRl } from "../src/train/train-rl.ts";
+import { testSize } from "./fixtures/test-size.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-compacted-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -34,8 +35,8 @@ describe("a chain whose context was shortened", () => {
         folder: join(folder, "run"),
         seed: 1,
         steps: 1,
-        groups: 4,
-        samples: 4,
+        groups: testSize(2, 4),
+        samples: testSize(3, 4),
         maxRounds: 2,
         updatesPerEpoch: 1,
         maxRatioGap: 1e-3,

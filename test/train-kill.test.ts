@@ -11,6 +11,7 @@ import { tabularEngine } from "../src/testing/index.ts";
 import { type Rollout, rolloutKey } from "../src/train/collect-groups.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
 import { trainSft } from "../src/train/train-sft.ts";
+import { testSize, whole } from "./fixtures/test-size.ts";
 
 const root = mkdtempSync(join(tmpdir(), "coa-kill-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -34,7 +35,7 @@ async function disturbed(kind: string, seed: number): Promise<string> {
   const folder = join(root, `${kind}-${seed}`);
   const random = seededRandom(seed, "kills").next;
   for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
-    await run(kind, folder, kills < 12 ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
+    await run(kind, folder, kills < testSize(4, 12) ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
   }
   return folder;
 }
@@ -45,7 +46,7 @@ describe("training that is killed and resumed", () => {
       const calm = join(root, `${kind}-calm`);
       await run(kind, calm);
       const expected = readFileSync(join(calm, "final.json"), "utf8");
-      for (const seed of [1, 2]) {
+      for (const seed of whole ? [1, 2, 3] : [1]) {
         const folder = await disturbed(kind, seed);
         assert.equal(readFileSync(join(folder, "final.json"), "utf8"), expected);
         if (kind === "rl") {

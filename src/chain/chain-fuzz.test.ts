@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import { memoryJournal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectorySchema, trajectoryText } from "../core/trajectory.ts";
@@ -36,7 +37,7 @@ const pieces = [
 describe("a chain over nonsense", () => {
   it("never throws, loses no character, and resumes to the same trajectory", async () => {
     const next = random(4711);
-    const rounds = Number(process.env["COA_FUZZ"] ?? 300);
+    const rounds = testSize(300, 2000);
     for (let round = 0; round < rounds; round++) {
       const profile = defineProfile({ ...multiProfile, maxParallelCalls: 1 + (round % 3) });
       const onTokens = round % 2 === 1;

@@ -12,7 +12,7 @@ import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { weightsOf } from "./training-sequence.ts";
 import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
-const rounds = Number(process.env["COA_FUZZ"] ?? 2000);
+const rounds = 2000;
 const fragments = [
   "Ada Lovelace",
   " was born",

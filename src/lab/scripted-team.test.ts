@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
@@ -18,7 +19,7 @@ import { scriptedSpecialists } from "./scripted-specialists.ts";
 import { worldTasks } from "./world-tasks.ts";
 
 const world = createWorld({ seed: 2, pages: 600, split: "test" });
-const tasks = worldTasks(world, { count: process.env["COA_FULL"] ? 500 : 200 });
+const tasks = worldTasks(world, { count: testSize(100, 500) });
 const share = (runs: readonly TeamRun[], test: (run: TeamRun) => boolean) => runs.filter(test).length / runs.length;
 
 async function play(asked: readonly Task[], options: Partial<Parameters<typeof runTeam>[1]> = {}): Promise<TeamRun[]> {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import { looseText } from "../core/trajectory.ts";
 import { type ReadProblem, type ReadSegment, tagReader } from "./tag-reader.ts";
 
@@ -142,7 +143,7 @@ describe("tagReader", () => {
 
   it("agrees with a slow reference on generated input, however it is cut", () => {
     const next = random(20260);
-    const inputs = process.env.COA_FULL ? 1_000_000 : Number(process.env.COA_FUZZ ?? 100_000);
+    const inputs = testSize(60_000, 1_000_000);
     for (let round = 0; round < inputs; round++) {
       let input = "";
       const length = 1 + Math.floor(next() * 12);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import { serverEvents } from "../base/http/server-events.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { runChains } from "../chain/run-chains.ts";
@@ -170,13 +171,14 @@ describe("openaiCompatible", () => {
     await model.close();
   });
 
-  it("ends 500 chains at once against a flaky server, none beyond its limits", async () => {
+  it("ends many chains at once against a flaky server, none beyond its limits", async () => {
+    const count = testSize(60, 500);
     const kinds: Fault[] = ["none", "none", "error-500", "rate-limit", "cut", "malformed", "stall", "reset"];
     await withServer(
       { models: vllm, keepStop: true, fault: (_, index) => kinds[(index * 2654435761) % kinds.length]! },
       async (server) => {
         const model = openaiCompatible({ baseURL: server.url, retryDelayMs: 1, retries: 60, stallMs: 1_000 });
-        const tasks = Array.from({ length: 500 }, (_, index) =>
+        const tasks = Array.from({ length: count }, (_, index) =>
           defineTask({ id: `t${index}`, question: `Where does Ada live (${index})?` }),
         );
         const options = {
@@ -184,18 +186,18 @@ describe("openaiCompatible", () => {
           tools: [search()],
           profile: mhqaProfile,
           concurrency: 64,
-          maxLive: 500,
+          maxLive: count,
           limits: { maxSteps: 3 },
         };
         const trajectories = await Array.fromAsync(runChains(tasks, options));
-        assert.equal(trajectories.length, 500);
-        assert.equal(new Set(trajectories.map((trajectory) => trajectory.taskId)).size, 500);
+        assert.equal(trajectories.length, count);
+        assert.equal(new Set(trajectories.map((trajectory) => trajectory.taskId)).size, count);
         for (const trajectory of trajectories) {
           assert.ok(["answered", "error"].includes(trajectory.ending.reason), JSON.stringify(trajectory.ending));
           assert.ok(trajectory.usage.modelCalls <= 3);
         }
         const right = trajectories.filter((trajectory) => trajectory.answer === "Lyon").length;
-        assert.ok(right === 500, `${right} of 500 answered`);
+        assert.ok(right === count, `${right} of ${count} answered`);
         for (const request of server.requests) assert.ok((request.body["max_tokens"] as number) <= 4096);
         await model.close();
       },

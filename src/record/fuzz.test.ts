@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import { wireApis } from "../base/wire/apis.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject } from "../core/json-value.ts";
@@ -21,7 +22,7 @@ import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
-const rounds = Number(process.env["COA_FUZZ"] ?? 60);
+const rounds = testSize(60, 300);
 const folder = await mkdtemp(join(tmpdir(), "coa-fuzz-"));
 after(() => rm(folder, { recursive: true, force: true }));
 

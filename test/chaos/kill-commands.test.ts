@@ -1,6 +1,6 @@
 /**
  * Commands that are killed without a warning: whatever had been answered before is on disk, files are whole, and the same
- * command works again in the same place. A few rounds here, more in the long tier (COA_KILL_ROUNDS).
+ * command works again in the same place. A few rounds here, more in the long tier.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -12,11 +12,12 @@ import { type BadLine, readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import { seededRandom } from "../../src/core/random.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
 import { startModelServer } from "../../src/testing/index.ts";
+import { testSize } from "../fixtures/test-size.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-killed-"));
 after(() => rm(root, { recursive: true, force: true }));
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
-const rounds = Math.min(20, Number(process.env["COA_KILL_ROUNDS"] ?? 3));
+const rounds = testSize(2, 12);
 
 const ended = (child: ChildProcess) => new Promise((resolve) => child.once("close", resolve));
 

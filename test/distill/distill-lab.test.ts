@@ -6,6 +6,7 @@ import { labProfile } from "../../src/lab/profile.ts";
 import type { Profile } from "../../src/language/profile.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
+import { testSize } from "../fixtures/test-size.ts";
 import { type LabRuns, labRuns } from "./lab-runs.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
@@ -13,7 +14,7 @@ const options = (profile: Profile) => ({
   profile,
   systemPrompt: false as const,
 });
-const rounds = process.env["COA_FULL"] ? 1000 : Number(process.env["COA_FUZZ"] ?? 200);
+const rounds = testSize(100, 1000);
 
 describe("distillRun over lab runs", () => {
   const made: LabRuns[] = [];

@@ -10,10 +10,11 @@ import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";
 import type { RoleReply } from "../../src/team/role.ts";
 import { runTeam } from "../../src/team/run-team.ts";
+import { testSize } from "../fixtures/test-size.ts";
 import { assertOrigins } from "./assert-origins.ts";
 import { comparable, replayChain } from "./replay-chain.ts";
 
-const rounds = process.env["COA_FULL"] ? 600 : Number(process.env["COA_FUZZ"] ?? 100);
+const rounds = testSize(60, 600);
 const words = [
   "river",
   "mayor",
@@ -142,6 +143,5 @@ describe("distillRun over wild teams", () => {
       Object.keys(failures).filter((rule) => !known.test(rule)),
       [],
     );
-    if (process.env["COA_FUZZ"]) console.log(converted, failures);
   });
 });

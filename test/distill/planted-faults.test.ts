@@ -10,6 +10,7 @@ import { type RecordOutcome, recordJudge } from "../../src/distill/judge-record.
 import { taskIndex } from "../../src/distill/task-index.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { validateSegments } from "../../src/language/validate.ts";
+import { testSize } from "../fixtures/test-size.ts";
 import { labRuns } from "./lab-runs.ts";
 
 const grade: Grader = (task, answer) => {
@@ -122,7 +123,7 @@ const faults: Fault[] = [
 const evaluationQuestion = "In which year was the lighthouse of Cape Morven first lit, and by whom was it designed?";
 
 /** Runs of each topology. */
-const count = process.env["COA_FULL"] ? 300 : 100;
+const count = testSize(60, 300);
 
 describe("planted faults", () => {
   const chains: { chain: Trajectory; task: Task }[] = [];

@@ -5,10 +5,11 @@ import { after, before, describe, it } from "node:test";
 import type { BesideView } from "../../src/studio/api/beside-reader.ts";
 import { readBeside } from "../../src/studio/api/beside-reader.ts";
 import { openStudioContext } from "../../src/studio/api/serve-studio.ts";
+import { testSize } from "../fixtures/test-size.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 // 1,000 chains in the long tier, which sets this; the short tier looks at a few.
-const runs = process.env["COA_FUZZ"] ? 1_150 : 60;
+const runs = testSize(60, 1_150);
 
 describe("the team beside the chain", () => {
   let folder: string;

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { z } from "zod";
+import { testSize } from "../../../test/fixtures/test-size.ts";
 import { taskSchema } from "../../core/task.ts";
 import { acquireLock } from "./lock.ts";
 import { jsonlJournal, openJsonl } from "./open-jsonl.ts";
@@ -54,7 +55,7 @@ describe("openJsonl", () => {
 
   it("lets a killed writer lose nothing that it had acknowledged", async () => {
     const file = fresh();
-    const rounds = Number(process.env["COA_KILL_ROUNDS"] ?? 20);
+    const rounds = testSize(20, 100);
     const acknowledged: string[] = [];
     const script = join(import.meta.dirname, "../../../test/fixtures/kill-target.ts");
     for (let round = 0; round < rounds; round++) acknowledged.push(...(await killedWriter(script, file, round)));

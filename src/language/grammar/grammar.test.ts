@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../../test/fixtures/test-size.ts";
 import type { Segment } from "../../core/trajectory.ts";
 import { byteTokenizer } from "../../testing/index.ts";
 import { advance, type ChainState, type Profile, startState, tagNames, toolTags } from "../profile.ts";
@@ -102,7 +103,7 @@ function drawChain(profile: Profile, next: () => number): Segment[] {
   }
 }
 
-const rounds = Number(process.env.COA_FUZZ ?? 300);
+const rounds = testSize(150, 300);
 
 describe("the decoding grammar", () => {
   it("writes only chains that the validator accepts, and the automaton reads what the rules write", () => {

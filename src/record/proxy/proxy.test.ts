@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { testSize } from "../../../test/fixtures/test-size.ts";
 import { readCallLogs } from "../call-log.ts";
 import { readRecordings } from "../recordings.ts";
 import type { WireExchange } from "../wire-exchange.ts";
@@ -378,7 +379,7 @@ describe("recording proxy", () => {
     const folder = join(root, "killed");
     let completed = 0;
     const sent = new Set<string>();
-    for (let round = 0; round < Number(process.env["COA_KILL_ROUNDS"] ?? 4); round++) {
+    for (let round = 0; round < testSize(4, 40); round++) {
       const module = join(import.meta.dirname, "start-proxy.ts");
       const code = `const { startProxy } = await import(${JSON.stringify(module)}); console.log((await startProxy({ to: ${JSON.stringify(to)}, folder: ${JSON.stringify(folder)} })).url);`;
       const child = spawn(process.execPath, ["--input-type=module", "-e", code], {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { installedPages, withoutHints, wordOverlap } from "../../../bench/pages/installed-pages.ts";
+import { testSize } from "../../../test/fixtures/test-size.ts";
 import { extractArticle } from "./extract-article.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 
@@ -116,7 +117,7 @@ describe("extractArticle", () => {
     }
   });
 
-  const pages = installedPages(process.env["COA_FULL"] ? 60 : 20);
+  const pages = installedPages(testSize(20, 60));
   const skip = pages.length < 10 ? `only ${pages.length} documentation pages installed` : false;
   it("finds the content of installed documentation pages", { skip }, async (test) => {
     for (const [how, change, least] of [

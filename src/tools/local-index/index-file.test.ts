@@ -74,7 +74,7 @@ describe("a saved index", () => {
     loaded.close();
   });
 
-  it("says what is wrong with a folder that is no index, is cut short, or is of another version", async () => {
+  it("says what is wrong with a folder that holds something else, is cut short, or is of another version", async () => {
     await assert.rejects(openIndex(join(folder, "nothing")), /is not an index/);
     const path = join(folder, "three");
     await save(path, corpus(50));

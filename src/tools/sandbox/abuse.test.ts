@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { whole } from "../../../test/fixtures/test-size.ts";
 import type { Sandbox, SandboxResult } from "../../core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { isRoot, nobody, readableByAll } from "./launch.ts";
@@ -334,7 +335,7 @@ function suite(name: string, make: () => Sandbox, cases: AbuseCase[], skip: stri
 }
 
 /** Every fifth attack in the short tier, every one in the long tier. */
-const some = (cases: AbuseCase[]) => (process.env["COA_FULL"] ? cases : cases.filter((_, index) => index % 5 === 0));
+const some = (cases: AbuseCase[]) => (whole ? cases : cases.filter((_, index) => index % 5 === 0));
 
 const needsProc = linux ? false : "the outside is watched through /proc, which this system has not";
 suite("pyodide", () => pyodideSandbox({ limits, warm: 1 }), some([...pythonAbuse, ...pyodideAbuse]), needsProc);
@@ -350,7 +351,7 @@ const mayRead = readableByAll(self) && readableByAll(process.execPath);
 const asUser =
   !linux || !isRoot() ? "only root can become a normal user" : !mayRead && "other users can't read this folder";
 
-if (process.env["COA_FULL"])
+if (whole)
   describe("the same as a normal user", { skip: asUser }, () => {
     it("is contained as well", async () => {
       const home = mkdtempSync(join(tmpdir(), "coa-abuse-home-"));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { testSize } from "../../../../test/fixtures/test-size.ts";
 import { seededRandom } from "../../../core/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
@@ -16,7 +17,7 @@ const config = modelConfig({
 });
 const weights = initialParameters(config, 6, { embeddingDeviation: 0.6 });
 const pageBytes = 2 * 2 * 2 * 8 * 32 * 4; // layers, keys and values, heads, head width, positions, bytes
-const rounds = Number(process.env["COA_FUZZ"] ?? 6);
+const rounds = testSize(6, 60);
 
 /** A mask that depends on what was sampled, as a grammar's would. */
 const maskAfter = (count: number) => Array.from({ length: 12 }, (_, index) => (count * 5 + index * 3) % 40);
