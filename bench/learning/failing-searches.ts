@@ -19,7 +19,6 @@ import type { Task } from "../../src/core/task.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
-import { distillRun } from "../../src/distill/distill-run.ts";
 import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
@@ -28,16 +27,15 @@ import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { type LabModel, openLabModel, runLabChain, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
-import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, families, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
-import { runTeam } from "../../src/team/run-team.ts";
 import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { bothExams, byFamily, gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
+import { teamChain } from "./team-chain.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,7 +56,6 @@ const { values, positionals } = parseArgs({
 const [method = "", ...exams] = positionals;
 const seed = Number(values.seed);
 const practised: readonly Family[] = ["hop1", "hop1", "hop2", "mixed"];
-const roles = scriptedSpecialists();
 const recorder = faultRecorder();
 const worlds = new Map<number, { clean: Tool[]; failing: Tool[] }>();
 
@@ -183,9 +180,8 @@ async function teamChains(failing: boolean, count: number): Promise<Trajectory[]
   for (let step = 60; chains.length < count; step += 3) {
     for (const [at, task] of tasksOf(step, 0, 40, failing ? practised : families).entries()) {
       const tools = failing && at % 8 < 5 ? toolsOf(task).failing : toolsOf(task).clean;
-      const run = await runTeam(task, { roles, tools, id: `${task.id}-team` });
-      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
-      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+      const chain = await teamChain(task, tools);
+      if (chain) chains.push(chain);
     }
   }
   return chains;

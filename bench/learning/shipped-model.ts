@@ -12,21 +12,18 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
-import { distillRun } from "../../src/distill/distill-run.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { failingSearches } from "../../src/lab/failing-tools.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
-import { labProfile } from "../../src/lab/profile.ts";
 import { openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
-import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
-import { runTeam } from "../../src/team/run-team.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { engineTeacher } from "../../src/train/token-teacher.ts";
 import { byFamily, exam, processorSeconds, searching, share } from "./lab-exam.ts";
+import { teamChain } from "./team-chain.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -98,16 +95,14 @@ async function teach(): Promise<void> {
 
 /** Right runs of the scripted team in worlds that no earlier stage has seen. */
 async function teamChains(seed: number, count: number, failing: boolean): Promise<Trajectory[]> {
-  const roles = scriptedSpecialists();
   const chains: Trajectory[] = [];
   for (let number = failing ? 200 : 0; chains.length < count; number++) {
     const world = trainingWorld({ seed: 60 + seed, pages: 600 }, number);
     const clean = memoryLabTools(world);
     const tools = failing ? withFaults(clean, failingSearches(2000 + seed, 0.45)) : clean;
     for (const task of worldTasks(world, { count: 40, families: failing ? searchingToo : families, seed })) {
-      const run = await runTeam(task, { roles, tools, id: `${task.id}-team` });
-      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
-      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+      const chain = await teamChain(task, tools);
+      if (chain) chains.push(chain);
     }
   }
   return chains;
