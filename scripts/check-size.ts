@@ -11,7 +11,7 @@ const testLimit = 500;
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
   core: 2800,
-  "base/files": 1800,
+  "base/files": 1900,
   "base/http": 850,
   "base/wire": 2700,
   "base/redact": 300,
@@ -27,14 +27,14 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   record: 6400,
   distill: 2950,
   dataset: 1500,
-  train: 1800,
+  train: 2700,
   evaluate: 1500,
   report: 950,
   lab: 2900,
   serve: 6300,
   "studio/api": 4200,
   "studio/app": 6500,
-  cli: 9000,
+  cli: 9400,
   testing: 1350,
 };
 

@@ -15,8 +15,8 @@ import { labProfile } from "../src/lab/profile.ts";
 import { openLabModel, shippedModel } from "../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { engineModel } from "../src/models/engine-model.ts";
-import type { Rollout } from "../src/train/collect-groups.ts";
 import type { Metrics } from "../src/train/run-folder.ts";
+import type { Rollout } from "../src/train/run-rollout.ts";
 import { trainRl } from "../src/train/train-rl.ts";
 import { testSize } from "./fixtures/test-size.ts";
 

@@ -8,8 +8,10 @@ import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import { seededRandom } from "../src/core/random.ts";
 import { tabularEngine } from "../src/testing/index.ts";
-import { type Rollout, rolloutKey } from "../src/train/collect-groups.ts";
+import type { RolloutLine } from "../src/train/credit-group.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
+import { readRollouts } from "../src/train/rollout-journal.ts";
+import { type Rollout, rolloutKey } from "../src/train/run-rollout.ts";
 import { trainSft } from "../src/train/train-sft.ts";
 import { testSize, whole } from "./fixtures/test-size.ts";
 
@@ -31,11 +33,12 @@ function run(kind: string, folder: string, killAfter = Number.POSITIVE_INFINITY)
   });
 }
 
-async function disturbed(kind: string, seed: number): Promise<string> {
+async function disturbed(kind: string, seed: number, most = testSize(4, 12)): Promise<string> {
   const folder = join(root, `${kind}-${seed}`);
   const random = seededRandom(seed, "kills").next;
   for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
-    await run(kind, folder, kills < testSize(4, 12) ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
+    assert.ok(kills < most + 2, "a run that nobody killed did not end");
+    await run(kind, folder, kills < most ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
   }
   return folder;
 }
@@ -56,6 +59,20 @@ describe("training that is killed and resumed", () => {
       }
     });
   }
+
+  it("trains on whole groups, and on none twice, with groups in flight", async () => {
+    const folder = await disturbed("pool", 3, testSize(2, 8));
+    const trained = (await readAllJsonl<RolloutLine>(join(folder, "rollout-figures.jsonl"))).filter(({ kept }) => kept);
+    assert.equal(new Set(trained.map(({ rollout }) => rollout)).size, trained.length, "a rollout was trained on twice");
+    const groups = Map.groupBy(trained, ({ rollout }) => rollout.split("/")[2]);
+    for (const lines of groups.values()) assert.equal(lines.length, 6);
+    const keys: string[] = [];
+    for await (const rollout of readRollouts(folder)) keys.push(rolloutKey(rollout));
+    assert.equal(new Set(keys).size, keys.length, "a rollout was sampled twice");
+    const metrics = await readAllJsonl<{ step: number; staleness?: number }>(join(folder, "metrics.jsonl"));
+    assert.equal(metrics.length, 12);
+    assert.ok(metrics.every(({ staleness = 0 }) => staleness <= 4));
+  });
 
   it("keeps the last good checkpoint when the disk is full", async () => {
     const folder = join(root, "full-disk");

@@ -120,6 +120,8 @@ async function* sampleText(
         ? {}
         : { cachedTokens: Math.max(0, tokens.length - sample.computedTokens) }),
     },
+    // Published weights have a version; an engine that is asked by itself gives its weights of the moment.
+    ...("version" in engine ? { policyVersion: sample.policyVersion } : {}),
   };
 }
 

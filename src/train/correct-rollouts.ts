@@ -10,7 +10,7 @@ import { inParallel } from "../core/limiter.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Trajectory } from "../core/trajectory.ts";
 import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";
-import type { Rollout } from "./collect-groups.ts";
+import type { Rollout } from "./run-rollout.ts";
 
 export interface Corrections {
   examples: Example[];

@@ -7,8 +7,9 @@ import type { Example } from "../core/example.ts";
 import type { RolloutFigures } from "../core/rollout.ts";
 import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
 import { gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";
-import { type DroppedRollout, type Group, rolloutKey } from "./collect-groups.ts";
 import { trainedTokens } from "./normalise.ts";
+import { rolloutKey } from "./run-rollout.ts";
+import type { DroppedRollout, Group } from "./sort-groups.ts";
 import type { RlOptions } from "./train-rl.ts";
 
 /** What became of one rollout; a line of rollout-figures.jsonl. */

@@ -11,29 +11,23 @@
 
 import { join } from "node:path";
 import type { Resume } from "../base/files/claim-folder.ts";
-import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
-import { StoppedError } from "../core/errors.ts";
+import { StoppedError, UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Reward } from "../core/reward.ts";
-import { readTask, type Task } from "../core/task.ts";
+import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { Baseline } from "./advantages.ts";
-import {
-  type Collected,
-  type CollectOptions,
-  collectGroups,
-  type Rollout,
-  type RolloutRun,
-  rolloutKey,
-} from "./collect-groups.ts";
+import type { CollectOptions } from "./collect-groups.ts";
 import type { RolloutLine } from "./credit-group.ts";
-import { exactPolicy } from "./exact-policy.ts";
 import type { ExampleSource } from "./example-source.ts";
+import type { PoolState } from "./group-pool.ts";
+import { poolSource, type RolloutSource, stepSource } from "./rollout-source.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
+import type { RolloutRun } from "./run-rollout.ts";
 import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
 import { costOf, effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
@@ -92,8 +86,13 @@ export interface RlOptions {
   context?: readonly ContextStage[];
   /** Keeps the model after each step of this last share of the run, so that their weights can be averaged. */
   keepModels?: number;
-  /** Steps that collecting may run ahead of training, where the engine can do both at once. */
-  maxStaleness?: 0 | 1;
+  /**
+   * Steps between the weights that sampled a token and those that are trained on it, at most. 0, the default: every step waits for
+   * its own rollouts. More: groups are collected all the time, and a step takes those that are finished.
+   */
+  maxStaleness?: number;
+  /** With `maxStaleness`: groups that are begun and not yet trained on; by default enough for `maxStaleness` + 1 steps. */
+  inFlight?: number;
   checkpointEvery?: number;
   evaluation?: { every: number; run: (step: number, policy: Policy) => Promise<Record<string, number>> };
   /** Names the task set in the run's description. */
@@ -126,10 +125,12 @@ interface Memory {
   updates?: number;
   rewards: number[]; // [step]
   figures: Record<string, number>;
+  /** Groups in flight, where steps do not wait for their own. */
+  pool?: PoolState;
 }
 
 const trainRlNames = optionNames<RlOptions>()(
-  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule microBatchTokens context keepModels maxStaleness checkpointEvery evaluation dataFingerprint config signal onProgress",
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
 );
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
@@ -139,6 +140,8 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
   for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);
   const loss = effectiveLoss({ ...(options.loss ?? dapoLoss), temperature }, engine.capabilities);
+  const { maxStaleness = 0 } = options;
+  const inFlight = groupsInFlight(options, settings.groups);
   const folder = await openRunFolder<Memory>(
     options.folder,
     {
@@ -149,6 +152,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         loss,
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
+        ...(inFlight > 0 && { maxStaleness, inFlight }),
         ...options.config,
       },
       seed,
@@ -156,65 +160,61 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
     },
     options.resume,
   );
-  const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
   try {
     if (folder.checkpoint) await engine.loadState(folder.checkpoint.state);
-    const finished = new Map<string, Rollout>();
-    const done = folder.checkpoint?.step ?? 0;
-    for await (const rollout of journal.read()) {
-      if (rollout.step < done) continue;
-      const { task, trajectory } = rollout;
-      finished.set(rolloutKey(rollout), { ...rollout, task: readTask(task), trajectory: readTrajectory(trajectory) });
+    const collecting = { ...options, ...settings, updatesPerEpoch: options.updatesPerEpoch ?? 2 };
+    const source =
+      inFlight === 0
+        ? await stepSource(collecting, folder.checkpoint?.step ?? 0)
+        : await poolSource({ ...collecting, maxStaleness, inFlight }, folder.checkpoint);
+    try {
+      return await loop({ ...options, loss }, folder, source);
+    } finally {
+      await source.close();
     }
-    const collect = async (step: number) => {
-      const policy = exactPolicy(await engine.publish(), temperature);
-      return collectGroups({
-        step,
-        seed,
-        groups: settings.groups,
-        samples: settings.samples,
-        maxRounds: options.maxRounds ?? 4,
-        maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
-        tasks: options.tasks,
-        rollout: async (task, run) => ({
-          policyVersion: policy.version,
-          ...(await options.rollout(task, { ...run, policy })),
-        }),
-        reward: options.reward,
-        keepAll: (options.teachers?.length ?? 0) > 0 || options.corrections !== undefined,
-        concurrency: options.concurrency ?? 64,
-        journal,
-        finished,
-        signal: options.signal,
-      });
-    };
-    return await loop({ ...options, loss }, folder, collect);
   } finally {
-    await journal.close();
     await folder.close();
   }
+}
+
+/** Groups in flight; 0 where every step waits for its own. */
+function groupsInFlight({ maxStaleness = 0, inFlight, engine }: RlOptions, groups: number): number {
+  if (maxStaleness === 0 && inFlight === undefined) return 0;
+  if (!Number.isInteger(maxStaleness) || maxStaleness < 1)
+    throw new UsageError(
+      `maxStaleness is ${maxStaleness}: with groups in flight it is a whole number of steps, 1 or more`,
+    );
+  const wanted = inFlight ?? groups * (maxStaleness + 1);
+  if (!Number.isInteger(wanted) || wanted < groups)
+    throw new UsageError(
+      `inFlight is ${wanted}: a step trains on ${groups} groups, so at least as many must be in flight`,
+    );
+  if (!engine.capabilities.overlap)
+    throw new UsageError(`${engine.name} can't sample while it trains: leave maxStaleness out`);
+  return wanted;
 }
 
 async function loop(
   options: RlOptions & { loss: LossSpec },
   folder: RunFolder<Memory>,
-  collect: (step: number) => Promise<Collected>,
+  source: RolloutSource,
 ): Promise<RlResult> {
   const { engine, steps, signal } = options;
   const schedule: Schedule = { ...defaultSchedule, decay: "constant", ...options.schedule };
-  const ahead = (options.maxStaleness ?? 0) > 0 && engine.capabilities.overlap;
   const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [], figures: {} };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
   const keptSteps = lastSteps(steps, options.keepModels ?? 0);
   const modelOf = (step: number) => join(options.folder, "models", `step-${String(step).padStart(5, "0")}`);
   let { version } = await engine.publish();
-  let upcoming: Promise<Collected> | null = null;
+  const save = (step: number) => folder.save(step, engine, { ...memory, pool: source.state?.() });
   for (let step = folder.checkpoint?.step ?? 0; step < steps; ) {
     const startedAt = performance.now();
-    const collected = await (upcoming ?? collect(step));
+    const collected = await source.collect(step).catch(async (error: unknown) => {
+      // Steps whose groups came from a pool can't be done again as they were.
+      if (signal?.aborted && source.state && step > (folder.checkpoint?.step ?? 0)) await save(step);
+      throw error;
+    });
     const collectMs = performance.now() - startedAt;
-    upcoming = ahead && step + 1 < steps ? collect(step + 1) : null;
-    upcoming?.catch(() => {}); // awaited in the next step; until then a failure must not count as unhandled
     const update = await updatePolicy(options, collected, {
       step,
       version,
@@ -248,8 +248,7 @@ async function loop(
       await folder.log({ step, ...memory.figures });
     }
     if (keptSteps.includes(step)) await engine.saveModel(modelOf(step));
-    if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted)
-      await folder.save(step, engine, memory);
+    if (step % (options.checkpointEvery ?? 5) === 0 || step === steps || signal?.aborted) await save(step);
     if (signal?.aborted)
       throw new StoppedError(`stopped after step ${step} of ${options.folder}`, { hint: continueIt });
   }

@@ -10,8 +10,9 @@ import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { z } from "zod";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
+import { batchingWriter } from "./batching-writer.ts";
 import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
 import { acquireLock } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -48,7 +49,13 @@ export async function openJsonl<T>(file: string, options: OpenOptions = {}): Pro
     const handle = await disk.open(file, "a+");
     const { size } = await handle.stat();
     if (sync) await syncPath(disk, dirname(file)); // the file's own name must survive too
-    return { ...batchingWriter<T>({ file, handle, size, sync }, () => lock?.release()), tornBytes };
+    const writer = batchingWriter({ file, handle, size, sync }, () => lock?.release());
+    return {
+      append: async (record) => writer.write(lineOf(record)),
+      appendAll: async (records) => writer.write(Buffer.concat(records.map(lineOf))),
+      close: writer.close,
+      tornBytes,
+    };
   } catch (error) {
     await lock?.release();
     throw error;
@@ -69,82 +76,10 @@ export async function jsonlJournal<T>(
   return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, reading) };
 }
 
-interface OpenFile {
-  file: string;
-  handle: FileHandle;
-  /** Bytes of whole records: everything up to here was acknowledged or found on opening. */
-  size: number;
-  sync: boolean;
-}
-
-function batchingWriter<T>(
-  { file, handle, size, sync }: OpenFile,
-  onClose: () => Promise<void> | undefined,
-): Omit<JsonlWriter<T>, "tornBytes"> {
-  let waiting: { lines: string; resolve(): void; reject(error: unknown): void }[] = [];
-  let writing: Promise<void> | null = null;
-  let closed = false;
-  /** A write failed and what it left behind could not be cut off yet. */
-  let dirty = false;
-
-  async function cutBack(): Promise<void> {
-    await handle.truncate(size);
-    dirty = false;
-  }
-
-  async function drain(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        if (dirty) await cutBack();
-        const bytes = Buffer.from(batch.map((item) => item.lines).join(""));
-        dirty = true;
-        await writeAll(handle, bytes);
-        if (sync) await handle.datasync();
-        dirty = false;
-        size += bytes.length;
-        for (const item of batch) item.resolve();
-      } catch (error) {
-        await cutBack().catch(() => {}); // tried again before the next write
-        const failure = new CoaError("storage", `could not append to ${file}: ${messageOf(error)}`, {
-          retryable: true,
-          cause: error,
-          code: (error as NodeJS.ErrnoException).code === "ENOSPC" ? "disk-full" : undefined,
-        });
-        for (const item of batch) item.reject(failure);
-      }
-    }
-    writing = null;
-  }
-
-  function write(lines: string): Promise<void> {
-    if (closed) return Promise.reject(new CoaError("storage", `${file} is closed`));
-    return new Promise<void>((resolve, reject) => {
-      waiting.push({ lines, resolve, reject });
-      // Deferred by a microtask so that appends of one tick share one write.
-      writing ??= Promise.resolve().then(drain);
-    });
-  }
-
-  return {
-    append: async (record) => write(lineOf(record)),
-    appendAll: async (records) => write(records.map(lineOf).join("")),
-    async close() {
-      if (closed) return;
-      closed = true;
-      await writing;
-      if (dirty) await cutBack().catch(() => {}); // the next opening sets it aside
-      await handle.close();
-      await onClose();
-    },
-  };
-}
-
-function lineOf(record: unknown): string {
+function lineOf(record: unknown): Buffer {
   const text = JSON.stringify(record) as string | undefined;
   if (text === undefined) throw new CoaError("storage", `a record can't be ${typeof record}: JSON has no such value`);
-  return `${text}\n`;
+  return Buffer.from(`${text}\n`);
 }
 
 /** Cuts off an unfinished last line, keeping its bytes in `<file>.torn`; returns how many there were. */

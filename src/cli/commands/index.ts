@@ -113,6 +113,10 @@ export const commands: CommandTable = {
   "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
   "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
   "train opd": { summary: "Distill a teacher into what the model itself writes", load: () => import("./train-opd.ts") },
+  "train rollouts": {
+    summary: "Write the rollouts of a run with --max-staleness as JSONL",
+    load: () => import("./train-rollouts-export.ts"),
+  },
   "train plot": { summary: "Draw a training run's curve in the terminal", load: () => import("./train-plot.ts") },
   grade: { summary: "Grade answers given as JSONL", load: () => import("./grade.ts") },
   "eval list": { summary: "List benchmarks and evaluations", load: () => import("./eval-list.ts") },

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
-import type { Rollout } from "../../train/collect-groups.ts";
 import type { Metrics } from "../../train/run-folder.ts";
+import type { Rollout } from "../../train/run-rollout.ts";
 import { main } from "../main.ts";
 import { createOutput } from "../output.ts";
 
@@ -106,6 +106,23 @@ describe("coa train rl", () => {
       kept.length > 0 && kept.length <= right,
       `${kept.length} kept of ${right} right and ${rollouts.length} in all`,
     );
+  });
+
+  it("trains on groups in flight, and writes their rollouts as JSONL", async () => {
+    const inFlight = ["--max-staleness", "1", "--in-flight", "4", "--steps", "2"];
+    const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.6", ...inFlight);
+    assert.equal(code, 0, stderr);
+    const line = await metrics("pool");
+    assert.ok((line["requeued"] ?? -1) >= 0 && (line["staleness"] ?? 0) <= 1, JSON.stringify(line));
+    const exported = await coa("train", "rollouts", at("pool"), "--json");
+    assert.equal(exported.code, 0, exported.stderr);
+    const rollouts = await readAllJsonl<Rollout>(join(at("pool"), "rollouts.jsonl"));
+    assert.equal(JSON.parse(exported.stdout).rollouts, rollouts.length);
+    for (const { trajectory } of rollouts)
+      for (const { by, policyVersion } of trajectory.segments)
+        if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
+    await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "2"), /a step trains on 3 groups/);
+    await assert.rejects(coa("train", "rollouts", at("rl")), /are JSONL already/);
   });
 
   it("imitates demonstrations beside its rollouts, and refuses those of another vocabulary", async () => {

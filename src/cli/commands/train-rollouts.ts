@@ -49,7 +49,9 @@ export const rolloutFlags = {
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
   context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write; as the model was taught, or 1024" },
-  concurrency: { type: "string", default: "64", valueName: "n", describe: "Rollouts at the same time" },
+  concurrency: { type: "string", valueName: "n", describe: "Rollouts at the same time (default 64, or all that are in flight)" },
+  "max-staleness": { type: "string", default: "0", valueName: "n", describe: "Steps between the weights that sampled a token and those trained on it; 0: every step waits for its own rollouts" },
+  "in-flight": { type: "string", valueName: "n", describe: "With --max-staleness: groups begun and not yet trained on (default: enough for that many steps and one more)" },
   ...rewardFlags,
   ...gradingFlags,
   ...workFlags,
@@ -85,8 +87,9 @@ export async function trainOnRollouts(
 ): Promise<number> {
   const file = oneInputFile(command, positionals, "a file of tasks");
   const baseline = choiceOf(values.baseline, "baseline", ["group", "least-variance"]);
-  const whole = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency") =>
-    numberOf(values[name], name, { min: 1, integer: true })!;
+  const some = (name: "steps" | "groups" | "samples" | "updates" | "passes" | "concurrency" | "in-flight") =>
+    numberOf(values[name], name, { min: 1, integer: true });
+  const whole = (name: Parameters<typeof some>[0]) => some(name)!;
   const flags = readTrainFlags(values as never, { rate: 1e-6, checkpointEvery: 5, decay: "constant" });
   const steps = whole("steps");
   const temperature = numberOf(values.temperature, "temperature", { min: 0.01 })!;
@@ -127,7 +130,9 @@ export async function trainOnRollouts(
       keepModels,
       guard,
       context,
-      concurrency: whole("concurrency"),
+      concurrency: some("concurrency"),
+      maxStaleness: numberOf(values["max-staleness"], "max-staleness", { min: 0, integer: true }),
+      inFlight: some("in-flight"),
       loss: {
         name: "ppo",
         clipLow: numberOf(values["clip-low"], "clip-low", { min: 0 })!,

@@ -1,0 +1,162 @@
+/** Training on groups in flight: what is trained on is fresh enough, complete, and never twice; waiting for nobody changes nothing else. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { digitEngine, digitGame, digitTrajectory } from "../../test/fixtures/digit-game.ts";
+import { readAllJsonl } from "../base/files/read-jsonl.ts";
+import { outcomeReward } from "../graders/reward.ts";
+import { tabularEngine } from "../testing/index.ts";
+import type { RolloutLine } from "./credit-group.ts";
+import { readRollouts } from "./rollout-journal.ts";
+import type { Metrics } from "./run-folder.ts";
+import { type Rollout, rolloutKey } from "./run-rollout.ts";
+import type { RlOptions } from "./train-rl.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "coa-pool-"));
+after(() => rm(folder, { recursive: true, force: true }));
+let runs = 0;
+const fresh = () => join(folder, `run-${runs++}`);
+
+/** Rounds of the event loop that a chain takes: most are short, some are long. */
+const rounds = (seed: number) => (seed % 7 === 0 ? 60 : 1 + (seed % 5));
+const pass = async (count: number) => {
+  for (let at = 0; at < count; at++) await new Promise(setImmediate);
+};
+
+/** A game of two moves with time between them, as a tool would take: the second digit is the answer. */
+const slowRollout: RlOptions["rollout"] = async (task, { seed, policy, signal }) => {
+  const promptTokens = [task.question.charCodeAt(0)];
+  const first = await policy.sample({ tokens: promptTokens, maxTokens: 1, seed });
+  await pass(rounds(seed));
+  signal?.throwIfAborted();
+  const second = await policy.sample({ tokens: promptTokens, maxTokens: 1, seed: seed + 1 });
+  const chain = digitTrajectory(task, promptTokens, String.fromCharCode(...second.tokens), second);
+  const segment = { ...chain.segments[0]!, policyVersion: second.policyVersion };
+  return { ...chain, segments: [segment], meta: { begun: first.policyVersion } };
+};
+
+const pooled = (path: string, extra: Partial<RlOptions> = {}) =>
+  digitGame(digitEngine(), path, { maxStaleness: 2, steps: 12, checkpointEvery: 100, rollout: slowRollout, ...extra });
+
+async function read(path: string) {
+  const figures = await readAllJsonl<RolloutLine>(join(path, "rollout-figures.jsonl"));
+  const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+  const rollouts: Rollout[] = [];
+  for await (const rollout of readRollouts(path)) rollouts.push(rollout);
+  return { figures, metrics, rollouts, trained: figures.filter(({ kept }) => kept) };
+}
+
+function assertTrainedOnce(trained: readonly RolloutLine[], samples: number) {
+  const keys = trained.map(({ rollout }) => rollout);
+  assert.equal(new Set(keys).size, keys.length, "a rollout was trained on twice");
+  const groups = Map.groupBy(trained, ({ rollout }) => rollout.split("/")[2]);
+  for (const [group, lines] of groups) assert.equal(lines.length, samples, `group ${group} is not complete`);
+}
+
+describe("training that waits for its own rollouts", () => {
+  it("gives the numbers that it gave before groups could be in flight", async () => {
+    const engine = digitEngine();
+    const path = fresh();
+    await digitGame(engine, path, { steps: 4 });
+    const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+    assert.deepEqual(
+      metrics.map(({ meanReward }) => meanReward),
+      [0.21875, 0.59375, 0.75, 0.78125],
+    );
+    const losses = [-0.058244007605672124, -0.07950880927466827, -0.06207516513393688, -0.050077276374177235];
+    for (const [at, { loss }] of metrics.entries()) assert.ok(Math.abs(loss! - losses[at]!) < 1e-12);
+    const sum = engine.logits.reduce((total, value, at) => total + value * Math.sin(at), 0);
+    assert.ok(Math.abs(sum - 5.474899833674829) < 1e-9);
+  });
+});
+
+describe("training on groups in flight", () => {
+  it("learns, within the staleness allowed, and journals one binary file per step", async () => {
+    const path = fresh();
+    const result = await pooled(path);
+    assert.ok(result.lastReward > result.firstReward + 0.3, `${result.firstReward} -> ${result.lastReward}`);
+    const { metrics, rollouts, trained } = await read(path);
+    assertTrainedOnce(trained, 8);
+    const staleness = metrics.map((line) => line["staleness"] ?? 0);
+    assert.ok(Math.max(...staleness) <= 2 * 2, "two steps of two updates");
+    assert.ok(Math.max(...staleness) > 0, "nothing was in flight over a change of weights");
+    const keys = rollouts.map(rolloutKey);
+    assert.equal(new Set(keys).size, keys.length);
+    assert.ok(keys.length >= trained.length);
+    const files = await readdir(join(path, "rollouts"));
+    assert.ok(files.length > 5 && files.every((name) => /^step-\d{7}\.bin$/.test(name)), String(files));
+  });
+
+  it("lets chains live over a change of weights, each segment with its version and its own probabilities", async () => {
+    const path = fresh();
+    await pooled(path, { steps: 8 });
+    const { rollouts } = await read(path);
+    const over = rollouts.filter(
+      ({ trajectory: { segments, policyVersion } }) => segments[0]!.policyVersion! > policyVersion!,
+    );
+    assert.ok(over.length > 0, "no chain lived over a change");
+    for (const { trajectory } of rollouts) assert.equal(trajectory.segments[0]!.logprobs!.length, 1);
+  });
+
+  it("begins groups again that have become too old", async () => {
+    const path = fresh();
+    const rollout: RlOptions["rollout"] = async (task, run) => {
+      const chain = await slowRollout(task, run);
+      if (task.id === "3") for (let at = 0; at < 400 && !run.signal?.aborted; at++) await pass(1);
+      return chain;
+    };
+    await pooled(path, { maxStaleness: 1, maxRounds: 2, rollout });
+    const { metrics, trained, figures } = await read(path);
+    assertTrainedOnce(trained, 8);
+    assert.ok(metrics.some((line) => (line["requeued"] ?? 0) > 0));
+    assert.ok(trained.every(({ staleness }) => staleness <= 2));
+    assert.ok(figures.every(({ kept, dropped }) => kept || dropped !== undefined));
+    assert.equal(metrics.length, 12);
+  });
+
+  it("loses no finished rollout and trains on none twice when it is stopped and resumed", async () => {
+    const path = fresh();
+    const stop = new AbortController();
+    let judged = 0;
+    const reward = outcomeReward((task, answer) => {
+      if (++judged === 150) stop.abort();
+      return { correct: task.answers[0] === answer, score: 0, reason: "" };
+    });
+    await assert.rejects(pooled(path, { signal: stop.signal, reward }));
+    const before = await read(path);
+    assert.ok(before.metrics.length > 1);
+    await pooled(path, { resume: "auto" });
+    const { metrics, rollouts, trained } = await read(path);
+    assert.deepEqual(
+      metrics.map(({ step }) => step),
+      Array.from({ length: 12 }, (_, at) => at + 1),
+    );
+    assertTrainedOnce(trained, 8);
+    const keys = rollouts.map(rolloutKey);
+    assert.equal(new Set(keys).size, keys.length, "a rollout was sampled twice");
+    assert.deepEqual(keys.slice(0, before.rollouts.length), before.rollouts.map(rolloutKey));
+  });
+
+  it("stops at a failure, with the failure's own words", async () => {
+    let calls = 0;
+    const rollout: RlOptions["rollout"] = (task, run) =>
+      ++calls === 40 ? Promise.reject(new Error("the tool has left")) : slowRollout(task, run);
+    await assert.rejects(pooled(fresh(), { rollout }), /the tool has left/);
+  });
+
+  it("ends when there are no more tasks, with what it has", async () => {
+    const tasks: RlOptions["tasks"] = () => [];
+    const result = await pooled(fresh(), { tasks, steps: 2 });
+    assert.deepEqual([result.rollouts, result.updates], [0, 0]);
+  });
+
+  it("refuses settings that can't work", async () => {
+    await assert.rejects(pooled(fresh(), { inFlight: 3 }), /a step trains on 4 groups/);
+    await assert.rejects(pooled(fresh(), { maxStaleness: 0, inFlight: 8 }), /1 or more/);
+    const engine = tabularEngine(8);
+    const waiting = { ...engine, capabilities: { ...engine.capabilities, overlap: false } };
+    await assert.rejects(digitGame(waiting, fresh(), { maxStaleness: 1 }), /can't sample while it trains/);
+  });
+});

@@ -1,0 +1,143 @@
+/**
+ * Where a step gets its groups from. `stepSource`: it publishes the weights, samples its own groups and waits for all of them, so the
+ * same seed gives the same numbers. `poolSource`: groups are in flight all the time, and the step takes what is finished;
+ * publishing changes the weights under chains that are under way.
+ */
+import { join } from "node:path";
+import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import type { Policy } from "../core/engine.ts";
+import { readTask } from "../core/task.ts";
+import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import { collectGroups } from "./collect-groups.ts";
+import { exactPolicy } from "./exact-policy.ts";
+import { groupPool, type PoolState } from "./group-pool.ts";
+import { openRolloutJournal, readRollouts } from "./rollout-journal.ts";
+import type { Checkpoint } from "./run-folder.ts";
+import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
+import { contextAt } from "./schedule.ts";
+import type { Collected } from "./sort-groups.ts";
+import type { RlOptions } from "./train-rl.ts";
+
+export interface RolloutSource {
+  collect(step: number): Promise<Collected>;
+  /** What a checkpoint must name so that a resumed run trains on no group twice. */
+  state?(): PoolState;
+  close(): Promise<void>;
+}
+
+type SourceOptions = RlOptions & Required<Pick<RlOptions, "groups" | "samples" | "epochs" | "updatesPerEpoch">>;
+
+/** What both need of the options. */
+function shared(options: SourceOptions) {
+  const { seed, groups, samples, maxRounds = 4, tasks, reward, signal, temperature = 1, engine } = options;
+  const keepAll = (options.teachers?.length ?? 0) > 0 || options.corrections !== undefined;
+  const maxContext = (step: number) => contextAt(options.context, step, engine.capabilities.maxContext);
+  const publish = async () => exactPolicy(await engine.publish(), temperature);
+  const play = async (task: Rollout["task"], run: RolloutRun, policy: Policy) => ({
+    policyVersion: policy.version,
+    ...(await options.rollout(task, { ...run, policy })),
+  });
+  return {
+    collecting: { seed, groups, samples, maxRounds, tasks, reward, signal, keepAll },
+    maxContext,
+    publish,
+    play,
+  };
+}
+
+/** Every step collects its own groups; rollouts of steps after the checkpoint are taken from the journal. */
+export async function stepSource(options: SourceOptions, done: number): Promise<RolloutSource> {
+  const { collecting, maxContext, publish, play } = shared(options);
+  const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
+  const finished = new Map<string, Rollout>();
+  for await (const rollout of journal.read()) {
+    if (rollout.step < done) continue;
+    const { task, trajectory } = rollout;
+    finished.set(rolloutKey(rollout), { ...rollout, task: readTask(task), trajectory: readTrajectory(trajectory) });
+  }
+  return {
+    async collect(step) {
+      const policy = await publish();
+      return collectGroups({
+        ...collecting,
+        step,
+        maxContext: maxContext(step),
+        rollout: (task, run) => play(task, run, policy),
+        concurrency: options.concurrency ?? 64,
+        journal,
+        finished,
+      });
+    },
+    close: () => journal.close(),
+  };
+}
+
+/** Groups in flight over all steps; what an earlier process finished and the checkpoint has not trained on is taken over. */
+export async function poolSource(
+  options: SourceOptions & { maxStaleness: number; inFlight: number },
+  checkpoint: Checkpoint<{ pool?: PoolState }> | null,
+): Promise<RolloutSource> {
+  const { collecting, maxContext, publish, play } = shared(options);
+  const state = checkpoint?.memory.pool;
+  let current = await publish();
+  const finished: Rollout[] = [];
+  const since = Math.min(checkpoint?.step ?? 0, ...(state?.open.map((open) => open.since) ?? []));
+  const isOpen = openGroups(state);
+  for await (const rollout of readRollouts(options.folder, since))
+    if (isOpen(rollout.slot))
+      finished.push({ ...rollout, trajectory: asSeenFrom(rollout.trajectory, current.version) });
+  const journal = openRolloutJournal(options.folder);
+  /** Always the weights that were published last. */
+  const newest: Policy = {
+    name: current.name,
+    capabilities: current.capabilities,
+    get version() {
+      return current.version;
+    },
+    sample: (request) => current.sample(request),
+    sampleMany: (request, n) => current.sampleMany(request, n),
+    endSession: (key) => current.endSession?.(key),
+  };
+  const pool = groupPool({
+    ...collecting,
+    steps: options.steps,
+    inFlight: options.inFlight,
+    maxAge: options.maxStaleness * options.epochs * options.updatesPerEpoch,
+    concurrency: options.concurrency,
+    maxContext,
+    rollout: (task, run) => play(task, run, newest),
+    journal,
+    state,
+    finished,
+  });
+  return {
+    async collect(step) {
+      current = await publish();
+      return pool.take(step, current.version);
+    },
+    state: pool.state,
+    async close() {
+      await pool.close();
+      await journal.close();
+    },
+  };
+}
+
+/** Whether a group was neither trained on nor dropped when the state was saved. */
+function openGroups(state: PoolState | undefined): (group: number) => boolean {
+  const open = new Set(state?.open.map(({ group }) => group));
+  return (group) => group >= (state?.next ?? 0) || open.has(group);
+}
+
+/**
+ * A trajectory with versions as they count from weights of `version`. Weights later than a checkpoint are lost with the process: what
+ * they sampled is as far from the checkpoint's weights as if it were so many versions older.
+ */
+function asSeenFrom(trajectory: Trajectory, version: number): Trajectory {
+  const seen = (sampled: number | undefined) =>
+    sampled === undefined || sampled <= version ? sampled : 2 * version - sampled;
+  const segments = trajectory.segments.map((segment) =>
+    segment.policyVersion === undefined ? segment : { ...segment, policyVersion: seen(segment.policyVersion) },
+  );
+  return { ...trajectory, policyVersion: seen(trajectory.policyVersion), segments };
+}

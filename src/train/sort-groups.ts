@@ -1,0 +1,112 @@
+/**
+ * Which groups of rollouts are trained on. A group teaches when the rewards of its rollouts differ (dynamic sampling); of one that
+ * does not only a line per rollout is kept, so that its trajectories leave the memory at once. Everything is counted.
+ */
+import type { Task } from "../core/task.ts";
+import { hasVariance } from "./advantages.ts";
+import type { Rollout, RolloutPlace } from "./run-rollout.ts";
+
+export interface Group {
+  task: Task;
+  rollouts: (Rollout & { reward: number })[];
+}
+
+/** Why a rollout is not trained on: its group taught nothing, was one too many or too old, or it could not be judged itself. */
+export type DropReason = "all-right" | "all-wrong" | "surplus" | "stale" | "unjudged" | "too-long";
+
+/** A rollout that is not trained on: what is kept of it, so that its trajectory can leave the memory. */
+export interface DroppedRollout extends RolloutPlace, Pick<Rollout, "reward"> {
+  taskId: string;
+  policyVersion: number | undefined;
+  reason: DropReason;
+}
+
+/** What was collected for a step: groups to train on, and counts over all rollouts. */
+export interface Collected {
+  groups: Group[];
+  dropped: DroppedRollout[];
+  rollouts: number;
+  meanReward: number;
+  /** Share of rollouts graded right; rollouts that could not be judged do not count. */
+  success: number;
+  /** Rollouts without a verdict, and rollouts left out because they were cut off: neither is in a mean above. */
+  unjudged: number;
+  tooLong: number;
+  droppedAllRight: number;
+  droppedAllWrong: number;
+  /** Groups in which fewer than two rollouts could be judged: nothing is known about them. */
+  droppedUnjudged: number;
+}
+
+/** Sorts finished groups and counts them. */
+export interface GroupSorter {
+  /** The group to train on, or undefined where it has nothing to teach. */
+  add(task: Task, group: readonly Rollout[]): Group | undefined;
+  /** Notes what is not trained on of a group that teaches: all of it for this reason, or those that could not be judged. */
+  drop(group: readonly Rollout[], reason?: "surplus" | "stale"): void;
+  /** What was counted since the last call, with the groups that are trained on; counting begins anew. */
+  take(groups: Group[]): Collected;
+  /** Rollouts counted since the last `take`. */
+  readonly rollouts: number;
+}
+
+/** `keepAll`: groups in which all rollouts fared the same are kept too, for a teacher has something to say about them. */
+export function groupSorter({ samples, keepAll = false }: { samples: number; keepAll?: boolean }): GroupSorter {
+  const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, allRight: 0, allWrong: 0, unjudged: 0 };
+  let counts = { ...nothing };
+  let dropped: DroppedRollout[] = [];
+  const drop = (group: readonly Rollout[], reason?: DropReason) => {
+    for (const rollout of group) dropped.push(...droppedRollout(rollout, reason));
+  };
+  return {
+    get rollouts() {
+      return counts.rollouts;
+    },
+    add(task, group) {
+      const judged = group.filter(isJudged);
+      counts.rollouts += group.length;
+      counts.judged += judged.length;
+      counts.tooLong += group.filter(({ excluded }) => excluded === "too-long").length;
+      counts.right += judged.filter(({ correct }) => correct).length;
+      counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
+      const teaches = judged.length > 1 && hasVariance(judged.map(({ reward }) => reward));
+      if (teaches || (keepAll && judged.length > 0)) return { task, rollouts: judged };
+      const reason = judged.length < Math.min(2, samples) ? "unjudged" : judged[0]?.correct ? "all-right" : "all-wrong";
+      counts[reason === "unjudged" ? "unjudged" : reason === "all-right" ? "allRight" : "allWrong"]++;
+      drop(group, reason);
+      return undefined;
+    },
+    drop,
+    take(groups) {
+      const { rollouts, judged, tooLong, right, reward } = counts;
+      const perJudged = (sum: number) => (judged === 0 ? 0 : sum / judged);
+      const collected = {
+        groups,
+        dropped,
+        rollouts,
+        meanReward: perJudged(reward),
+        success: perJudged(right),
+        unjudged: rollouts - judged - tooLong,
+        tooLong,
+        droppedAllRight: counts.allRight,
+        droppedAllWrong: counts.allWrong,
+        droppedUnjudged: counts.unjudged,
+      };
+      counts = { ...nothing };
+      dropped = [];
+      return collected;
+    },
+  };
+}
+
+/** What is kept of a rollout that is dropped for this reason, or because it could not be judged; nothing of any other. */
+function droppedRollout(rollout: Rollout, groupReason: DropReason | undefined): DroppedRollout[] {
+  const { step, round, slot, sample, reward, task, trajectory } = rollout;
+  const reason = isJudged(rollout) ? groupReason : rollout.excluded === "too-long" ? "too-long" : "unjudged";
+  if (!reason) return [];
+  return [{ step, round, slot, sample, reward, taskId: task.id, policyVersion: trajectory.policyVersion, reason }];
+}
+
+function isJudged(rollout: Rollout): rollout is Rollout & { reward: number } {
+  return rollout.reward !== null;
+}
