@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 2800,
+  core: 2850,
   "base/files": 1900,
   "base/http": 850,
   "base/wire": 2700,
@@ -26,7 +26,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   team: 1600,
   record: 6400,
   distill: 2950,
-  dataset: 1500,
+  dataset: 1600,
   train: 2700,
   evaluate: 1500,
   report: 950,

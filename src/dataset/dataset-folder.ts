@@ -20,9 +20,12 @@ import type { OnProgress } from "../core/events.ts";
 import { chainLanguageSchema } from "../core/profile.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { NamedProfiles } from "../language/edit-chain.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
+import { annotationApplier } from "./apply-annotations.ts";
+import type { ChainVerdicts } from "./read-annotations.ts";
 import { type TrainingSequence, trainedTokens, trainingSequenceSchema } from "./training-sequence.ts";
-import { type ExampleOptions, trajectoryToSequence } from "./trajectory-to-example.ts";
+import { type ExampleOptions, type SequenceResult, trajectoryToSequence } from "./trajectory-to-example.ts";
 
 export const datasetManifestSchema = z.object({
   version: z.literal(1),
@@ -46,6 +49,17 @@ export const datasetManifestSchema = z.object({
     endOfTurn: z.boolean(),
     weights: z.record(z.string(), z.number()).optional(),
   }),
+  /** What people's annotations did, where some were given. */
+  annotations: z
+    .object({
+      kept: z.number(),
+      dropped: z.number(),
+      edited: z.number(),
+      invalid: z.number(),
+      unmatched: z.number(),
+      changed: z.number(),
+    })
+    .optional(),
   /** SHA-256 of `examples.jsonl`. */
   fingerprint: z.string(),
 });
@@ -58,12 +72,16 @@ export interface BuildDatasetOptions extends Omit<ExampleOptions, "weightOf"> {
   weights?: Record<string, number>;
   /** Where the trajectories came from, for the manifest. */
   inputs?: readonly Lineage[];
+  /** What people decided about the chains (`readAnnotations`): dropped ones are left out, edited ones have their new words. */
+  annotations?: ChainVerdicts;
+  /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. */
+  profiles?: NamedProfiles;
   signal?: AbortSignal;
   onProgress?: OnProgress;
 }
 
 const buildDatasetNames = optionNames<BuildDatasetOptions>()(
-  "maxTokens overlong endOfTurn folder tokenizer weights inputs signal onProgress",
+  "maxTokens overlong endOfTurn folder tokenizer weights inputs annotations profiles signal onProgress",
 );
 
 /** Turns trajectories into a dataset folder, one at a time. */
@@ -87,18 +105,26 @@ export async function buildDataset(
     fingerprint: "",
   };
   const hash = createHash("sha256");
+  const annotations = annotationApplier(options.annotations ?? new Map(), options.profiles);
   await writeFolder(folder, async (temporary) => {
     const examples = await openJsonl<TrainingSequence>(join(temporary, "examples.jsonl"), { lock: false });
     const dropped = await openJsonl(join(temporary, "dropped.jsonl"), { lock: false });
+    const drop = async (record: SequenceResult["dropped"] & {}) => {
+      manifest.dropped[record.reason] = (manifest.dropped[record.reason] ?? 0) + 1;
+      await dropped.append(record);
+    };
     try {
-      for await (const trajectory of trajectories) {
+      for await (const given of trajectories) {
         options.signal?.throwIfAborted();
         manifest.trajectories++;
+        const { chain: trajectory, dropped: inReview } = annotations.apply(given);
+        if (!trajectory) {
+          await drop({ id: given.id, reason: "review", detail: inReview });
+          continue;
+        }
         const result = trajectoryToSequence(trajectory, tokenizer, { maxTokens, overlong, endOfTurn, weightOf });
         if (result.dropped) {
-          const { reason } = result.dropped;
-          manifest.dropped[reason] = (manifest.dropped[reason] ?? 0) + 1;
-          await dropped.append(result.dropped);
+          await drop(result.dropped);
           continue;
         }
         const { sequence } = result;
@@ -126,6 +152,7 @@ export async function buildDataset(
         `no example came out of ${manifest.trajectories} trajectories${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}; nothing was written`,
       );
     }
+    if (options.annotations) manifest.annotations = annotations.report();
     manifest.fingerprint = hash.digest("hex");
     await tokenizer.save(join(temporary, "tokenizer"));
     const { examples: count, options: configuration, tokens: figures } = manifest;

@@ -21,7 +21,7 @@ export interface ExampleOptions {
   endOfTurn?: boolean;
 }
 
-export type DropReason = "overlong" | "nothing-to-learn" | "no-prompt";
+export type DropReason = "overlong" | "nothing-to-learn" | "no-prompt" | "review";
 
 export type SequenceResult =
   | { sequence: TrainingSequence; dropped?: undefined }

@@ -2,7 +2,9 @@ import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { type BadLine, readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
-import { buildDataset } from "../../dataset/dataset-folder.ts";
+import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder.ts";
+import { readAnnotations } from "../../dataset/read-annotations.ts";
+import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
@@ -10,6 +12,7 @@ import { existingFiles } from "./dataset-input.ts";
 const examples = [
   "coa dataset build chains.jsonl --tokenizer ./Qwen2.5-3B --out .coa/datasets/web --max-tokens 32768",
   "coa dataset build chains.jsonl --vocabulary 512 --out .coa/datasets/lab",
+  "coa dataset build chains.jsonl --tokenizer ./model --annotations .coa/annotations.jsonl --out .coa/datasets/reviewed",
 ];
 
 export default defineCommand({
@@ -33,11 +36,17 @@ export default defineCommand({
       valueName: "tag=w",
       describe: "Weight of a tag's segments, e.g. think=0.5",
     },
+    annotations: {
+      type: "string",
+      valueName: "file",
+      describe: "Apply what was decided in coa studio's review: .coa/annotations.jsonl",
+    },
     "skip-bad": { type: "boolean", default: false, describe: "Go on past lines that can't be read" },
   },
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw new UsageError(`coa dataset build needs trajectories. Example: ${examples[0]}`);
-    await existingFiles(positionals);
+    const { annotations } = values;
+    await existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
     if (!values.out) throw new UsageError("say where to write the dataset with --out <folder>");
     if (values.overlong !== "drop" && values.overlong !== "cut") {
       throw new UsageError(`--overlong takes drop or cut, not "${values.overlong}"`);
@@ -49,6 +58,10 @@ export default defineCommand({
     }
     const tokenizer = await chooseTokenizer(values.tokenizer, numberOf(values.vocabulary, "vocabulary"), trajectories);
     bad.length = 0;
+    const decided = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : undefined;
+    const verdicts = annotations === undefined ? undefined : await readAnnotations(annotations, decided);
+    const inputs = positionals.map((path) => ({ role: "trajectories", path }));
+    if (annotations !== undefined) inputs.push({ role: "annotations", path: annotations });
     const manifest = await buildDataset(trajectories(), {
       folder: values.out,
       tokenizer,
@@ -56,8 +69,10 @@ export default defineCommand({
       overlong: values.overlong,
       weights: readWeights(values.weight),
       inputs: await Promise.all(
-        positionals.map(async (path) => ({ role: "trajectories", path, fingerprint: await fileFingerprint(path) })),
+        inputs.map(async (input) => ({ ...input, fingerprint: await fileFingerprint(input.path) })),
       ),
+      annotations: verdicts,
+      profiles: namedProfiles,
       signal,
       onProgress: out.progress,
     });
@@ -67,6 +82,7 @@ export default defineCommand({
       const share = Math.round((100 * manifest.tokens.trained) / manifest.tokens.all);
       out.print(`${manifest.examples} examples, ${manifest.tokens.all} tokens (${share} % trained) in ${values.out}`);
       for (const [reason, count] of Object.entries(manifest.dropped)) out.print(`dropped ${count}: ${reason}`);
+      if (manifest.annotations) out.print(annotationLine(manifest.annotations));
       if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
       out.note(
         `next: coa train sft ${values.out} --model ${values.tokenizer ?? "<folder>"}, or coa dataset inspect ${values.out}`,
@@ -76,6 +92,15 @@ export default defineCommand({
     return 0;
   },
 });
+
+function annotationLine(counts: NonNullable<DatasetManifest["annotations"]>): string {
+  const { kept, dropped, edited, invalid, unmatched, changed } = counts;
+  const refused = invalid > 0 ? `, ${invalid} left out because their edit is not valid` : "";
+  const done = `review: ${kept} kept, ${edited} edited, ${dropped} dropped${refused}`;
+  if (unmatched === 0) return done;
+  const why = changed > 0 ? ` (${changed} of them of a chain that has other words now)` : "";
+  return `${done}; ${unmatched} annotations fit no chain of the input${why}`;
+}
 
 function readWeights(pairs: readonly string[] | undefined): Record<string, number> | undefined {
   if (!pairs || pairs.length === 0) return undefined;

@@ -5,6 +5,7 @@ import { workspaceRoot } from "../../base/files/workspace.ts";
 import { readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
 import { serveStudio } from "../../studio/api/serve-studio.ts";
+import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
 
 export default defineCommand({
@@ -33,6 +34,7 @@ export default defineCommand({
         const { scoreTokens } = await import("../score-tokens.ts");
         return [null, ...(await scoreTokens(folder, tokens))];
       },
+      profiles: namedProfiles,
       onBuild: out.note,
     });
     try {

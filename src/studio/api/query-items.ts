@@ -28,6 +28,13 @@ const columnOf: Record<FacetName, string> = {
 export interface ItemQueries {
   page(filter: ItemFilter, sort: { by: ItemSort; down: boolean }, offset: number, limit: number): ItemPage;
   facets(filter: ItemFilter): FacetView[];
+  /** Numbers of all items that fit, in order. */
+  ids(filter: ItemFilter): Int32Array;
+  /** Numbers of items that are neighbours within a task: a pair takes two places. */
+  pairs(filter: ItemFilter): Int32Array;
+  byId(id: number): ItemView | undefined;
+  /** Numbers of the chains with any of these keys, each with its key. */
+  withKeys(keys: Iterable<string>): Map<number, string>;
   /** One item by its key, in a certain file where the key stands in several; undefined where there is none. */
   find(kind: ItemView["kind"] | undefined, key: string, file?: string): ItemView | undefined;
   /** Chains that were distilled from a run. */
@@ -98,6 +105,14 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     });
   }
 
+  const idsOf = (filter: ItemFilter, order: string): Int32Array =>
+    remember(`ids ${order} ${JSON.stringify(filter)}`, () => {
+      const { sql, bound } = condition(filter);
+      const statement = database.prepare(`SELECT id FROM item WHERE ${sql} ORDER BY ${order}`);
+      statement.setReturnArrays(true);
+      return Int32Array.from(statement.all(...bound) as unknown as number[][], ([id]) => id!);
+    });
+
   const passes = (values: Record<FacetName, string>, filter: ItemFilter, except?: FacetName) =>
     facetNames.every((name) => {
       const wanted = filter.values?.[name];
@@ -115,12 +130,7 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
         const filtered = by === "order" ? sql : sql.replaceAll(/ AND (\w+) IN/g, " AND +$1 IN");
         rows = database.prepare(`SELECT * FROM item WHERE ${filtered} ORDER BY ${order} LIMIT ?`).all(...bound, limit);
       } else {
-        const ids = remember(`ids ${order} ${JSON.stringify(filter)}`, () => {
-          const statement = database.prepare(`SELECT id FROM item WHERE ${sql} ORDER BY ${order}`);
-          statement.setReturnArrays(true);
-          return Int32Array.from(statement.all(...bound) as unknown as number[][], ([id]) => id!);
-        });
-        const wanted = [...ids.subarray(offset, offset + limit)];
+        const wanted = [...idsOf(filter, order).subarray(offset, offset + limit)];
         const found = database.prepare(`SELECT * FROM item WHERE id IN (${wanted.join(",")})`).all();
         const byId = new Map(found.map((row) => [row["id"], row]));
         rows = wanted.map((id) => byId.get(id)).filter((row) => row !== undefined);
@@ -142,6 +152,26 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
           more: Math.max(0, sorted.length - 40),
         };
       });
+    },
+    ids: (filter) => idsOf(filter, "id ASC"),
+    pairs: (filter) =>
+      remember(`pairs ${JSON.stringify(filter)}`, () => {
+        const { sql, bound } = condition(filter);
+        const statement = database.prepare(`SELECT id, taskId, key FROM item WHERE ${sql} ORDER BY taskId, id`);
+        const rows = statement.all(...bound) as unknown as { id: number; taskId: string; key: string }[];
+        return Int32Array.from(
+          rows.flatMap(({ id, taskId, key }, place) => {
+            const before = rows[place - 1];
+            return before && before.taskId === taskId && before.key !== key ? [before.id, id] : [];
+          }),
+        );
+      }),
+    byId: (id) => viewsOf(database.prepare("SELECT * FROM item WHERE id = ?").all(id))[0],
+    withKeys(keys) {
+      const statement = database.prepare("SELECT id FROM item WHERE key = ? AND +kind = 'chain'");
+      const found = new Map<number, string>();
+      for (const key of keys) for (const { id } of statement.all(key)) found.set(Number(id), key);
+      return found;
     },
     find(kind, key, file) {
       const rows = viewsOf(

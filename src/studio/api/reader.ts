@@ -3,6 +3,8 @@
  * server puts them behind HTTP and the static export asks them once for each page it writes.
  */
 import { UsageError } from "../../core/errors.ts";
+import type { NamedProfiles } from "../../language/edit-chain.ts";
+import type { AnnotationStore } from "./annotation-store.ts";
 import type { ItemView } from "./item-view.ts";
 import type { StudioIndex } from "./open-index.ts";
 import type { ItemQueries } from "./query-items.ts";
@@ -18,6 +20,10 @@ export interface StudioContext {
   home: string;
   index: StudioIndex;
   items: ItemQueries;
+  /** What people decided about chains. */
+  annotations: AnnotationStore;
+  /** Profiles that edits are checked against, by name; a chain's own comes first. The built-in ones by default. */
+  profiles?: NamedProfiles;
   /** Log-probabilities of tokens under the model in a folder, where an engine is at hand; the first token has none. */
   score?: (folder: string, tokens: readonly number[]) => Promise<(number | null)[]>;
 }

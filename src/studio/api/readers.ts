@@ -8,6 +8,7 @@ import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
+import { readPairs, readReview } from "./review-readers.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
 import { readStepRollouts, readTrainings } from "./training-readers.ts";
 import { readViews } from "./views-routes.ts";
@@ -34,4 +35,6 @@ export const readers: Readonly<Record<string, Reader>> = {
   evaluations: readEvaluations,
   matrix: readMatrix,
   compare: readCompare,
+  review: readReview,
+  pairs: readPairs,
 };

@@ -5,6 +5,8 @@ import { dirname, join, resolve, sep } from "node:path";
 import { type Handler, nodeListener } from "../../base/http/handler.ts";
 import { listen } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
+import { annotationRoutes } from "./annotation-routes.ts";
+import { annotationStore } from "./annotation-store.ts";
 import { loadAppFiles } from "./app-files.ts";
 import { openStudioIndex } from "./open-index.ts";
 import { itemQueries } from "./query-items.ts";
@@ -20,6 +22,8 @@ export interface StudioOptions {
   port?: number;
   /** Scores tokens under a model; without it nothing can be compared with another model. */
   score?: StudioContext["score"];
+  /** Profiles that edits of chains are checked against, by name; the built-in ones by default. */
+  profiles?: StudioContext["profiles"];
   /** Told when the app must be built first. */
   onBuild?: (message: string) => void;
   /** Routes of other parts, behind the same checks. */
@@ -38,18 +42,20 @@ export interface Studio {
 
 /** Opens the context of readers over files and folders: the index and its queries. */
 export async function openStudioContext(
-  options: Pick<StudioOptions, "paths" | "home" | "score">,
+  options: Pick<StudioOptions, "paths" | "home" | "score" | "profiles">,
 ): Promise<StudioContext & { close(): Promise<void> }> {
   const paths = options.paths.map((path) => resolve(path));
   const home = resolve(options.home);
-  const { score } = options;
+  const { score, profiles } = options;
   for (const path of paths) {
     if (!statSync(path, { throwIfNoEntry: false })) throw new UsageError(`${path} does not exist`);
   }
   const root = commonFolder(paths);
   const name = createHash("sha256").update(JSON.stringify(paths)).digest("hex").slice(0, 12);
   const index = await openStudioIndex({ database: join(home, "cache", `studio-${name}.db`), paths });
-  return { root, paths, home, index, items: itemQueries(index, root), score, close: () => index.close() };
+  const annotations = annotationStore(join(home, "annotations.jsonl"));
+  const items = itemQueries(index, root);
+  return { root, paths, home, index, items, annotations, profiles, score, close: () => index.close() };
 }
 
 /** Starts the server. */
@@ -57,7 +63,7 @@ export async function serveStudio(options: StudioOptions): Promise<Studio> {
   const app = await loadAppFiles({ onBuild: options.onBuild });
   const context = await openStudioContext(options);
   const token = randomBytes(24).toString("base64url");
-  const more = { ...viewRoutes(context.home), ...options.more?.(context) };
+  const more = { ...viewRoutes(context.home), ...annotationRoutes(context), ...options.more?.(context) };
   const handler = studioHandler(context, { token, app, more });
   try {
     const server = await listen(nodeListener(handler), { port: options.port ?? 0 });

@@ -13,7 +13,8 @@ import { nextTheme, theme } from "./theme.ts";
 
 export function App() {
   const found = screenAt(path.value);
-  const shortcuts = screens.filter((screen) => screen.key !== undefined);
+  const offered = screens.filter(({ needsServer }) => !(needsServer && staticStudio));
+  const shortcuts = offered.filter((screen) => screen.key !== undefined);
   useKeys([
     ...shortcuts.map(({ key, title, route }) => ({
       keys: `g ${key}`,
@@ -46,7 +47,7 @@ export function App() {
           <span>coa studio</span>
         </a>
         <nav aria-label="Screens">
-          {screens
+          {offered
             .filter((screen) => screen.nav !== undefined)
             .map((screen) => (
               <a href={href(screen.route)} aria-current={isUnder(screen.route) ? "page" : undefined}>

@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import type { Violation } from "../../core/trajectory.ts";
 import type { StudioEvent } from "../api/open-index.ts";
 import { place, setQuery } from "./router.ts";
 import { staticAnswer, staticStudio } from "./static-data.ts";
@@ -25,10 +26,13 @@ const token = staticStudio ? "" : takeToken();
 /** An answer that the server refused, in its words. */
 export class ServerError extends Error {
   readonly status: number;
+  /** What is wrong in which segment of a chain that was sent. */
+  readonly problems: readonly Violation[];
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, problems: readonly Violation[] = []) {
     super(message);
     this.status = status;
+    this.problems = problems;
   }
 }
 
@@ -60,8 +64,11 @@ export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T>
 export async function postJson<T>(path: string, value: unknown): Promise<T> {
   const init = { method: "POST", body: JSON.stringify(value), headers: { "content-type": "application/json" } };
   const response = await ask(path, init);
-  const answer = (await response.json()) as T & { error?: { message?: string } };
-  if (!response.ok) throw new ServerError(response.status, answer.error?.message ?? `HTTP ${response.status}`);
+  const answer = (await response.json()) as T & { error?: { message?: string; problems?: Violation[] } };
+  if (!response.ok) {
+    const { message = `HTTP ${response.status}`, problems } = answer.error ?? {};
+    throw new ServerError(response.status, message, problems);
+  }
   return answer;
 }
 
@@ -72,8 +79,12 @@ export interface Resource<T> {
   loading: boolean;
 }
 
-/** The data at a path. `live` says which events make it worth asking again. */
-export function useResource<T>(path: string | undefined, live?: (event: StudioEvent) => boolean): Resource<T> {
+/** The data at a path. `live` says which events make it worth asking again; it is asked again when `version` changes too. */
+export function useResource<T>(
+  path: string | undefined,
+  live?: (event: StudioEvent) => boolean,
+  version = 0,
+): Resource<T> {
   const [state, setState] = useState<Resource<T> & { path?: string }>({ loading: path !== undefined });
   useEffect(() => {
     if (path === undefined) return undefined;
@@ -106,7 +117,7 @@ export function useResource<T>(path: string | undefined, live?: (event: StudioEv
       clearTimeout(timer);
       stop?.();
     };
-  }, [path]);
+  }, [path, version]);
   return state.path === path ? state : { loading: path !== undefined };
 }
 

@@ -6,6 +6,8 @@ import { FunnelScreen } from "./funnel-screen.tsx";
 import { ListScreen } from "./list-screen.tsx";
 import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
+import { PairsScreen } from "./pairs-screen.tsx";
+import { ReviewScreen } from "./review-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
 import { TokensScreen } from "./tokens-screen.tsx";
 import { TrainingScreen } from "./training-screen.tsx";
@@ -19,6 +21,8 @@ export interface Screen {
   nav?: string;
   /** The key after `g` that goes there. */
   key?: string;
+  /** It writes or runs something: an export does not offer it. */
+  needsServer?: boolean;
 }
 
 /** All screens, in the order of the navigation. */
@@ -37,4 +41,6 @@ export const screens: readonly Screen[] = [
   { route: "/training/:folder", title: "Training", show: TrainingScreen },
   { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
   { route: "/compare/:task", title: "One task", show: CompareScreen },
+  { route: "/review", title: "Review", show: ReviewScreen, nav: "Review", key: "v", needsServer: true },
+  { route: "/review/pairs", title: "Review in pairs", show: PairsScreen, needsServer: true },
 ];

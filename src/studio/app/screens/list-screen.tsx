@@ -11,7 +11,8 @@ import { OneLine } from "../parts/long-text.tsx";
 import { SavedViews } from "../parts/saved-views.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
-import { go, href, path, pathPart, place, setQuery } from "../router.ts";
+import { go, href, isRoute, type Params, path, pathPart, place, setQuery } from "../router.ts";
+import { staticStudio } from "../static-data.ts";
 
 const sorts: Record<string, string> = {
   "": "as recorded",
@@ -45,6 +46,9 @@ export function ListScreen(_: { params: Record<string, string> }) {
       { keys: "shift+j", does: "50 rows down", run: () => move(50) },
       { keys: "shift+k", does: "50 rows up", run: () => move(-50) },
       { keys: "enter", does: "Open the row", run: open },
+      ...(kind === "chain" && isRoute("/review") && !staticStudio
+        ? [{ keys: "v", does: "Review these chains", run: () => go("/review", chosenIn(asked)) }]
+        : []),
       { keys: "escape", does: "Clear every choice", run: () => go(path.value) },
     ],
     [pages.total, row, kind, asked.toString()],
@@ -100,6 +104,12 @@ export function ListScreen(_: { params: Record<string, string> }) {
       </div>
     </article>
   );
+}
+
+/** The choices of a list as parts of another address. */
+function chosenIn(asked: URLSearchParams): Params {
+  const names = [...new Set(asked.keys())].filter((name) => name !== "kind" && name !== "sort");
+  return Object.fromEntries(names.map((name) => [name, asked.getAll(name)]));
 }
 
 function withoutSort(asked: URLSearchParams): string {

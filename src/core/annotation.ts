@@ -1,0 +1,45 @@
+/**
+ * What a person decided about a chain: keep it, drop it, put other words into some of its segments, or prefer it to another
+ * chain of the same task. Annotations are only ever appended; of those for one chain the last one holds. Each names the
+ * chain by its id and by a hash of its words, so that a chain that was made anew does not inherit a decision by its name.
+ */
+import { hash } from "node:crypto";
+import { z } from "zod";
+import { type Trajectory, trajectoryText } from "./trajectory.ts";
+
+const targetSchema = z.object({
+  kind: z.literal("chain"),
+  id: z.string(),
+  /** `chainHash` of the chain that was looked at. */
+  hash: z.string(),
+});
+
+const editSchema = z.object({ segment: z.number().int().nonnegative(), text: z.string() });
+
+/** Other words for one segment. */
+export type SegmentEdit = z.infer<typeof editSchema>;
+
+const base = { version: z.literal(1), target: targetSchema, at: z.string() };
+
+export const annotationSchema = z.discriminatedUnion("verdict", [
+  z.object({ ...base, verdict: z.literal("keep") }),
+  z.object({ ...base, verdict: z.literal("drop") }),
+  /** All edits of the chain together, so that the last annotation says everything. */
+  z.object({ ...base, verdict: z.literal("edit"), edits: z.array(editSchema).min(1) }),
+  /** The target is better than the chain in `over`, which is then not learned from. */
+  z.object({ ...base, verdict: z.literal("prefer"), over: targetSchema }),
+  /** Takes back what was decided before. */
+  z.object({ ...base, verdict: z.literal("undo") }),
+]);
+
+/** One decision of a person about a chain. */
+export type Annotation = z.infer<typeof annotationSchema>;
+
+/** Which chain an annotation is about. */
+export type AnnotationTarget = z.infer<typeof targetSchema>;
+
+/** A hash of what a chain was asked and what stands in it. */
+export function chainHash({ prompt, segments }: Pick<Trajectory, "prompt" | "segments">): string {
+  const asked = prompt.map(({ role, content }) => [role, content]);
+  return hash("sha256", JSON.stringify([asked, trajectoryText(segments)])).slice(0, 24);
+}

@@ -1,0 +1,41 @@
+/** The file of annotations as it holds now: for each chain what was decided last. */
+import { type BadLine, readJsonl } from "../base/files/read-jsonl.ts";
+import { type Annotation, type AnnotationTarget, annotationSchema, type SegmentEdit } from "../core/annotation.ts";
+
+/** What holds for one chain. */
+export interface ChainVerdict {
+  verdict: "keep" | "drop" | "edit";
+  hash: string;
+  /** Why it is dropped, in words. */
+  because?: string;
+  edits?: readonly SegmentEdit[];
+}
+
+/** What holds, by the chain's id and then by its hash. */
+export type ChainVerdicts = ReadonlyMap<string, ReadonlyMap<string, ChainVerdict>>;
+
+/** Reads a file of annotations. A line that can't be read stops it, unless `onBad` is told instead. */
+export async function readAnnotations(file: string, onBad?: (line: BadLine) => void): Promise<ChainVerdicts> {
+  const verdicts = new Map<string, Map<string, ChainVerdict>>();
+  for await (const annotation of readJsonl(file, annotationSchema, { onBad: onBad ?? "throw" }))
+    addAnnotation(verdicts, annotation);
+  return verdicts;
+}
+
+/** What holds once one more annotation is there. */
+export function addAnnotation(verdicts: Map<string, Map<string, ChainVerdict>>, annotation: Annotation): void {
+  const set = ({ id, hash }: AnnotationTarget, verdict?: Omit<ChainVerdict, "hash">) => {
+    const ofChain = verdicts.get(id) ?? new Map<string, ChainVerdict>();
+    if (verdict) verdicts.set(id, ofChain.set(hash, { ...verdict, hash }));
+    else if (ofChain.delete(hash) && ofChain.size === 0) verdicts.delete(id);
+  };
+  const { target, verdict } = annotation;
+  if (verdict === "undo") set(target);
+  else if (verdict === "edit") set(target, { verdict, edits: annotation.edits });
+  else if (verdict === "drop") set(target, { verdict, because: "dropped in review" });
+  else if (verdict === "keep") set(target, { verdict });
+  else {
+    set(target, { verdict: "keep" });
+    set(annotation.over, { verdict: "drop", because: `${target.id} was preferred` });
+  }
+}

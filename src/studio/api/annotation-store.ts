@@ -1,0 +1,49 @@
+/** The annotations of a workspace: one file, only ever appended to, and what holds by it. */
+import { statSync } from "node:fs";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import type { Annotation } from "../../core/annotation.ts";
+import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
+
+export interface AnnotationStore {
+  file: string;
+  /** What holds now, by chain. */
+  verdicts(): Promise<ChainVerdicts>;
+  /** Lines of the file that can't be read, in words. */
+  problems(): readonly string[];
+  /** Resolves when the annotation is in the file. */
+  append(annotation: Annotation): Promise<void>;
+}
+
+/** The annotations in a file, which need not be there yet. */
+export function annotationStore(file: string): AnnotationStore {
+  let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
+  let problems: string[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  const write = async (annotation: Annotation) => {
+    // The lock is held for one line only: several studios may look at one workspace.
+    const writer = await openJsonl<Annotation>(file);
+    try {
+      await writer.append(annotation);
+    } finally {
+      await writer.close();
+    }
+  };
+  return {
+    file,
+    verdicts() {
+      const { size = 0, mtimeMs: mtime = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
+      if (known?.size !== size || known.mtime !== mtime) {
+        problems = [];
+        const bad = ({ line, message }: { line: number; message: string }) => problems.push(`line ${line}: ${message}`);
+        known = { size, mtime, verdicts: readAnnotations(file, bad) };
+      }
+      return known.verdicts;
+    },
+    problems: () => problems,
+    append(annotation) {
+      const written = last.then(() => write(annotation));
+      last = written.catch(() => {});
+      return written;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Decisions about chains on their way to the server. */
+import { useState } from "preact/hooks";
+import type { Annotation } from "../../../core/annotation.ts";
+import type { Violation } from "../../../core/trajectory.ts";
+import type { ReviewedChain } from "../../api/review-readers.ts";
+import { postJson, ServerError } from "../server.ts";
+
+/** The fields of an annotation besides its target, for each verdict. */
+export type Decision = Annotation extends infer One
+  ? One extends Annotation
+    ? Omit<One, "version" | "target" | "at">
+    : never
+  : never;
+
+export interface Annotating {
+  /** Rises with every decision that was written. */
+  version: number;
+  /** Why the last one was not written. */
+  refusal?: { message: string; problems: readonly Violation[] };
+  clear(): void;
+  /** Writes a decision; resolves to whether it is written. */
+  decide(shown: ReviewedChain, decision: Decision): Promise<boolean>;
+}
+
+/** How an annotation names a chain. */
+export function targetOf({ key, hash }: ReviewedChain): Annotation["target"] {
+  return { kind: "chain", id: key, hash };
+}
+
+/** Writes decisions and keeps what the server refused. */
+export function useAnnotating(): Annotating {
+  const [version, setVersion] = useState(0);
+  const [refusal, setRefusal] = useState<Annotating["refusal"]>();
+  return {
+    version,
+    refusal,
+    clear: () => setRefusal(undefined),
+    async decide(shown, decision) {
+      try {
+        await postJson("annotate", { ...decision, target: targetOf(shown), in: shown.file });
+        setRefusal(undefined);
+        setVersion((old) => old + 1);
+        return true;
+      } catch (error) {
+        const problems = error instanceof ServerError ? error.problems : [];
+        setRefusal({ message: (error as Error).message, problems });
+        return false;
+      }
+    },
+  };
+}
