@@ -15,6 +15,7 @@ export type {
   EngineCapabilities,
   LossSpec,
   OptimizerStep,
+  PassOptions,
   Policy,
   Sample,
   SampleRequest,

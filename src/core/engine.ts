@@ -102,8 +102,14 @@ export interface Policy extends Sampler {
   close?(): Promise<void>;
 }
 
+/** What a training pass is asked for beyond its gradients. */
+export interface PassOptions {
+  /** Log-probabilities of targets that teach nothing too; an engine may otherwise leave them out, which saves work. */
+  everyLogprob?: boolean;
+}
+
 export interface ForwardResult {
-  /** Log-probability of each target, at the loss's temperature. */
+  /** Log-probability of each target, at the loss's temperature; 0 where `forwardBackward` left it out. */
   logprobs: Float32Array[]; // [example][token]
   /** What else the engine says. */
   metrics?: Record<string, number>;
@@ -129,7 +135,8 @@ export interface Engine {
   readonly name: string;
   readonly capabilities: EngineCapabilities;
   forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  forwardBackward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
+  /** Sums gradients. A target of weight or advantage 0 may be left out of the result (`everyLogprob`). */
+  forwardBackward(examples: readonly Example[], loss: LossSpec, options?: PassOptions): Promise<ForwardResult>;
   /** Applies the gradients summed since the last step; refused when a `forwardBackward` since then has failed. */
   optimStep(step: OptimizerStep): Promise<{ gradientNorm?: number }>;
   /** Gives the weights as they are now to the sampler; `pinned`: they stay as they are whatever is published later. */

@@ -208,7 +208,7 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     endSession,
     sample: (request) => sample(request),
     forward: (examples, loss) => call("forward", { examples, loss }),
-    forwardBackward: (examples, loss) => call("forwardBackward", { examples, loss }),
+    forwardBackward: (examples, loss, options) => call("forwardBackward", { examples, loss, options }),
     optimStep: (step) => call("optimStep", step),
     async publish({ pinned = false } = {}): Promise<Policy> {
       const { version, policy } = await call("publish", { pinned });

@@ -3,7 +3,7 @@
  * answers calls in order and reports sampling events as they happen. Callbacks and signals never cross: they stay with
  * the caller, who turns them into `allow` and `cancel`.
  */
-import type { ForwardResult, LossSpec, OptimizerStep } from "../../core/engine.ts";
+import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../core/engine.ts";
 import type { Boundary } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import type { LoraOptions } from "./lora/adapter.ts";
@@ -34,7 +34,10 @@ export type EmbeddedEngineOptions = ({ folder: string } | ({ config: ModelConfig
 /** Calls answered in order: arguments and result by name. */
 export interface EngineCalls {
   forward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
-  forwardBackward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
+  forwardBackward: {
+    input: { examples: readonly Example[]; loss: LossSpec; options?: PassOptions };
+    output: ForwardResult;
+  };
   optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
   publish: { input: { pinned: boolean }; output: { version: number; policy: number } };
   closePolicy: { input: { policy: number }; output: undefined };

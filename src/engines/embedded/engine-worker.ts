@@ -95,7 +95,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
 
   const calls: { [K in keyof EngineCalls]: (input: EngineCalls[K]["input"]) => Promise<EngineCalls[K]["output"]> } = {
     forward: ({ examples, loss }) => trainer.forward(examples, loss),
-    forwardBackward: ({ examples, loss }) => trainer.forwardBackward(examples, loss),
+    forwardBackward: ({ examples, loss, options }) => trainer.forwardBackward(examples, loss, options),
     async optimStep(step) {
       const result = await trainer.optimStep(step);
       weightsChanged();

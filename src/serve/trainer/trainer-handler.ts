@@ -118,7 +118,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         const { engine } = model;
         const { logprobs } = asked.forwardOnly
           ? await engine.forward(asked.examples, asked.loss)
-          : await engine.forwardBackward(asked.examples, asked.loss);
+          : await engine.forwardBackward(asked.examples, asked.loss, { everyLogprob: true });
         const losses = elementwise(asked.examples, asked.loss, logprobs);
         const json = toPassResult(logprobs, losses);
         return { json, bytes: () => encodePassResult(logprobs, losses, json.metrics) };

@@ -1,8 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type RuleCheck, worstGradientError } from "../../../../test/engine/finite-differences.ts";
-import { attentionBlocks, attentionFeeds, causalAttention } from "./causal-attention.ts";
-import { add, linear, reshape, rmsNorm, rotary, rotaryTables, scale, swiGlu, transpose } from "./rules.ts";
+import { attentionBlocks, attentionFeeds, causalAttention, causalVisibility } from "./causal-attention.ts";
+import {
+  add,
+  joinRows,
+  linear,
+  pickRows,
+  prependShared,
+  reshape,
+  rmsNorm,
+  rotary,
+  rotaryTables,
+  scale,
+  splitRows,
+  swiGlu,
+  transpose,
+} from "./rules.ts";
 
 const tolerance = 2e-3;
 
@@ -68,6 +82,63 @@ describe("each vector-Jacobian rule agrees with finite differences", () => {
       resultShape: [2, 2, 3, 4],
     }));
 
+  const integers = (values: number[], shape = [values.length]) => ({ data: BigInt64Array.from(values, BigInt), shape });
+
+  it("pickRows: some rows, a row of zeros, and none of the others", () =>
+    agrees({
+      inputs: { a: { shape: [4, 2], dimensions: ["tokens", 2] } },
+      feeds: { there: integers([3, 4, 1]), back: integers([3, 2, 3, 0]) },
+      build: (tape, { a }) =>
+        pickRows(
+          tape,
+          a!,
+          tape.graph.input("there", "int64", ["picked"]),
+          tape.graph.input("back", "int64", ["tokens"]),
+        ),
+      resultShape: [3, 2],
+    }));
+
+  it("splitRows and joinRows", () =>
+    agrees({
+      inputs: { a: { shape: [5, 2], dimensions: ["tokens", 2] } },
+      feeds: { at: integers([2]) },
+      build(tape, { a }) {
+        const at = tape.graph.input("at", "int64", [1]);
+        const [first, second] = splitRows(tape, a!, at, ["first", "second"]);
+        return joinRows(tape, scale(tape, first, 2), scale(tape, second, -1), at, "tokens");
+      },
+      resultShape: [5, 2],
+    }));
+
+  it("prependShared: what is shared gets the sum over rows", () =>
+    agrees({
+      inputs: {
+        shared: { shape: [1, 2, 3, 2], dimensions: [1, 2, "trunk", 2] },
+        rows: { shape: [3, 2, 2, 2], dimensions: ["rows", 2, "length", 2] },
+      },
+      feeds: { at: integers([3]) },
+      build: (tape, { shared, rows }) => prependShared(tape, shared!, rows!, tape.graph.input("at", "int64", [1])),
+      resultShape: [3, 2, 5, 2],
+    }));
+
+  it("rotary at given positions, and causalAttention of fewer queries than keys", () =>
+    agrees({
+      inputs: {
+        q: { shape: [2, 2, 3, 2], dimensions: ["rows", 2, "slots", 2] },
+        k: { shape: [2, 1, 7, 2], dimensions: ["rows", 1, "length", 2] },
+      },
+      feeds: {
+        positions: integers([0, 2, 5, 1, 3, 4], [2, 3]),
+        ...attentionFeeds({ visible: [Int32Array.of(1, 3, 6), Int32Array.of(2, 4, 5)], keys: 7, blocks: 1, group: 2 }),
+      },
+      build(tape, { q, k }) {
+        const tables = rotaryTables(tape, { length: 8, frequencies: Float64Array.of(0.5) });
+        const turned = rotary(tape, q!, tables, tape.graph.input("positions", "int64", ["rows", "slots"]));
+        return causalAttention(tape, turned, k!, k!, attentionBlocks(tape.graph, 1));
+      },
+      resultShape: [2, 2, 3, 2],
+    }));
+
   for (const [blocks, kvHeads, length] of [
     [1, 2, 5],
     [1, 1, 5],
@@ -81,7 +152,7 @@ describe("each vector-Jacobian rule agrees with finite differences", () => {
           k: { shape: [1, kvHeads, length, 2], dimensions: ["rows", kvHeads, "length", 2] },
           v: { shape: [1, kvHeads, length, 2], dimensions: ["rows", kvHeads, "length", 2] },
         },
-        feeds: attentionFeeds(length, blocks, 2 / kvHeads),
+        feeds: attentionFeeds({ visible: [causalVisibility(length)], keys: length, blocks, group: 2 / kvHeads }),
         build: (tape, { q, k, v }) => causalAttention(tape, q!, k!, v!, attentionBlocks(tape.graph, blocks)),
         resultShape: [1, 2, length, 2],
       }));

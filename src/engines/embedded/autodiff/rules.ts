@@ -117,6 +117,58 @@ export function transpose(tape: Tape, a: Value, order: readonly number[]): Value
   return y;
 }
 
+/**
+ * Rows of a matrix by index; the index one past its end gives a row of zeros. A row is picked at most once, and `back`
+ * says by which result (one past the end: by none), so the gradient is picked likewise and nothing has to be added up.
+ */
+export function pickRows(tape: Tape, a: Value, there: Value, back: Value): Value {
+  const pick = (value: Value, indices: Value) =>
+    on.gatherRows(tape.graph, on.appendZeroRow(tape.graph, value), indices);
+  const y = pick(a, there);
+  tape.record([a], [y], ([dy]) => [pick(dy!, back)]);
+  return y;
+}
+
+/** Cuts rows in two: those before `at` and the others. */
+export function splitRows(tape: Tape, a: Value, at: Value, sizes: readonly [string, string]): [Value, Value] {
+  const [start, end] = [tape.graph.constant([0n], [1]), tape.graph.constant([endOfAxis], [1])];
+  const first = on.sliceBetween(tape.graph, a, 0, start, at, sizes[0]);
+  const second = on.sliceBetween(tape.graph, a, 0, at, end, sizes[1]);
+  tape.record([a], [first, second], ([dFirst, dSecond]) => [
+    on.concatTo(tape.graph, [dFirst!, dSecond!], 0, a.shape[0]!),
+  ]);
+  return [first, second];
+}
+
+/** The inverse: the rows of `first`, of which there are `at`, and then those of `second`. */
+export function joinRows(tape: Tape, first: Value, second: Value, at: Value, size: Dimension): Value {
+  const { graph } = tape;
+  const [start, end] = [graph.constant([0n], [1]), graph.constant([endOfAxis], [1])];
+  const y = on.concatTo(graph, [first, second], 0, size);
+  tape.record([first, second], [y], ([dy]) => [
+    on.sliceBetween(graph, dy!, 0, start, at, first.shape[0] as string),
+    on.sliceBetween(graph, dy!, 0, at, end, second.shape[0] as string),
+  ]);
+  return y;
+}
+
+/**
+ * Puts one shared stretch of `at` positions before every row: [1, head, at, element] and [row, head, position, element]
+ * become [row, head, at + position, element]. The shared stretch gets the sum of what all rows have to say.
+ */
+export function prependShared(tape: Tape, shared: Value, rows: Value, at: Value): Value {
+  const { graph } = tape;
+  const [start, end] = [graph.constant([0n], [1]), graph.constant([endOfAxis], [1])];
+  const y = on.concatTo(graph, [on.repeatFor(graph, shared, rows), rows], 2, "keys");
+  tape.record([shared, rows], [y], ([dy]) => [
+    on.reduceSum(graph, on.sliceBetween(graph, dy!, 2, start, at, shared.shape[2] as string), 0),
+    on.sliceBetween(graph, dy!, 2, at, end, rows.shape[2] as string),
+  ]);
+  return y;
+}
+
+const endOfAxis = 2n ** 62n;
+
 /** The cosines and sines of rotary positions, graph values of shape [position, pair]. */
 export interface RotaryTables {
   cosine: Value;
@@ -136,13 +188,17 @@ export function rotaryTables(tape: Tape, options: { length: number; frequencies:
   return { cosine: constant(Math.cos), sine: constant(Math.sin) };
 }
 
-/** Turns pair i (element i and i + half) of every head by position * frequency; the gradient turns back. [row, head, position, element] */
-export function rotary(tape: Tape, x: Value, tables: RotaryTables): Value {
+/**
+ * Turns pair i (element i and i + half) of every head by position * frequency; the gradient turns back. [row, head,
+ * position, element]. `positions` are those of every token [row, position], or that of each row's first [1].
+ */
+export function rotary(tape: Tape, x: Value, tables: RotaryTables, positions?: Value): Value {
+  const at = positions ?? tape.graph.constant([0n], [1]);
   const turn = (value: Value, sine: Value) =>
     tape.graph.node({
       operator: "RotaryEmbedding",
       domain: "com.microsoft",
-      inputs: [value, tape.graph.constant([0n], [1]), tables.cosine, sine],
+      inputs: [value, at, tables.cosine, sine],
       outputs: [{ shape: value.shape }],
     })[0]!;
   const y = turn(x, tables.sine);

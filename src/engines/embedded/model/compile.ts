@@ -1,6 +1,6 @@
 /**
  * Compiles the decoder into the two graphs the trainer runs: `training` (forward, loss slope, backward) and `scoring`
- * (forward only). The number of rows and their length stay open.
+ * (forward only). The number of rows, their lengths and which of their positions are scored stay open.
  */
 import { add, linear, scale } from "../autodiff/rules.ts";
 import { createTape, gradients, type Tape } from "../autodiff/tape.ts";
@@ -10,14 +10,15 @@ import type { LossInputs } from "../loss/loss-head.ts";
 import { createGraph, type Graph, type Value } from "../onnx/graph.ts";
 import { gatherRows } from "../onnx/operators.ts";
 import type { ModelConfig } from "./config.ts";
-import { type DecoderWeights, decoder, rowLayout } from "./decoder.ts";
+import { type DecoderWeights, decoder } from "./decoder.ts";
 import { embeddingName, headName, parameterShapes } from "./parameters.ts";
+import { type LayoutBlocks, rowLayout } from "./row-layout.ts";
 
 /** What a graph is compiled for. */
 export interface CompileOptions {
   kind: "training" | "scoring";
-  /** Into how many blocks attention cuts a row (see causal-attention.ts). */
-  blocks: number;
+  /** Which parts a batch has, and into how many blocks attention cuts each. */
+  blocks: LayoutBlocks;
   /** In how many pieces the logits are computed (see chunked-head.ts); 1 when absent. */
   headChunks?: number;
   /** Names of the parameters whose gradients are wanted; all of the model's when absent. */
@@ -35,7 +36,7 @@ export interface CompiledGraph {
   tableRows: { embedding: boolean; head: boolean };
 }
 
-/** Builds one graph. Inputs: `tokens`, `targets` [tokens], the loss numbers, and every parameter by name. */
+/** Builds one graph. Inputs: `tokens`, `targets` of what is scored, the layout, the loss numbers, every parameter by name. */
 export function compile(config: ModelConfig, options: CompileOptions): CompiledGraph {
   const graph = createGraph();
   const tape = createTape(graph);
@@ -45,7 +46,8 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
     weights.set(name, graph.input(name, "float32", shape));
   }
   const tokens = graph.input("tokens", "int64", ["tokens"]);
-  const targets = graph.input("targets", "int64", ["tokens"]);
+  const scored = options.blocks.scored ? "scored" : "tokens";
+  const targets = graph.input("targets", "int64", [scored]);
   const head = weights.get(config.tieEmbeddings ? embeddingName : headName)!;
 
   const embedded = gatherRows(graph, weights.get(embeddingName)!, tokens);
@@ -58,7 +60,7 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
   );
   const wants = (name: string) => options.trainable?.has(name) ?? true;
   const tables = { embedding: wants(embeddingName), head: wants(config.tieEmbeddings ? embeddingName : headName) };
-  const loss = options.kind === "training" ? lossInputs(graph) : undefined;
+  const loss = options.kind === "training" ? lossInputs(graph, scored) : undefined;
   const chunks = options.headChunks ?? 1;
   const { logprobs, gradients: back } = chunkedHead(graph, {
     states,
@@ -89,11 +91,11 @@ export function compile(config: ModelConfig, options: CompileOptions): CompiledG
   return { graph, gradientNames, tableRows: tables };
 }
 
-function lossInputs(graph: Graph): LossInputs {
+function lossInputs(graph: Graph, scored: string): LossInputs {
   const scalar = (name: string) => graph.input(name, "float32", []);
   return {
-    factor: graph.input("factor", "float32", ["tokens", 1]),
-    old: graph.input("old", "float32", ["tokens", 1]),
+    factor: graph.input("factor", "float32", [scored, 1]),
+    old: graph.input("old", "float32", [scored, 1]),
     floor: scalar("floor"),
     ceiling: scalar("ceiling"),
     low: scalar("low"),

@@ -1,16 +1,22 @@
 /**
  * The decoder, written once. Everything else follows from this function: the training graph is its derivative, the
- * scoring graph is it alone. Activations are one row per token, [rows * length, hidden]; only attention sees rows and
- * positions apart. Padding sits at the end of a row, where causal attention never looks, so it needs no mask.
+ * scoring graph is it alone. Activations are one row per token; only attention sees sequences and positions apart. Padding
+ * sits at the end of a sequence, where causal attention never looks, so it needs no mask.
+ *
+ * Two things are not computed twice or for nothing (row-layout.ts). Tokens that all sequences of a batch begin with come
+ * once, as a trunk before the others. And where only some positions are scored, the last layer makes keys and values of all
+ * tokens but queries, attention and everything after them of the scored positions alone.
  */
-import { type AttentionBlocks, attentionBlocks, causalAttention } from "../autodiff/causal-attention.ts";
+import { causalAttention } from "../autodiff/causal-attention.ts";
 import {
   add,
-  type RotaryTables,
+  joinRows,
+  pickRows,
+  prependShared,
   reshape,
   rmsNorm,
   rotary,
-  rotaryTables,
+  splitRows,
   swiGlu,
   transpose,
 } from "../autodiff/rules.ts";
@@ -18,7 +24,7 @@ import type { Tape } from "../autodiff/tape.ts";
 import type { Value } from "../onnx/graph.ts";
 import type { ModelConfig } from "./config.ts";
 import { finalNormName, layerNames } from "./parameters.ts";
-import { rotaryFrequencies } from "./rotary.ts";
+import type { RowLayout, Stretch } from "./row-layout.ts";
 
 /** What the forward function reads: weights by Hugging Face name, and how a projection is done (it may carry an adapter). */
 export interface DecoderWeights {
@@ -26,24 +32,7 @@ export interface DecoderWeights {
   project(tape: Tape, x: Value, name: string, bias?: Value): Value;
 }
 
-/** Rows of how many tokens, cut into how many attention blocks: graph inputs, so that one graph takes any length. */
-export interface RowLayout {
-  /** [rows, length, -1, head size], the reshape rule that separates rows, positions and heads. */
-  headRule: Value;
-  blocks: AttentionBlocks;
-  tables: RotaryTables;
-}
-
-/** Declares the inputs of a layout and the rotary tables up to the model's longest context. */
-export function rowLayout(tape: Tape, config: ModelConfig, blockCount: number): RowLayout {
-  return {
-    headRule: tape.graph.input("headRule", "int64", [4]),
-    blocks: attentionBlocks(tape.graph, blockCount),
-    tables: rotaryTables(tape, { length: config.maxContext, frequencies: rotaryFrequencies(config) }),
-  };
-}
-
-/** From embedded tokens [rows * length, hidden] to normed final states of the same shape. */
+/** From embedded tokens [tokens, hidden] to normed final states of the scored positions, of all tokens by default. */
 export function decoder(
   tape: Tape,
   config: ModelConfig,
@@ -51,11 +40,20 @@ export function decoder(
   embedded: Value,
   layout: RowLayout,
 ): Value {
+  const { scored } = layout;
   let x = embedded;
   for (let layer = 0; layer < config.layers; layer++) {
     const names = layerNames(layer);
     const normed = rmsNorm(tape, x, weights.get(names.inputNorm), config.rmsEpsilon);
-    x = add(tape, x, attention(tape, config, weights, normed, layer, layout));
+    const heads = headReader(tape, config, weights, normed, layer);
+    let mixed: Value;
+    if (scored && layer === config.layers - 1) {
+      x = pickRows(tape, x, scored.tokens, scored.numbers);
+      mixed = scoredAttention(tape, heads, layout, pickRows(tape, normed, scored.tokens, scored.numbers));
+    } else {
+      mixed = attention(tape, heads, layout);
+    }
+    x = add(tape, x, weights.project(tape, mixed, names.outputWeight));
     const inner = rmsNorm(tape, x, weights.get(names.postNorm), config.rmsEpsilon);
     const gate = weights.project(tape, inner, names.gateWeight);
     const up = weights.project(tape, inner, names.upWeight);
@@ -64,35 +62,94 @@ export function decoder(
   return rmsNorm(tape, x, weights.get(finalNormName), config.rmsEpsilon);
 }
 
-function attention(
+/** Queries, keys and values of one layer, a row per token. */
+interface HeadReader {
+  query(x?: Value): Value;
+  key(): Value;
+  value(): Value;
+  headSize: number;
+}
+
+function headReader(
   tape: Tape,
   config: ModelConfig,
   weights: DecoderWeights,
-  x: Value,
+  normed: Value,
   layer: number,
-  layout: RowLayout,
-): Value {
+): HeadReader {
   const names = layerNames(layer);
   const { headSize } = config;
-  const headsOf = (weight: string, bias: string, heads: number, norm?: string) => {
-    let flat = weights.project(tape, x, weight, config.qkvBias ? weights.get(bias) : undefined);
-    let width = heads * headSize;
-    if (norm !== undefined && config.qkNorm) {
-      // Norms work on rows: a head of a token is one.
-      const rows = `heads of ${weight}`;
-      const each = reshape(tape, flat, { rule: [-1, headSize], shape: [rows, headSize] }, [-1, width]);
-      flat = rmsNorm(tape, each, weights.get(norm), config.rmsEpsilon);
-      width = headSize;
-    }
-    const shape = ["rows", "length", heads, headSize];
-    const split = reshape(tape, flat, { rule: layout.headRule, shape }, [-1, width]);
-    return transpose(tape, split, [0, 2, 1, 3]);
+  const read = (x: Value, weight: string, bias: string, heads: number, norm?: string) => {
+    const flat = weights.project(tape, x, weight, config.qkvBias ? weights.get(bias) : undefined);
+    if (norm === undefined || !config.qkNorm) return flat;
+    // Norms work on rows: a head of a token is one.
+    const width = heads * headSize;
+    const each = reshape(tape, flat, { rule: [-1, headSize], shape: [`heads of ${weight}`, headSize] }, [-1, width]);
+    const even = rmsNorm(tape, each, weights.get(norm), config.rmsEpsilon);
+    return reshape(tape, even, { rule: [-1, width], shape: flat.shape }, [-1, headSize]);
   };
-  const query = rotary(tape, headsOf(names.queryWeight, names.queryBias, config.heads, names.queryNorm), layout.tables);
-  const key = rotary(tape, headsOf(names.keyWeight, names.keyBias, config.kvHeads, names.keyNorm), layout.tables);
-  const value = headsOf(names.valueWeight, names.valueBias, config.kvHeads);
-  const mixed = transpose(tape, causalAttention(tape, query, key, value, layout.blocks), [0, 2, 1, 3]);
-  const width = config.heads * config.headSize;
-  const merged = reshape(tape, mixed, { rule: [-1, width], shape: [x.shape[0]!, width] }, layout.headRule);
-  return weights.project(tape, merged, names.outputWeight);
+  return {
+    query: (x = normed) => read(x, names.queryWeight, names.queryBias, config.heads, names.queryNorm),
+    key: () => read(normed, names.keyWeight, names.keyBias, config.kvHeads, names.keyNorm),
+    value: () => read(normed, names.valueWeight, names.valueBias, config.kvHeads),
+    headSize,
+  };
+}
+
+/** Every token looks at those before it: the trunk at itself, each sequence at the trunk and itself. */
+function attention(tape: Tape, heads: HeadReader, layout: RowLayout): Value {
+  const { rows, trunk, tables } = layout;
+  const [query, key, value] = [heads.query(), heads.key(), heads.value()];
+  const own = keysAndValues(tape, heads, layout, key, value);
+  const turned = (flat: Value, stretch: Stretch) =>
+    rotary(tape, split(tape, flat, stretch, heads.headSize), tables, stretch.positions);
+  if (!trunk) {
+    return merge(tape, causalAttention(tape, turned(query, rows), own.keys, own.values, rows.blocks), rows, query);
+  }
+  const [first, others] = splitRows(tape, query, trunk.size, ["trunk", "branches"]);
+  const shared = causalAttention(tape, turned(first, trunk), own.trunkKeys!, own.trunkValues!, trunk.blocks);
+  const apart = causalAttention(tape, turned(others, rows), own.keys, own.values, rows.blocks);
+  const merged = [merge(tape, shared, trunk, first), merge(tape, apart, rows, others)] as const;
+  return joinRows(tape, ...merged, trunk.size, query.shape[0]!);
+}
+
+/** The scored positions alone look at those before them. Their rows are padded at the beginning to one length. */
+function scoredAttention(tape: Tape, heads: HeadReader, layout: RowLayout, picked: Value): Value {
+  const scored = layout.scored!;
+  const own = keysAndValues(tape, heads, layout, heads.key(), heads.value());
+  const query = heads.query(picked);
+  const padded = pickRows(tape, query, scored.slots, scored.places);
+  const turned = rotary(tape, split(tape, padded, scored, heads.headSize), layout.tables, scored.positions);
+  const mixed = causalAttention(tape, turned, own.keys, own.values, scored.blocks);
+  return pickRows(tape, merge(tape, mixed, scored, padded), scored.places, scored.slots);
+}
+
+/** Keys and values of every sequence, those of the trunk before its own, and the trunk's alone. */
+function keysAndValues(tape: Tape, heads: HeadReader, { rows, trunk, tables }: RowLayout, key: Value, value: Value) {
+  const turn = (flat: Value, stretch: Stretch) =>
+    rotary(tape, split(tape, flat, stretch, heads.headSize), tables, stretch.positions);
+  if (!trunk) return { keys: turn(key, rows), values: split(tape, value, rows, heads.headSize) };
+  const [firstKey, otherKeys] = splitRows(tape, key, trunk.size, ["trunk", "branches"]);
+  const [firstValue, otherValues] = splitRows(tape, value, trunk.size, ["trunk", "branches"]);
+  const [trunkKeys, trunkValues] = [turn(firstKey, trunk), split(tape, firstValue, trunk, heads.headSize)];
+  return {
+    trunkKeys,
+    trunkValues,
+    keys: prependShared(tape, trunkKeys, turn(otherKeys, rows), trunk.size),
+    values: prependShared(tape, trunkValues, split(tape, otherValues, rows, heads.headSize), trunk.size),
+  };
+}
+
+/** From a row per token to [row, head, position, element]. */
+function split(tape: Tape, flat: Value, stretch: Stretch, headSize: number): Value {
+  const width = flat.shape[1] as number;
+  const shape = [stretch.rows, stretch.length, width / headSize, headSize];
+  return transpose(tape, reshape(tape, flat, { rule: stretch.headRule, shape }, [-1, width]), [0, 2, 1, 3]);
+}
+
+/** And back, to the shape of `like`. */
+function merge(tape: Tape, mixed: Value, stretch: Stretch, like: Value): Value {
+  const width = like.shape[1] as number;
+  const rule = { rule: [-1, width], shape: like.shape };
+  return reshape(tape, transpose(tape, mixed, [0, 2, 1, 3]), rule, stretch.headRule);
 }

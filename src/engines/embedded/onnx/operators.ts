@@ -148,6 +148,33 @@ export function appendColumn(graph: Graph, a: Value, value: number): Value {
   return one(graph.node({ operator: "Pad", inputs, outputs: [{ shape }], attributes: { mode: "constant" } }));
 }
 
+/** One more row of zeros at the end of a matrix. */
+export function appendZeroRow(graph: Graph, a: Value): Value {
+  const inputs = [a, graph.constant([0n, 0n, 1n, 0n], [4]), scalar(graph, 0)];
+  const outputs = [{ shape: [`${a.shape[0]} and 1`, a.shape[1]!] }];
+  return one(graph.node({ operator: "Pad", inputs, outputs, attributes: { mode: "constant" } }));
+}
+
+/** A value with first size 1, repeated along it as often as `like` has entries there. */
+export function repeatFor(graph: Graph, a: Value, like: Value): Value {
+  const first = { start: 0, end: 1 };
+  const [count] = graph.node({
+    operator: "Shape",
+    inputs: [like],
+    outputs: [{ shape: [1], type: "int64" }],
+    attributes: first,
+  });
+  const others = a.shape.slice(1).map(() => 1n);
+  const times = graph.node({
+    operator: "Concat",
+    inputs: [count, graph.constant(others, [others.length])],
+    outputs: [{ shape: [a.shape.length], type: "int64" }],
+    attributes: { axis: 0 },
+  });
+  const shape = [like.shape[0]!, ...a.shape.slice(1)];
+  return one(graph.node({ operator: "Expand", inputs: [a, times[0]], outputs: [{ shape }] }));
+}
+
 /** Sum of values of one shape. */
 export function sum(graph: Graph, parts: readonly Value[]): Value {
   if (parts.length === 1) return parts[0]!;

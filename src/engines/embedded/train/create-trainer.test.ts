@@ -6,12 +6,13 @@ import type { LossSpec } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import { totalLoss } from "../../../core/policy-loss.ts";
-import { seededRandom } from "../../../core/random.ts";
-import { createAdapter } from "../lora/adapter.ts";
-import { modelConfig } from "../model/config.ts";
+import { type SeededRandom, seededRandom } from "../../../core/random.ts";
+import { createAdapter, mergedParameters } from "../lora/adapter.ts";
+import { type ModelConfig, modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
+import { layOutBatches } from "./lay-out-batches.ts";
 
 const runtime = await openRuntime({ threads: 2 });
 
@@ -93,55 +94,135 @@ function livelyParameters(config: (typeof models)[keyof typeof models]): Paramet
   return parameters;
 }
 
-/** Central differences of the loss along a direction of one tensor. */
-async function slopeAlong(
-  trainer: Trainer,
-  data: Float32Array,
-  direction: Float64Array,
-  examples: Example[],
-  loss: LossSpec,
-) {
-  const start = data.slice();
-  const at = async (step: number) => {
-    for (let i = 0; i < data.length; i++) data[i] = start[i]! + step * direction[i]!;
-    const { logprobs } = await trainer.forward(examples, loss);
-    data.set(start);
-    return totalLoss(examples, loss, logprobs);
+/**
+ * Three rollouts of one prompt, as reinforcement has them: the same 18 tokens without a weight, then some with and some
+ * without, and a tail that teaches nothing.
+ */
+function chainExamples(vocabulary: number, seed: number): Example[] {
+  const random = seededRandom(seed);
+  const prompt = Int32Array.from({ length: 18 }, () => Math.floor(random.next() * vocabulary));
+  return randomExamples(vocabulary, [24, 22, 29], seed + 1).map((example) => {
+    example.input.set(prompt);
+    example.targets.set(prompt.subarray(1));
+    for (const list of [example.weights!, example.advantages!]) {
+      list.fill(0, 0, prompt.length - 1);
+      list[prompt.length - 1] = 0.5;
+      list.fill(0, example.input.length - 2);
+    }
+    return example;
+  });
+}
+
+/** Four chains after one prompt of 151 tokens, long enough for several attention blocks in every part. */
+function longChains(vocabulary: number): Example[] {
+  const random = seededRandom(21);
+  const prompt = Int32Array.from({ length: 151 }, () => Math.floor(random.next() * vocabulary));
+  return randomExamples(vocabulary, [256, 240, 200, 251], 22).map((example) => {
+    example.input.set(prompt);
+    example.targets.set(prompt.subarray(1));
+    example.weights!.fill(0, 0, 150).fill(1, 150, 190);
+    return example;
+  });
+}
+
+/** Log-probabilities of the whole vocabulary after each token, in plain loops and double precision. */
+type ExactRows = Float64Array[][]; // [example][position][token]
+
+function exactRows(config: ModelConfig, parameters: ParameterSet, examples: readonly Example[]): ExactRows {
+  return examples.map(({ input }) => naiveForward(config, parameters, [...input]));
+}
+
+/** Those of the targets, at a temperature. */
+function exactLogprobs(rows: ExactRows, examples: readonly Example[], temperature = 1): Float64Array[] {
+  return examples.map(({ targets }, number) =>
+    Float64Array.from(targets, (target, position) => {
+      const logits = rows[number]![position]!.map((value) => value / temperature);
+      return logits[target]! - Math.log(logits.reduce((sum, value) => sum + Math.exp(value), 0));
+    }),
+  );
+}
+
+function exactLoss(rows: ExactRows, examples: readonly Example[], loss: LossSpec): number {
+  const logprobs = exactLogprobs(rows, examples, loss.temperature);
+  return totalLoss(examples, loss, logprobs as unknown as Float32Array[]);
+}
+
+/** A copy in double precision, so that a parameter can be moved by very little. */
+function doublePrecision(parameters: ParameterSet): ParameterSet {
+  const copy = [...parameters].map(([name, { shape, data }]) => {
+    return [name, { shape, data: Float64Array.from(data) as unknown as Float32Array }] as const;
+  });
+  return new Map(copy);
+}
+
+/** Half uphill, half anywhere. */
+function directionAlong(gradient: Float32Array, random: SeededRandom): Float64Array {
+  const unit = (values: Float64Array) => {
+    const length = Math.hypot(...values) || 1;
+    return values.map((value) => value / length);
   };
-  const step = 4e-3;
-  return (8 * ((await at(step)) - (await at(-step))) - ((await at(2 * step)) - (await at(-2 * step)))) / (12 * step);
+  const anywhere = unit(Float64Array.from(gradient, () => random.normal()));
+  return unit(unit(Float64Array.from(gradient)).map((value, index) => value + anywhere[index]!));
+}
+
+/** A pass of the trainer, and what it was asked for. */
+interface Pass {
+  examples: readonly Example[];
+  loss: LossSpec;
+  gradients: ReadonlyMap<string, Float32Array>;
+}
+
+async function pass(trainer: Trainer, examples: readonly Example[], loss: LossSpec): Promise<Pass> {
+  await trainer.forwardBackward(examples, loss);
+  const gradients = new Map([...trainer.gradients()].map(([name, gradient]) => [name, gradient.slice()]));
+  trainer.clearGradients();
+  return { examples, loss, gradients };
+}
+
+/** Compares every tensor's gradients with central differences in double precision, 1e-5 of their length. */
+function agreeWithDifferences(moved: ParameterSet, passes: readonly Pass[], rowsNow: () => ExactRows): void {
+  const random = seededRandom(9);
+  for (const [name, { data }] of moved) {
+    const direction = directionAlong(passes[0]!.gradients.get(name)!, random);
+    const start = data.slice();
+    const at = (step: number) => {
+      for (let index = 0; index < data.length; index++) data[index] = start[index]! + step * direction[index]!;
+      return rowsNow();
+    };
+    const step = 1e-4;
+    const [above, below] = [at(step), at(-step)];
+    data.set(start);
+    for (const { examples, loss, gradients } of passes) {
+      const measured = (exactLoss(above, examples, loss) - exactLoss(below, examples, loss)) / (2 * step);
+      const gradient = gradients.get(name)!;
+      const expected = gradient.reduce((total, value, index) => total + value * direction[index]!, 0);
+      const error = Math.abs(measured - expected) / Math.max(Math.hypot(...gradient), 1e-3);
+      assert.ok(
+        error < 1e-5,
+        `${name}, ${loss.name}: ${expected} by the graph, ${measured} by differences, off ${error}`,
+      );
+    }
+  }
 }
 
 describe("gradients of the whole model", () => {
   for (const [title, config] of Object.entries(models)) {
-    for (const loss of losses) {
-      it(`agree with finite differences for every parameter: ${title}, ${JSON.stringify(loss)}`, async () => {
-        const parameters = livelyParameters(config);
-        const trainer = createTrainer({ config, parameters, runtime });
-        const examples = randomExamples(config.vocabularySize, [7, 3, 20], 8);
-        if (loss.name === "cispo")
-          freezeRatios(examples, (await trainer.forward(examples, { name: "cross_entropy" })).logprobs);
-        await trainer.forwardBackward(examples, loss);
-        const gradients = new Map([...trainer.gradients()].map(([name, gradient]) => [name, gradient.slice()]));
-        assert.deepEqual(new Set(gradients.keys()), new Set(parameters.keys()));
-        const random = seededRandom(9);
-        for (const [name, gradient] of gradients) {
-          const norm = Math.hypot(...gradient);
-          for (const kind of ["uphill", "random"]) {
-            const direction = Float64Array.from(gradient, (value) =>
-              kind === "uphill" ? value / (norm || 1) : random.normal(),
-            );
-            const length = Math.hypot(...direction) || 1;
-            for (let i = 0; i < direction.length; i++) direction[i]! /= length;
-            const expected = gradient.reduce((total, value, i) => total + value * direction[i]!, 0);
-            const measured = await slopeAlong(trainer, parameters.get(name)!.data, direction, examples, loss);
-            const error = Math.abs(measured - expected) / Math.max(norm, 1e-3);
-            assert.ok(error < 1e-2, `${name} ${kind}: ${expected} by the graph, ${measured} by differences`);
-          }
-        }
-        await trainer.close();
-      });
-    }
+    it(`equal double precision for every parameter and loss: ${title}`, async () => {
+      const parameters = livelyParameters(config);
+      const exact = doublePrecision(parameters);
+      const trainer = createTrainer({ config, parameters, runtime });
+      // Chains that share a prompt take another way through the graph than examples that share nothing.
+      const all = [...chainExamples(config.vocabularySize, 8), ...randomExamples(config.vocabularySize, [7, 3], 8)];
+      const rows = exactRows(config, exact, all);
+      const passes: Pass[] = [];
+      for (const loss of losses) {
+        const examples = loss.name === "cispo" ? freezeRatios(all, exactLogprobs(rows, all)) : all;
+        passes.push(await pass(trainer, examples, loss));
+        assert.deepEqual(new Set(passes.at(-1)!.gradients.keys()), new Set(parameters.keys()));
+      }
+      agreeWithDifferences(exact, passes, () => exactRows(config, exact, all));
+      await trainer.close();
+    });
   }
 
   it("of an adapter agree too, and the base gets none", async () => {
@@ -152,21 +233,13 @@ describe("gradients of the whole model", () => {
     for (const { data } of adapter.parameters.values())
       for (let i = 0; i < data.length; i++) data[i] = 0.2 * random.normal();
     const trainer = createTrainer({ config, parameters, runtime, adapter });
-    const examples = randomExamples(config.vocabularySize, [9], 8);
-    await trainer.forwardBackward(examples, { name: "cross_entropy" });
-    const gradients = [...trainer.gradients()].map(([name, gradient]) => [name, gradient.slice()] as const);
-    assert.deepEqual(new Set(gradients.map(([name]) => name)), new Set(adapter.parameters.keys()));
-    for (const [name, gradient] of gradients) {
-      const norm = Math.hypot(...gradient);
-      const direction = Float64Array.from(gradient, (value) => value / (norm || 1));
-      const measured = await slopeAlong(trainer, adapter.parameters.get(name)!.data, direction, examples, {
-        name: "cross_entropy",
-      });
-      assert.ok(
-        Math.abs(measured - norm) / Math.max(norm, 1e-3) < 1e-2,
-        `${name}: ${norm} by the graph, ${measured} by differences`,
-      );
-    }
+    const examples = chainExamples(config.vocabularySize, 8);
+    const found = await pass(trainer, examples, { name: "cross_entropy" });
+    assert.deepEqual(new Set(found.gradients.keys()), new Set(adapter.parameters.keys()));
+    const exact = { base: doublePrecision(parameters), adapter: doublePrecision(adapter.parameters) };
+    agreeWithDifferences(exact.adapter, [found], () =>
+      exactRows(config, mergedParameters(exact.base, { ...adapter, parameters: exact.adapter }), examples),
+    );
     await trainer.close();
   });
 });
@@ -174,10 +247,11 @@ describe("gradients of the whole model", () => {
 /**
  * CISPO stops the gradient at its ratio, which differences can't do; with every ratio held at the same bound both agree.
  */
-function freezeRatios(examples: Example[], logprobs: Float32Array[]): void {
-  examples.forEach((example, number) => {
-    example.oldLogprobs = logprobs[number]!.map((value) => value - 3);
-  });
+function freezeRatios(examples: readonly Example[], logprobs: Float64Array[]): Example[] {
+  return examples.map((example, number) => ({
+    ...example,
+    oldLogprobs: Float32Array.from(logprobs[number]!, (value) => value - 3),
+  }));
 }
 
 describe("forward", () => {
@@ -252,7 +326,11 @@ describe("forwardBackward", () => {
       const found = await pieces!.forwardBackward(examples, losses[2]!);
       const [a, b] = [expected, found].map(({ logprobs }) => totalLoss(examples, losses[2]!, logprobs));
       assert.ok(Math.abs(a! - b!) < 1e-4);
-      assert.deepEqual((await pieces!.forward(examples, losses[2]!)).logprobs, found.logprobs);
+      const scored = (await pieces!.forward(examples, losses[2]!)).logprobs;
+      scored.forEach((row, number) => {
+        const taught = row.map((logprob, at) => (examples[number]!.advantages![at] === 0 ? 0 : logprob));
+        assert.deepEqual(found.logprobs[number], taught);
+      });
       for (const [name, gradient] of whole!.gradients()) {
         const scale = Math.hypot(...gradient);
         const other = pieces!.gradients().get(name)!;
@@ -260,6 +338,55 @@ describe("forwardBackward", () => {
       }
       await Promise.all([whole!.close(), pieces!.close()]);
     }
+  });
+
+  it("computes a shared prompt once and only what is taught, with the log-probabilities and gradients of each alone", async () => {
+    const config = models["qwen2, shared keys, tied"];
+    const parameters = livelyParameters(config);
+    const examples = longChains(config.vocabularySize);
+    const loss: LossSpec = { name: "cross_entropy" };
+    const factors = examples.map((example) => example.weights!);
+    const shapes = layOutBatches(examples, factors, { maxTokens: 4096, everyLogprob: false }).map(({ shape }) => shape);
+    assert.deepEqual(
+      shapes.map(({ trunk, rows }) => ({ trunk, rows })),
+      [{ trunk: 150, rows: 4 }],
+    );
+    const trainer = createTrainer({ config, parameters, runtime });
+    const together = await trainer.forwardBackward(examples, loss);
+    const gradients = new Map([...trainer.gradients()].map(([name, gradient]) => [name, gradient.slice()]));
+    trainer.clearGradients();
+    const { logprobs } = await trainer.forward(examples, loss);
+    for (const [number, example] of examples.entries()) {
+      await trainer.forwardBackward([example], loss, { everyLogprob: true });
+      example.weights!.forEach((weight, at) => {
+        const found = together.logprobs[number]![at]!;
+        if (weight === 0) assert.equal(found, 0);
+        else assert.ok(Math.abs(found - logprobs[number]![at]!) < 1e-5);
+      });
+    }
+    for (const [name, gradient] of trainer.gradients()) {
+      const apart = Math.hypot(...gradient.map((value, index) => value - gradients.get(name)![index]!));
+      assert.ok(apart < 1e-5 * Math.hypot(...gradient), `${name}: ${apart}`);
+    }
+    await trainer.close();
+  });
+
+  it("gives every log-probability where asked, and steps by nothing where nothing is taught", async () => {
+    const config = models.qwen3;
+    const parameters = livelyParameters(config);
+    const trainer = createTrainer({ config, parameters, runtime, headChunks: 8 });
+    const [example] = randomExamples(config.vocabularySize, [12], 3);
+    const every = await trainer.forwardBackward([example!], { name: "cross_entropy" }, { everyLogprob: true });
+    assert.deepEqual(every, await trainer.forward([example!], { name: "cross_entropy" }));
+    trainer.clearGradients();
+    const before = structuredClone(parameters);
+    const silent = { ...example!, weights: new Float32Array(12) };
+    assert.deepEqual(await trainer.forwardBackward([silent], { name: "cross_entropy" }), {
+      logprobs: [new Float32Array(12)],
+    });
+    assert.deepEqual(await trainer.optimStep({ learningRate: 0.1 }), { gradientNorm: 0 });
+    assert.deepEqual(parameters, before);
+    await trainer.close();
   });
 
   it("is bit for bit the same in many runs on 2 threads, and the same up to rounding on 1, at a realistic size", async () => {

@@ -1,22 +1,21 @@
 /**
  * The training half of the engine without any thread around it: examples in, log-probabilities and gradients out,
- * optimizer steps applied to the weights in place. Two graphs per number of attention blocks are compiled when first
- * needed and kept.
+ * optimizer steps applied to the weights in place. A graph for each kind of batch is compiled when first needed and kept.
  */
-import type { ForwardResult, LossSpec, OptimizerStep } from "../../../core/engine.ts";
+import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import { checkStep, lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
-import { attentionFeeds } from "../autodiff/causal-attention.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import { chunkFeeds } from "../loss/chunked-head.ts";
 import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
+import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
 import { checkExamples } from "./check-examples.ts";
-import { type BatchPlan, planBatches } from "./plan-batches.ts";
+import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
 /** What a trainer works on. */
 export interface TrainerOptions {
@@ -35,7 +34,7 @@ export interface TrainerOptions {
 /** Gradients and optimizer steps for one model. */
 export interface Trainer {
   forward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
-  forwardBackward(examples: readonly Example[], loss: LossSpec): Promise<ForwardResult>;
+  forwardBackward(examples: readonly Example[], loss: LossSpec, options?: PassOptions): Promise<ForwardResult>;
   optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
   /** Gradients summed since the last optimizer step, by parameter name. */
   gradients(): ReadonlyMap<string, Float32Array>;
@@ -50,9 +49,6 @@ export interface Trainer {
 interface LoadedGraph extends CompiledGraph {
   session: Session;
 }
-
-/** Rows shorter than this are attended whole; longer ones in blocks (see causal-attention.ts). */
-const blockCount = (length: number) => (length < 128 ? 1 : length < 768 ? 4 : 8);
 
 /** Creates a trainer. */
 export function createTrainer(options: TrainerOptions): Trainer {
@@ -73,8 +69,9 @@ export function createTrainer(options: TrainerOptions): Trainer {
     ...(adapter?.parameters ?? []),
   ]);
 
-  const graphFor = (kind: "training" | "scoring", blocks: number): Promise<LoadedGraph> => {
-    const key = `${kind} ${blocks}`;
+  const graphFor = (kind: "training" | "scoring", shape: BatchShape): Promise<LoadedGraph> => {
+    const blocks = layoutBlocks(shape);
+    const key = `${kind} ${JSON.stringify(blocks)}`;
     let loaded = graphs.get(key);
     if (!loaded) {
       const compiled = compile(config, { kind, blocks, headChunks, trainable: trainableNames, adapter });
@@ -88,44 +85,41 @@ export function createTrainer(options: TrainerOptions): Trainer {
     kind: "training" | "scoring",
     examples: readonly Example[],
     loss: LossSpec,
+    everyLogprob: boolean,
   ): Promise<ForwardResult> => {
     checkExamples(config, examples);
     const { sharpness, ...numbers } = lossNumbers(loss);
     const factors = examples.map((example) => tokenFactors(example, loss));
     const logprobs: Float32Array[] = examples.map((example) => new Float32Array(example.targets.length));
-    const plans = planBatches(
-      examples.map((example) => example.input.length),
-      { maxTokens },
-    );
-    for (const plan of plans) {
-      const blocks = blockCount(plan.length);
-      const loaded = await graphFor(kind, blocks);
-      const batch = padBatch(examples, factors, plan);
+    for (const batch of layOutBatches(examples, factors, { maxTokens, everyLogprob })) {
+      const loaded = await graphFor(kind, batch.shape);
       const feeds: Record<string, HostTensor> = {
         ...feedsOfWeights,
-        ...attentionFeeds(plan.length, blocks, config.heads / config.kvHeads),
-        ...chunkFeeds(plan.members.length * plan.length, headChunks),
+        ...layoutFeeds(config, batch.shape),
+        ...chunkFeeds(batch.targets.data.length, headChunks),
         tokens: batch.tokens,
         targets: batch.targets,
         sharpness: { data: Float32Array.of(sharpness), shape: [] },
-        headRule: {
-          data: BigInt64Array.of(BigInt(plan.members.length), BigInt(plan.length), -1n, BigInt(config.headSize)),
-          shape: [4],
-        },
       };
       if (kind === "training") {
         Object.assign(feeds, { factor: batch.factor, old: batch.old });
         for (const [name, value] of Object.entries(numbers)) feeds[name] = { data: Float32Array.of(value), shape: [] };
       }
       const results = await loaded.session.run(feeds, kind === "training" ? places(loaded) : {});
-      plan.members.forEach((member, row) => {
-        const start = row * plan.length;
-        logprobs[member]!.set(results["logprobs"]!.subarray(start, start + logprobs[member]!.length));
-      });
+      batch.readLogprobs(results["logprobs"]!, logprobs);
       if (kind === "training") collect(loaded, results, batch);
     }
+    if (kind === "training" && !accumulated) beginWithZeros();
     checkLogprobs(logprobs);
     return { logprobs };
+  };
+
+  /** A pass that teaches nothing has a gradient too: nothing. */
+  const beginWithZeros = () => {
+    for (const [name, { data }] of trainable) {
+      if (!gradients.has(name)) gradients.set(name, new Float32Array(data.length));
+    }
+    accumulated = true;
   };
 
   /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
@@ -141,7 +135,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
     );
   };
 
-  const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: PaddedBatch): void => {
+  const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: LaidOutBatch): void => {
     if (accumulated) {
       for (const name of loaded.gradientNames) addInto(gradients.get(name)!, scratch.get(name)!);
     }
@@ -170,10 +164,10 @@ export function createTrainer(options: TrainerOptions): Trainer {
     trainable,
     gradients: () => (accumulated ? gradients : new Map()),
     clearGradients,
-    forward: (examples, loss) => run("scoring", examples, loss),
-    async forwardBackward(examples, loss) {
+    forward: (examples, loss) => run("scoring", examples, loss, true),
+    async forwardBackward(examples, loss, { everyLogprob = false } = {}) {
       try {
-        return await run("training", examples, loss);
+        return await run("training", examples, loss, everyLogprob);
       } catch (error) {
         incomplete = true;
         throw error;
@@ -207,38 +201,6 @@ function affordableTokens(config: ModelConfig, headChunks: number): number {
   const logits = (24_000_000 * headChunks) / config.vocabularySize;
   const keptPerToken = config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
   return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 300e6 / keptPerToken))));
-}
-
-interface PaddedBatch {
-  tokens: { data: BigInt64Array; shape: number[] };
-  targets: { data: BigInt64Array; shape: number[] };
-  factor: HostTensor;
-  old: HostTensor;
-}
-
-/** Lays a group out row by row; padding is token 0 with factor 0. */
-function padBatch(examples: readonly Example[], factors: readonly Float32Array[], plan: BatchPlan): PaddedBatch {
-  const size = plan.members.length * plan.length;
-  const tokens = new BigInt64Array(size);
-  const targets = new BigInt64Array(size);
-  const factor = new Float32Array(size);
-  const old = new Float32Array(size);
-  plan.members.forEach((member, row) => {
-    const { input, targets: wanted, oldLogprobs } = examples[member]!;
-    const start = row * plan.length;
-    for (let index = 0; index < input.length; index++) {
-      tokens[start + index] = BigInt(input[index]!);
-      targets[start + index] = BigInt(wanted[index]!);
-    }
-    factor.set(factors[member]!, start);
-    if (oldLogprobs) old.set(oldLogprobs, start);
-  });
-  return {
-    tokens: { data: tokens, shape: [size] },
-    targets: { data: targets, shape: [size] },
-    factor: { data: factor, shape: [size, 1] },
-    old: { data: old, shape: [size, 1] },
-  };
 }
 
 function checkLogprobs(logprobs: readonly Float32Array[]): void {
