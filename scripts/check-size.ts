@@ -18,7 +18,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   language: 3250,
   tokenizers: 950,
   models: 1550,
-  engines: 7350,
+  engines: 7800,
   tools: 7100,
   graders: 3900,
   tasks: 1600,
