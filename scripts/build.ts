@@ -8,4 +8,4 @@ rmSync("dist", { recursive: true, force: true });
 const tsc = join("node_modules", ".bin", "tsc");
 const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
-await buildApp();
+await buildApp(join(import.meta.dirname, "..", "dist", "studio", "app"));

@@ -12,6 +12,9 @@ import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
 import { expectedSkips } from "./expected-skips.ts";
 
+/** A test that runs for so long hangs: it fails, and the others still run. */
+const longestTestMs = 30 * 60_000;
+
 const tiers = ["short", "long", "learning"] as const;
 
 /** Whether the long tier repeats a test of the short one at its whole size. */
@@ -50,7 +53,13 @@ async function main(): Promise<number> {
   const skips = new Map<string, number>();
   const seconds = new Map<string, number>();
   const started = performance.now();
-  const events = run({ files, concurrency: Number(values.concurrency) });
+  const events = run({
+    files,
+    concurrency: Number(values.concurrency),
+    timeout: longestTestMs,
+    // A server that a failed test left open must not keep its process alive.
+    execArgv: ["--test-force-exit"],
+  });
   events.on("test:fail", ({ details }) => {
     if (details.type !== "suite") counts.failed++;
   });

@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { exportStudio } from "../../src/studio/api/export-studio.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
-import { launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
+import { launchBrowser, longest, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const hostile = `</pre></script><script>globalThis.hacked=1</script><img src=x onerror="globalThis.hacked=1"><svg onload=hacked=1>\u202edevil\u2066 ../../'"\`\${hacked=1} javascript:hacked=1 &amp; \u0000\ud800`;
@@ -126,7 +126,7 @@ describe("hostile text", { skip: noBrowser }, () => {
       assert.ok(!(await readFile(join(out, "data", file), "utf8")).includes(secret), `${file} holds the secret`);
     }
     const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(0);
+    page.setDefaultTimeout(longest);
     const [foreign, errors]: string[][] = [[], []];
     page.on(
       "request",

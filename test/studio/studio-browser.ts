@@ -11,6 +11,9 @@ import type { Studio } from "../../src/studio/api/serve-studio.ts";
 const chromiumPath = process.env["COA_CHROMIUM"] ?? "/usr/bin/chromium";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** What a page does not do for so long it will not do: a test fails then instead of waiting for ever. */
+export const longest = 300_000;
+
 /** Why the browser's tests can't run here; false where they can. */
 export const noBrowser = existsSync(chromiumPath) ? false : "no Chromium on this machine";
 
@@ -35,7 +38,7 @@ export async function launchBrowser(): Promise<Browser> {
   ];
   for (let tries = 0; ; tries++) {
     try {
-      return await chromium.launch({ executablePath: chromiumPath, args, timeout: 0 });
+      return await chromium.launch({ executablePath: chromiumPath, args, timeout: longest });
     } catch (error) {
       if (tries === 3) throw error;
     }
@@ -50,7 +53,7 @@ export async function openPage(
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
-  page.setDefaultTimeout(0);
+  page.setDefaultTimeout(longest);
   const watched: WatchedPage = { page, foreign: [], errors: [] };
   page.on("request", (request) => {
     const url = request.url();

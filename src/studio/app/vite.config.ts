@@ -8,8 +8,6 @@ export default defineConfig({
   define: { "process.env.NODE_ENV": JSON.stringify("production") },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: join(import.meta.dirname, "../../../dist/studio/app"),
-    emptyOutDir: true,
     target: "es2022",
     modulePreload: false,
     cssCodeSplit: false,
