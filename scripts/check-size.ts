@@ -10,12 +10,12 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 2850,
+  core: 3000,
   "base/files": 1900,
   "base/http": 850,
   "base/wire": 2700,
   "base/redact": 300,
-  language: 3250,
+  language: 3350,
   tokenizers: 950,
   models: 1550,
   engines: 7800,
@@ -28,9 +28,9 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   distill: 2950,
   dataset: 1600,
   train: 2700,
-  evaluate: 1500,
+  evaluate: 1600,
   report: 950,
-  lab: 2900,
+  lab: 3800,
   serve: 6300,
   "studio/api": 4200,
   "studio/app": 6500,

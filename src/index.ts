@@ -53,7 +53,14 @@ export { type ModelWrapper, wrapModel } from "./core/wrap-model.ts";
 export { chainRules } from "./language/grammar/chain-rules.ts";
 export { grammarText } from "./language/grammar/grammar-text.ts";
 export { type BodyFormat, defineProfile, type Gate, startState, type TagSpec } from "./language/profile.ts";
-export { builtInProfiles, codeProfile, mhqaProfile, multiProfile, webProfile } from "./language/profiles.ts";
+export {
+  builtInProfiles,
+  codeProfile,
+  mhqaProfile,
+  multiProfile,
+  webProfile,
+  wideProfile,
+} from "./language/profiles.ts";
 export { systemPrompt } from "./language/system-prompt.ts";
 export { validateSegments } from "./language/validate.ts";
 export { type KnownTool, withTools } from "./language/with-tools.ts";

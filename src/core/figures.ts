@@ -29,6 +29,9 @@ export interface Costs {
   toolCalls: number;
   wallMs: number;
   costUsd: number;
+  /** Model turns that had to wait for each other, and the time along them; absent where records do not say. */
+  rounds?: number;
+  pathMs?: number;
 }
 
 /** The figures of one group of tasks. */
@@ -104,6 +107,7 @@ export interface ComparisonRow {
     computedTokens: Estimate | null;
     toolCalls: Estimate | null;
     costUsd: Estimate | null;
+    rounds?: Estimate | null;
   };
 }
 

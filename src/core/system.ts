@@ -2,6 +2,7 @@
  * A system is anything that answers a task: a team of agents, a chain, a bare model, somebody's script. Evaluation sees
  * only this, so that all are compared by one function and none is favoured.
  */
+import { type CriticalPath, chainPath, teamPath } from "./critical-path.ts";
 import type { Task } from "./task.ts";
 import type { TeamRun } from "./team-run.ts";
 import type { Ending, Trajectory } from "./trajectory.ts";
@@ -20,6 +21,8 @@ export interface SystemResult {
   answer: string | null;
   ending: Ending;
   usage: Usage;
+  /** Turns that had to wait for each other, and the time along them; absent where nothing is known of how it went. */
+  path?: CriticalPath;
   /** Calls of each tool. */
   toolCalls: Record<string, number>;
   /** Billed tokens of each agent role, or of each tag of a chain. */
@@ -81,7 +84,8 @@ export function trajectoryResult(trajectory: Trajectory): SystemResult {
   const { answer, ending, usage } = trajectory;
   const tokensByRole = share(usage.billedTokens, written);
   const run = { kind: "trajectory" as const, value: trajectory };
-  return { answer, ending, usage, toolCalls, tokensByRole, ...(replayed && { replayed }), run };
+  const path = chainPath(trajectory);
+  return { answer, ending, usage, path, toolCalls, tokensByRole, ...(replayed && { replayed }), run };
 }
 
 /** What a team run counts as in an evaluation. */
@@ -100,6 +104,7 @@ export function teamRunResult(run: TeamRun): SystemResult {
     answer: run.answer,
     ending: { reason, ...(detail !== undefined && { detail }) },
     usage: run.usage,
+    path: teamPath(run),
     toolCalls,
     tokensByRole,
     ...(typeof run.scores?.at(-1) === "number" && { check: run.scores.at(-1)! }),

@@ -6,7 +6,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { tagTokens } from "../language/profile.ts";
-import { builtInProfiles } from "../language/profiles.ts";
+import { builtInProfiles, multiProfile } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { weightsOf } from "./training-sequence.ts";
@@ -93,6 +93,11 @@ const chain: Segment[] = [
   { tag: "answer", text: " 1815", by: "model" },
 ];
 
+const segmentsOfAnswer: Segment[] = [
+  { tag: "think", text: " enough", by: "model" },
+  { tag: "answer", text: " 1815", by: "model" },
+];
+
 const tokenizers: [string, () => Promise<Tokenizer>][] = [
   [
     "a tokenizer of our own",
@@ -116,6 +121,36 @@ for (const [name, make] of tokenizers) {
         .filter((segment) => (segment.by === "model") === byModel)
         .map(writtenForm)
         .join("");
+
+    it("learns to end a turn of several calls, by opening the observation, where the runtime does not end it", () => {
+      const call = (text: string): Segment => ({ tag: "web_search", text, by: "model" });
+      const seen = (text: string): Segment => ({ tag: "observation", text, by: "tool" });
+      const segments = [
+        call(" a"),
+        call(" b"),
+        seen("one"),
+        seen("two"),
+        call(" c"),
+        seen("three"),
+        ...segmentsOfAnswer,
+      ];
+      const learned = (maxParallelCalls: number) => {
+        const profile = { ...multiProfile, maxParallelCalls };
+        const language = { profile, tools: [] };
+        const made: Trajectory = { ...randomTrajectory(() => 0.5, "turn-ends"), segments, language };
+        const { example } = trajectoryToExample(made, tokenizer, { endOfTurn: false });
+        return tokenizer.decode([...example!.targets].filter((_, index) => example!.weights![index] === 1));
+      };
+      const answer = segmentsOfAnswer.map(writtenForm).join("");
+      const calls = segments
+        .slice(0, 5)
+        .filter(({ by }) => by === "model")
+        .map(writtenForm);
+      assert.equal(learned(1), `${calls.join("")}${answer}`);
+      // Two calls fill a turn of two, so the first turn ends by itself; with room for more, both are ended by the model.
+      assert.equal(learned(2), `${calls.join("")}<observation>${answer}`);
+      assert.equal(learned(3), `${calls[0]}${calls[1]}<observation>${calls[2]}<observation>${answer}`);
+    });
 
     it(`trains exactly what the model wrote, over ${rounds} random trajectories`, () => {
       const random = seededRandom(20260805).next;

@@ -9,6 +9,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
 import { tokenizeTrajectory } from "./tokenize-trajectory.ts";
 import { sequenceToExample, spansOf, type TrainingSequence } from "./training-sequence.ts";
+import { turnEnds } from "./turn-ends.ts";
 
 export interface ExampleOptions {
   /** Longest sequence, prompt included; no limit by default. */
@@ -58,6 +59,8 @@ export function trajectoryToSequence(
     segment.by === "model" && !segment.filled ? weightOf(segment, index) : 0,
   );
   const weights = owners.map((owner) => (owner === -1 ? 0 : segmentWeights[owner]!));
+  for (const { token, call } of turnEnds(trajectory, tokenizer, { tokens, owners }))
+    weights[token] = segmentWeights[call]!;
   if (end !== undefined && kept === trajectory.segments.length && tokens.length < limit) {
     tokens.push(end);
     weights.push(segmentWeights.at(-1) ?? 0);

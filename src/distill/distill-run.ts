@@ -127,5 +127,7 @@ function teamUsage(run: TeamRun): Distilled["team"] {
 function languageOf(run: TeamRun, profile: Profile, options: DistillRunOptions): Pick<Trajectory, "language"> {
   if (profile !== options.profile) return { language: { profile, tools: recordedTools(run) } };
   const described = options.tools?.flatMap((tool) => (tool.inputSchema ? [tool as ToolDescription] : []));
-  return described && described.length > 0 ? { language: { profile, tools: described } } : {};
+  if (described && described.length > 0) return { language: { profile, tools: described } };
+  // How many calls a turn may hold decides what of the chain is learned.
+  return profile.maxParallelCalls > 1 ? { language: { profile, tools: recordedTools(run) } } : {};
 }

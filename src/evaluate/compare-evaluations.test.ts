@@ -116,6 +116,11 @@ describe("compareEvaluations", () => {
     assert.ok(Math.abs(rows[1]!.paired!.pValue - 2 / 1024) < 1e-12);
     assert.deepEqual(rows[0]!.summary.tokensByRole, { manager: 40 * 400, search: 40 * 600 });
     assert.deepEqual(rows[0]!.summary.toolCalls, { web_search: 40 });
+    // The team's two turns wait for each other, the chain has one; its call took a millisecond.
+    assert.equal(rows[0]!.summary.perSuccess?.rounds, (40 * 2) / 20);
+    assert.equal(rows[1]!.summary.perSuccess?.rounds, 40 / 30);
+    assert.equal(rows[1]!.summary.perTask.pathMs, 1);
+    assert.ok(Math.abs(rows[1]!.saving!.rounds!.value - (1 - 40 / 30 / 4)) < 1e-12);
   });
 
   it("compares only the tasks in common and refuses when there are none", async () => {
@@ -138,6 +143,8 @@ describe("compareEvaluations", () => {
     );
     assert.match(table, /saves vs team \(agents-as-tools\)/);
     assert.match(table, /chain +75\.0 % \[/);
+    assert.match(table, /tools +rounds +path +time/);
+    assert.match(table, /Rounds are model turns that had to wait for each other/);
     assert.match(table, /87 % billed, 83 % computed/);
     assert.match(table, /failures included/);
   });

@@ -35,6 +35,9 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
         computedTokens: saving(base, mine, (record) => record.usage.computedTokens),
         toolCalls: saving(base, mine, (record) => record.usage.toolCalls),
         costUsd: saving(base, mine, (record) => record.usage.costUsd),
+        ...(summary.perTask.rounds !== undefined && {
+          rounds: saving(base, mine, (record) => record.path?.rounds ?? 0),
+        }),
       },
     };
   });

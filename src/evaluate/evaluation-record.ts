@@ -18,6 +18,8 @@ export const evaluationRecordSchema = z.object({
   usage: usageSchema,
   toolCalls: z.record(z.string(), z.number()),
   tokensByRole: z.record(z.string(), z.number()),
+  /** Turns that had to wait for each other, and the time along them. */
+  path: z.object({ rounds: z.number(), ms: z.number() }).optional(),
   /** The score that the system's own check gave the answer. */
   check: z.number().optional(),
   /** Calls that a recording answered, and those it lacked; absent where the tools were live. */

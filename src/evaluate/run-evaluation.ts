@@ -149,8 +149,9 @@ async function runJob(
     return { record };
   }
   const grade = await gradeOf(task, result.answer, options);
-  const { answer, ending, usage, toolCalls, tokensByRole, check, replayed, run } = result;
+  const { answer, ending, usage, toolCalls, tokensByRole, path, check, replayed, run } = result;
   const more = {
+    ...(path && { path }),
     ...(check !== undefined && { check }),
     ...(replayed && { replayed }),
     ...(run && { run: { kind: run.kind, id: run.value.id } }),

@@ -161,6 +161,11 @@ function costs(records: readonly EvaluationRecord[]): Costs {
     toolCalls: total(records, ({ usage }) => usage.toolCalls),
     wallMs: total(records, ({ usage }) => usage.wallMs),
     costUsd: total(records, ({ usage }) => usage.costUsd),
+    // A crashed run made no path; records of an earlier version do not have any.
+    ...(records.some(({ path }) => path) && {
+      rounds: total(records, ({ path }) => path?.rounds ?? 0),
+      pathMs: total(records, ({ path }) => path?.ms ?? 0),
+    }),
   };
 }
 

@@ -5,7 +5,7 @@ export { copyTask, inSequence } from "./copy-task.ts";
 export { createWorld, type Entity, type World, type WorldOptions } from "./create-world.ts";
 export { labCorrector } from "./lab-corrector.ts";
 export type { Split } from "./names.ts";
-export { labProfile } from "./profile.ts";
+export { labProfile, wideLabProfile } from "./profile.ts";
 export { type QuickstartOptions, type QuickstartResult, runQuickstart } from "./quickstart/run-quickstart.ts";
 export { type QuickstartSettings, quickstartSizes } from "./quickstart/settings.ts";
 export { isReadingQuestion, readingExamples } from "./reading-examples.ts";

@@ -19,6 +19,8 @@ export interface LabRunOptions {
   families?: readonly Family[];
   /** Share of runs in which the team errs. */
   imperfect?: number;
+  /** The team sends several workers at once. */
+  wide?: boolean;
   signal?: AbortSignal;
 }
 
@@ -36,7 +38,7 @@ export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, nu
 export async function* labRuns(options: LabRunOptions, number: number): AsyncGenerator<{ task: Task; run: TeamRun }> {
   const world = trainingWorld(options, number);
   const tools = memoryLabTools(world);
-  const roles = scriptedSpecialists({ imperfect: options.imperfect ?? 0, seed: options.seed });
+  const roles = scriptedSpecialists({ imperfect: options.imperfect ?? 0, seed: options.seed, wide: options.wide });
   for (const task of worldTasks(world, {
     count: options.tasksPerWorld,
     families: options.families,

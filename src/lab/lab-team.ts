@@ -27,8 +27,17 @@ export interface LabTeamOptions extends SpecialistOptions {
 
 /** The scripted team as a system that can be evaluated. */
 export function labTeam(options: LabTeamOptions): System {
-  const { name, topology = "agents-as-tools", words = "full", countTokens, identity, imperfect, seed: lab } = options;
-  const roles = scriptedSpecialists({ imperfect, seed: lab });
+  const {
+    name,
+    topology = "agents-as-tools",
+    words = "full",
+    countTokens,
+    identity,
+    imperfect,
+    seed: lab,
+    wide,
+  } = options;
+  const roles = scriptedSpecialists({ imperfect, seed: lab, wide });
   return defineSystem({
     name,
     topology,

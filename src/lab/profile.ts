@@ -23,3 +23,6 @@ export const labProfile: Profile = defineProfile({
   start: ["plan"],
   tags: multiProfile.tags.filter((tag) => kept.includes(tag.name)).map(cut),
 });
+
+/** The same with two calls in one turn: what does not depend on each other is looked up side by side. */
+export const wideLabProfile: Profile = defineProfile({ ...labProfile, name: "lab-wide", maxParallelCalls: 2 });

@@ -9,7 +9,7 @@ import { relationNamed, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { printedNumber } from "./scripted-workers.ts";
 import { type Evidence, evidenceIn, newestReport, questionIn } from "./transcript.ts";
-import { kindsAt, type LookUp, type Understood } from "./understand-question.ts";
+import { bothValues, kindsAt, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
 /** Rates the work: poor when the newest page did not give what was wanted. */
 export function scriptedReflector({ messages }: ChatRequest): Played {
@@ -51,24 +51,31 @@ function check(understood: Understood, evidence: readonly Evidence[], proposal: 
     if (read.value !== null && read.value !== proposal) return { score: 1, reason: `the page says ${read.value}` };
     return { score: read.value === null ? 2 : 4, reason: read.reason };
   }
+  const parts = readParts(understood, pages);
+  if (parts.missing !== undefined) return { score: 2, reason: parts.missing };
+  if (understood.kind === "both") {
+    const values = bothValues(parts.values);
+    return values === proposal ? { score: 4, reason: "both fit" } : { score: 1, reason: `the pages say ${values}` };
+  }
   const run = evidence.findLast((one) => one.tool === "code");
   if (!run) return { score: 1, reason: "nothing was computed" };
-  let expression: string;
-  if (understood.kind === "compute") {
-    expression = understood.expression;
-  } else {
-    const values: string[] = [];
-    for (const part of understood.parts) {
-      const read = readAgain(part, pages);
-      if (read.value === null) return { score: 2, reason: read.reason };
-      values.push(read.value);
-    }
-    expression = values.join(` ${understood.operator} `);
-  }
+  const expression =
+    understood.kind === "compute" ? understood.expression : parts.values.join(` ${understood.operator} `);
   const { code = "" } = JSON.parse(run.input) as { code?: string };
   if (code !== `print(${expression})`) return { score: 2, reason: "the numbers do not fit" };
   if (printedNumber(run.output) !== proposal) return { score: 1, reason: "not what was computed" };
   return { score: 4, reason: "the numbers fit" };
+}
+
+/** The values of all walks of a question, or why one of them is not known. */
+function readParts(understood: Understood, pages: readonly string[]): { values: string[]; missing?: string } {
+  const values: string[] = [];
+  for (const part of lookUpsOf(understood)) {
+    const { value, reason } = readAgain(part, pages);
+    if (value === null) return { values, missing: reason };
+    values.push(value);
+  }
+  return { values };
 }
 
 /** Walks the pages again; a value of null means that some page was not about what it should be. */

@@ -2,13 +2,14 @@
  * The scripted manager: reads the question, plans, sends the others to work and puts their reports together. It sees what
  * an LLM manager would see, the question and the reports, and works out from them, afresh at every move, what is known
  * and what to do next. It opens the first page with the right title; where that was the wrong thing of that name, it asks
- * the reflector, plans anew and goes to the next page.
+ * the reflector, plans anew and goes to the next page. A manager who works wide sends several workers at once where what they
+ * look up does not depend on each other.
  */
 import type { ChatRequest } from "../core/model.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { type FoundPage, pagesTitled, planAsked, printedNumber, wording } from "./scripted-workers.ts";
 import { type Happening, happenings, questionIn } from "./transcript.ts";
-import type { LookUp, Understood } from "./understand-question.ts";
+import { bothValues, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
 /** Where a walk over pages stands. */
 interface Walk {
@@ -31,8 +32,12 @@ interface Situation {
   stuck: string | null;
 }
 
-/** Plays the manager, given how the question is read. */
-export function scriptedManager(request: ChatRequest, understand: (question: string) => Understood | null): Played {
+/** Plays the manager, given how the question is read; `wide` where it may send several workers at once. */
+export function scriptedManager(
+  request: ChatRequest,
+  understand: (question: string) => Understood | null,
+  wide = false,
+): Played {
   const question = questionIn(request.messages);
   const understood = question === null ? null : understand(question);
   if (!understood) return { text: planAsked(request.messages) ? "1. none" : "unknown" };
@@ -40,7 +45,8 @@ export function scriptedManager(request: ChatRequest, understand: (question: str
   if (planAsked(request.messages)) return plan(understood, situation);
   if (situation.stuck)
     return { toolCalls: [{ name: callName(request, "reflector"), input: { task: situation.stuck } }] };
-  return act(request, understood, situation);
+  // In a shared history one speaks after the other, so there is nothing to be gained by sending several.
+  return act(request, understood, situation, wide && !callName(request, "search_agent").startsWith("transfer_to_"));
 }
 
 /** The manager calls others by name, or transfers to them: whichever calls it was given. */
@@ -53,19 +59,28 @@ function nextPage(walk: Walk): FoundPage | undefined {
   return walk.pages?.find((page) => !walk.wrongPages.has(page.url));
 }
 
+function isUnfinished(walk: Walk): boolean {
+  return walk.values.length < walk.lookUp.relations.length;
+}
+
+/** Whether a sub-task is about this subject. */
+function isAbout(task: string, subject: string): boolean {
+  return task.endsWith(` ${subject}.`);
+}
+
 function subjectOf(walk: Walk): string {
   return walk.values.at(-1) ?? walk.lookUp.entity;
 }
 
 function readSituation(understood: Understood, happened: readonly Happening[]): Situation {
-  const lookUps =
-    understood.kind === "mixed" ? understood.parts : understood.kind === "look-up" ? [understood.lookUp] : [];
-  const walks = lookUps.map(
+  const walks = lookUpsOf(understood).map(
     (lookUp): Walk => ({ lookUp, values: [], wrongPages: new Set(), pages: null, lastPage: null }),
   );
   const situation: Situation = { walks, result: null, stuck: null };
   for (const event of happened) {
-    const walk = walks.find((one) => one.values.length < one.lookUp.relations.length) ?? walks.at(-1);
+    const walk =
+      (event.type === "delegation" && walks.find((one) => isUnfinished(one) && isAbout(event.task, subjectOf(one)))) ||
+      (walks.find(isUnfinished) ?? walks.at(-1));
     if (event.type === "rejection") {
       if (walk?.lastPage) {
         walk.wrongPages.add(walk.lastPage);
@@ -131,36 +146,69 @@ function plan(understood: Understood, situation: Situation): Played {
   };
 }
 
-/** The next delegation, or the answer. */
-function act(request: ChatRequest, understood: Understood, situation: Situation): Played {
+/** The next delegations, or the answer. */
+function act(request: ChatRequest, understood: Understood, situation: Situation, wide: boolean): Played {
   const call = (member: string, reasoning: string, task: string): Played => ({
     reasoning,
     toolCalls: [{ name: callName(request, member), input: { task } }],
   });
-  const current = situation.walks.find((one) => one.values.length < one.lookUp.relations.length);
-  const known = newestFinding(situation, current);
+  const open = situation.walks.filter(isUnfinished);
+  const current = open[0];
+  const known = wide ? allFindings(situation) : newestFinding(situation, current);
   if (current) {
-    const subject = subjectOf(current);
-    const relation = current.lookUp.relations[current.values.length]!;
-    if (current.pages === null) return call("search_agent", known ?? `find ${subject}`, wording.search(subject));
-    const page = nextPage(current);
-    if (page === undefined) return { reasoning: "no page is left", text: "unknown" };
-    const where = current.wrongPages.size > 0 ? ` in result ${page.place}` : "";
-    return call("reader_agent", `read the ${relation}${where}`, wording.read(page.url, relation, subject));
+    const moves = open.slice(0, wide ? open.length : 1).map(nextMove);
+    if (moves.some((move) => move === null)) return { reasoning: "no page is left", text: "unknown" };
+    const [first] = moves as Delegation[];
+    if (moves.length === 1)
+      return call(first!.member, first!.search ? (known ?? first!.thought) : first!.thought, first!.task);
+    return {
+      reasoning: moves.map((move) => move!.thought).join(", "),
+      toolCalls: moves.map((move) => ({ name: callName(request, move!.member), input: { task: move!.task } })),
+    };
   }
-  if (understood.kind !== "look-up" && situation.result === null) {
-    const values = situation.walks.map((walk) => walk.values.at(-1));
+  const values = situation.walks.map((walk) => walk.values.at(-1)!);
+  if ((understood.kind === "compute" || understood.kind === "mixed") && situation.result === null) {
     const expression = understood.kind === "compute" ? understood.expression : values.join(` ${understood.operator} `);
     return call("code_agent", known ?? "compute it", wording.compute(expression));
   }
   if (situation.result !== null) return { reasoning: `the result is ${situation.result}`, text: situation.result };
-  return { reasoning: known ?? "", text: situation.walks.at(-1)!.values.at(-1)! };
+  return { reasoning: known ?? "", text: understood.kind === "both" ? bothValues(values) : values.at(-1)! };
+}
+
+/** Whom to send for a walk, with what, and the thought behind it. */
+interface Delegation {
+  member: string;
+  search: boolean;
+  thought: string;
+  task: string;
+}
+
+/** What a walk needs next: a search for its subject or the next page; null where no page is left. */
+function nextMove(walk: Walk): Delegation | null {
+  const subject = subjectOf(walk);
+  const relation = walk.lookUp.relations[walk.values.length]!;
+  if (walk.pages === null)
+    return { member: "search_agent", search: true, thought: `find ${subject}`, task: wording.search(subject) };
+  const page = nextPage(walk);
+  if (page === undefined) return null;
+  const where = walk.wrongPages.size > 0 ? ` in result ${page.place}` : "";
+  const task = wording.read(page.url, relation, subject);
+  return { member: "reader_agent", search: false, thought: `read the ${relation}${where}`, task };
 }
 
 /** What the last report brought, in words: the thought that leads to the next move. */
 function newestFinding(situation: Situation, current: Walk | undefined): string | null {
   const walk =
     current && current.values.length > 0 ? current : situation.walks.findLast((one) => one !== current && one.lastPage);
-  if (!walk) return null;
+  return walk ? finding(walk) : null;
+}
+
+/** What all walks brought, in words. */
+function allFindings({ walks }: Situation): string | null {
+  const found = walks.filter((walk) => walk.values.length > 0).map(finding);
+  return found.length > 0 ? found.join(", ") : null;
+}
+
+function finding(walk: Walk): string {
   return `the ${walk.lookUp.relations[walk.values.length - 1]} is ${walk.values.at(-1)}`;
 }

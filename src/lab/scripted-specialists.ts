@@ -29,16 +29,18 @@ export interface SpecialistOptions {
   imperfect?: number;
   /** Decides which runs, and how; 0 by default. */
   seed?: number;
+  /** The manager sends several workers at once where their look-ups do not depend on each other; false by default. */
+  wide?: boolean;
 }
 
 export type SpecialistRole = "manager" | "search" | "reader" | "code" | "reflector" | "verifier";
 
-const scriptedSpecialistsNames = optionNames<SpecialistOptions>()("imperfect seed");
+const scriptedSpecialistsNames = optionNames<SpecialistOptions>()("imperfect seed wide");
 
 /** The six roles of the team, played by scripts. */
 export function scriptedSpecialists(options: SpecialistOptions = {}): Record<SpecialistRole, Specialist> {
   checkOptions("scriptedSpecialists", options, scriptedSpecialistsNames);
-  const { imperfect = 0, seed = 0 } = options;
+  const { imperfect = 0, seed = 0, wide = false } = options;
   const understandFor =
     (request: ChatRequest) =>
     (question: string): Understood | null => {
@@ -49,7 +51,7 @@ export function scriptedSpecialists(options: SpecialistOptions = {}): Record<Spe
       return random.next() < imperfect ? misread(understood, random) : understood;
     };
   return {
-    manager: named("scripted-manager", (request) => scriptedManager(request, understandFor(request))),
+    manager: named("scripted-manager", (request) => scriptedManager(request, understandFor(request), wide)),
     search: named("scripted-search", scriptedSearchAgent),
     reader: named("scripted-reader", scriptedReader),
     code: named("scripted-code", scriptedCodeAgent),

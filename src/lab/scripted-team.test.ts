@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { testSize } from "../../test/fixtures/test-size.ts";
+import { chainPath, teamPath } from "../core/critical-path.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
+import { distillRun } from "../distill/distill-run.ts";
 import { layOutChain } from "../distill/lay-out-chain.ts";
 import { readMoves } from "../distill/read-moves.ts";
 import { validateSegments } from "../language/validate.ts";
@@ -13,7 +15,7 @@ import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
 import { type FaultPlan, withFaults } from "../tools/with-faults.ts";
 import { createWorld } from "./create-world.ts";
 import { memoryLabTools } from "./memory-lab-tools.ts";
-import { labProfile } from "./profile.ts";
+import { labProfile, wideLabProfile } from "./profile.ts";
 import { realLabTools } from "./real-lab-tools.ts";
 import { scriptedSpecialists } from "./scripted-specialists.ts";
 import { worldTasks } from "./world-tasks.ts";
@@ -178,5 +180,27 @@ describe("the scripted team", () => {
     const asked = worldTasks(world, { count: 40, families: ["hop4", "hop5"] });
     assert.ok(asked.every((task) => (task.question.match(/ of /g) ?? []).length >= 4));
     assert.equal(solved(asked, await play(asked)), 1);
+  });
+
+  it("sends several workers at once where their look-ups do not depend on each other, and solves as much", async () => {
+    const asked = worldTasks(world, { count: 60, families: ["mixed", "both", "hop1"] });
+    const narrow = await play(asked);
+    const wide = await play(asked, { roles: scriptedSpecialists({ wide: true }) });
+    assert.equal(solved(asked, wide), 1);
+    const rounds = (runs: readonly TeamRun[], family: string) =>
+      runs
+        .filter((_, index) => asked[index]!.family === family)
+        .reduce((sum, run) => {
+          const { trajectory } = distillRun(run, { profile: wideLabProfile, systemPrompt: false });
+          return sum + chainPath(trajectory!).rounds;
+        }, 0);
+    for (const family of ["mixed", "both"])
+      assert.ok(rounds(wide, family) < 0.75 * rounds(narrow, family), `${family} ${rounds(wide, family)}`);
+    assert.equal(rounds(wide, "hop1"), rounds(narrow, "hop1"));
+    const path = (runs: readonly TeamRun[]) => runs.reduce((sum, run) => sum + teamPath(run).rounds, 0);
+    assert.ok(path(wide) < path(narrow));
+    // In a shared history one speaks after the other.
+    const shared = await play(asked.slice(0, 6), { roles: scriptedSpecialists({ wide: true }), topology: "handoff" });
+    assert.equal(solved(asked.slice(0, 6), shared), 1);
   });
 });

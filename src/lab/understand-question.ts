@@ -19,7 +19,9 @@ export type Operator = "+" | "-" | "*";
 export type Understood =
   | { kind: "look-up"; lookUp: LookUp }
   | { kind: "compute"; expression: string }
-  | { kind: "mixed"; parts: [LookUp, LookUp]; operator: Operator };
+  | { kind: "mixed"; parts: [LookUp, LookUp]; operator: Operator }
+  /** Two facts that do not depend on each other, both asked for. */
+  | { kind: "both"; parts: [LookUp, LookUp] };
 
 const operators: Readonly<Record<string, Operator>> = { plus: "+", minus: "-", times: "*" };
 
@@ -29,12 +31,25 @@ export function understandQuestion(question: string): Understood | null {
   if (!asked) return null;
   const expression = readExpression(asked);
   if (expression) return { kind: "compute", expression };
-  const two = /^(the .+) (plus|minus) (the .+)$/.exec(asked);
+  const two = /^(the .+) (plus|minus|and) (the .+)$/.exec(asked);
   const first = readLookUp(two?.[1] ?? asked);
   if (!first) return null;
   if (!two) return { kind: "look-up", lookUp: first };
   const second = readLookUp(two[3]!);
-  return second && { kind: "mixed", parts: [first, second], operator: operators[two[2]!]! };
+  if (!second) return null;
+  const operator = operators[two[2]!];
+  return operator ? { kind: "mixed", parts: [first, second], operator } : { kind: "both", parts: [first, second] };
+}
+
+/** The walks that a question asks for, in the order of its words. */
+export function lookUpsOf(understood: Understood): readonly LookUp[] {
+  if (understood.kind === "look-up") return [understood.lookUp];
+  return understood.kind === "compute" ? [] : understood.parts;
+}
+
+/** How the values of two facts are answered together. */
+export function bothValues(values: readonly string[]): string {
+  return values.join(" and ");
 }
 
 function readExpression(asked: string): string | null {
@@ -70,14 +85,10 @@ export function kindsAt(lookUp: LookUp, step: number): readonly Kind[] {
 /** The same question misread, in a way that the random numbers choose. */
 export function misread(understood: Understood, random: SeededRandom): Understood {
   switch (understood.kind) {
-    case "look-up": {
-      const { lookUp } = understood;
-      const last = lookUp.relations.length - 1;
-      const kind = kindsAt(lookUp, last)[0]!;
-      const others = relationsOf(kind).filter((relation) => relation.name !== lookUp.relations[last]);
-      const relations = lookUp.relations.with(last, random.pick(others).name);
-      return { kind: "look-up", lookUp: { ...lookUp, relations } };
-    }
+    case "look-up":
+      return { kind: "look-up", lookUp: misreadLookUp(understood.lookUp, random) };
+    case "both":
+      return { kind: "both", parts: [understood.parts[0], misreadLookUp(understood.parts[1], random)] };
     case "mixed":
       return { ...understood, operator: understood.operator === "+" ? "-" : "+" };
     case "compute":
@@ -85,6 +96,13 @@ export function misread(understood: Understood, random: SeededRandom): Understoo
     default:
       return understood satisfies never;
   }
+}
+
+function misreadLookUp(lookUp: LookUp, random: SeededRandom): LookUp {
+  const last = lookUp.relations.length - 1;
+  const kind = kindsAt(lookUp, last)[0]!;
+  const others = relationsOf(kind).filter((relation) => relation.name !== lookUp.relations[last]);
+  return { ...lookUp, relations: lookUp.relations.with(last, random.pick(others).name) };
 }
 
 function misreadExpression(expression: string, random: SeededRandom): string {

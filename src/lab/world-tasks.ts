@@ -1,7 +1,8 @@
 /**
  * Questions about a world whose answers can be checked: one, two or three facts deep (`hop1`, `hop2`, `hop3`), sums of
- * given numbers (`arith`), and sums of two facts (`mixed`). Where asked for, also four and five facts deep (`hop4`, `hop5`). The entities and numbers are the world's own, so tasks of a
- * test world hold none that training has seen.
+ * given numbers (`arith`), and sums of two facts (`mixed`). Where asked for, also four and five facts deep (`hop4`, `hop5`), and
+ * two facts that do not depend on each other (`both`). The entities and numbers are the world's own, so tasks of a test world
+ * hold none that training has seen.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
@@ -10,13 +11,16 @@ import { defineTask, type Task } from "../core/task.ts";
 import type { World } from "./create-world.ts";
 import { splitNumber } from "./names.ts";
 import { relationNamed } from "./relations.ts";
+import { bothValues } from "./understand-question.ts";
 
 /** The families that are asked unless others are named. */
 export const families = ["hop1", "hop2", "hop3", "arith", "mixed"] as const;
 /** Longer walks: chains of 500 tokens and more, for long contexts. */
 export const longFamilies = ["hop4", "hop5"] as const;
-export type Family = (typeof families)[number] | (typeof longFamilies)[number];
-const allFamilies: readonly Family[] = [...families, ...longFamilies];
+/** Families whose look-ups do not depend on each other: they can be made side by side. */
+export const wideFamilies = ["mixed", "both"] as const;
+export type Family = (typeof families)[number] | (typeof longFamilies)[number] | (typeof wideFamilies)[number];
+const allFamilies: readonly Family[] = [...families, ...longFamilies, "both"];
 
 export interface WorldTaskOptions {
   count: number;
@@ -82,6 +86,7 @@ const makers: Readonly<Record<Family, (world: World, random: SeededRandom) => Ma
   hop5: (world, random) => lookUp(world, random, 5),
   arith: (world, random) => arithmetic(world, random),
   mixed: (world, random) => lookUpAndCompute(world, random),
+  both: (world, random) => lookUpBoth(world, random),
 };
 
 /** At most one page of a task may have to be told apart from others of its title, so that runs stay short. */
@@ -136,8 +141,8 @@ function arithmetic(world: World, random: SeededRandom): Made | null {
   }
 }
 
-/** Two numbers that stand on two pages, and their sum or difference. */
-function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
+/** Two numbers that stand on two pages. */
+function twoFacts(world: World, random: SeededRandom) {
   const part = () => {
     const entity = random.pick(world.entities);
     const numeric = entity.facts.filter(
@@ -146,13 +151,29 @@ function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
     const fact = random.pick(numeric);
     return { entity, phrase: `the ${fact.relation} of ${entity.name}`, value: Number(fact.value) };
   };
-  const first = part();
-  const second = part();
-  if (first.entity.name === second.entity.name || tooAmbiguous(world, [first.entity.name, second.entity.name])) {
-    return null;
-  }
+  const [first, second] = [part(), part()];
+  const names = [first.entity.name, second.entity.name];
+  return names[0] === names[1] || tooAmbiguous(world, names) ? null : { first, second };
+}
+
+/** Two numbers that stand on two pages, and their sum or difference. */
+function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
+  const found = twoFacts(world, random);
+  if (!found) return null;
+  const { first, second } = found;
   const operator: Operator = random.next() < 0.5 ? "+" : "-";
   if (operator === "-" && first.value <= second.value) return null;
   const answer = operator === "+" ? first.value + second.value : first.value - second.value;
   return { question: `${first.phrase} ${operatorWords[operator]} ${second.phrase}`, answer: String(answer) };
+}
+
+/** Two numbers that stand on two pages, both of them. */
+function lookUpBoth(world: World, random: SeededRandom): Made | null {
+  const found = twoFacts(world, random);
+  if (!found) return null;
+  const { first, second } = found;
+  return {
+    question: `${first.phrase} and ${second.phrase}`,
+    answer: bothValues([String(first.value), String(second.value)]),
+  };
 }

@@ -1,6 +1,7 @@
 /**
- * The four built-in profiles, as the paper's models use them: `web` (search and crawl with verification), `mhqa`
- * (multi-hop questions over one corpus), `code` (programs for code and math), `multi` (everything, images too).
+ * The built-in profiles. Four are as the paper's models use them: `web` (search and crawl with verification), `mhqa`
+ * (multi-hop questions over one corpus), `code` (programs for code and math), `multi` (everything, images too). `wide` is
+ * `multi` with several calls in one turn.
  */
 import type { BodyFormat, Gate, ObservationStyle, Profile, TagSpec } from "../core/profile.ts";
 import { defaultStyle, defineProfile } from "./profile.ts";
@@ -129,10 +130,14 @@ export const multiProfile: Profile = defineProfile({
   suggestedAnswer: "suggested_answer",
 });
 
+/** Everything, with up to four calls in one turn: what does not depend on each other is looked up side by side. */
+export const wideProfile: Profile = defineProfile({ ...multiProfile, name: "wide", maxParallelCalls: 4 });
+
 /** The built-in profiles by name. */
 export const builtInProfiles: Readonly<Record<string, Profile>> = {
   web: webProfile,
   mhqa: mhqaProfile,
   code: codeProfile,
   multi: multiProfile,
+  wide: wideProfile,
 };

@@ -33,6 +33,7 @@ export function systemPrompt(profile: Profile, tools: readonly Pick<Tool, "name"
     [
       startLine(profile),
       ...profile.tags.filter((tag) => tag.next.length > 0).map((tag) => orderLine(profile, tag)),
+      ...sideBySide(profile),
       ...profile.gates.map(gateLine),
     ]
       .map((line) => `- ${line}`)
@@ -58,6 +59,13 @@ function orderLine(profile: Profile, tag: TagSpec): string {
     forbidden: `no <${profile.think}> comes before it`,
   }[tag.think];
   return `${after}: ${names(tag.next)}${think ? `; ${think}` : ""}${tag.maxTimes ? `; at most ${tag.maxTimes} time(s)` : ""}.`;
+}
+
+function sideBySide(profile: Profile): string[] {
+  if (profile.maxParallelCalls < 2) return [];
+  return [
+    `Calls that do not depend on each other may stand side by side, at most ${profile.maxParallelCalls} in one turn, without a <${profile.think}> between them. Then end your turn; each gets its own <${profile.observation}>, in their order.`,
+  ];
 }
 
 function gateLine(gate: Gate): string {

@@ -12,6 +12,7 @@ export function comparisonCells(comparison: Comparison): string[][] {
     "tokens",
     "computed",
     "tools",
+    ...(pathKnown(comparison) ? ["rounds", "path"] : []),
     "time",
     "money",
     `saves vs ${baseline.system} (${baseline.topology})`,
@@ -27,6 +28,7 @@ export function comparisonCells(comparison: Comparison): string[][] {
       count(costs?.billedTokens),
       count(costs?.computedTokens),
       count(costs?.toolCalls),
+      ...(pathKnown(comparison) ? [count(costs?.rounds), duration(costs?.pathMs)] : []),
       duration(costs?.wallMs),
       money(costs?.costUsd),
       saved,
@@ -60,6 +62,7 @@ export function comparisonTable(comparison: Comparison): string {
     "",
     ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
+    ...(pathKnown(comparison) ? [pathLine] : []),
     ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
@@ -67,6 +70,15 @@ export function comparisonTable(comparison: Comparison): string {
         `${system}: of ${runs} runs ${crashed} crashed, ${undecided} could not be graded, ${missing} were not run; all count as no ${successWord(comparison)}.`,
     ),
   ].join("\n");
+}
+
+/** What the two columns of the critical path mean. */
+export const pathLine =
+  "Rounds are model turns that had to wait for each other, path is the time along them with the slowest call of each turn; both per success as well.";
+
+/** Whether any system's records say which turns waited for each other. */
+function pathKnown({ rows }: Comparison): boolean {
+  return rows.some(({ summary }) => summary.perTask.rounds !== undefined);
 }
 
 /** What the share of right answers may be called: agreement with assumed answers is not success. */

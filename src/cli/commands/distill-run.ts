@@ -32,7 +32,10 @@ export default defineCommand({
   options: {
     out: { type: "string", valueName: "folder", describe: "Where the result goes" },
     tasks: { type: "string", multiple: true, valueName: "file", describe: "Tasks with their answers, to grade by" },
-    profile: { type: "string", describe: "web, mhqa, code, multi, lab, or a file (default: made from the recording)" },
+    profile: {
+      type: "string",
+      describe: "web, mhqa, code, multi, wide, lab, lab-wide, or a file (default: made from the recording)",
+    },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
     layout: { type: "string", describe: "White space around observations: compact, or paper (default: the profile's)" },
     fill: {

@@ -14,7 +14,11 @@ export default defineCommand({
   options: {
     ...worldFlags,
     count: { type: "string", default: "100", valueName: "n", describe: "How many tasks" },
-    family: { type: "string", multiple: true, describe: "hop1, hop2, hop3, arith, mixed; all by default, in turn" },
+    family: {
+      type: "string",
+      multiple: true,
+      describe: "hop1, hop2, hop3, arith, mixed: all by default, in turn; also hop4, hop5, both",
+    },
     "task-seed": { type: "string", default: "0", valueName: "n", describe: "Other questions about the same world" },
     out: { type: "string", valueName: "file", describe: "Where to write them; stdout by default" },
   },

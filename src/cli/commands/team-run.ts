@@ -28,6 +28,7 @@ const examples = [
 const deciding = [
   "scripted",
   "imperfect",
+  "wide",
   "lab",
   "fast",
   "model",
@@ -97,6 +98,7 @@ export default defineCommand({
     },
     scripted: { type: "boolean", default: false, describe: "Scripts play the roles, no LLM; for tasks of the lab" },
     imperfect: { type: "string", valueName: "share", default: "0", describe: "Share of scripted runs that go wrong" },
+    wide: { type: "boolean", default: false, describe: "The scripted manager sends several workers at once" },
     lab: { type: "boolean", default: false, describe: "Give the models the tools of the lab, for tasks of the lab" },
     fast: { type: "boolean", default: false, describe: "Lab tools in memory: no HTTP, no sandbox" },
     ...playerFlags,
@@ -171,6 +173,7 @@ export default defineCommand({
         const roles = scriptedSpecialists({
           imperfect: numberOf(values.imperfect, "imperfect", { min: 0, max: 1 }),
           seed,
+          wide: values.wide,
         });
         how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, values["tool-faults"])}`;
       }

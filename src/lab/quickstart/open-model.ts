@@ -5,6 +5,7 @@ import { runChain } from "../../chain/run-chain.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
 import type { ModelTraining } from "../../core/model-use.ts";
+import type { Profile } from "../../core/profile.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -45,12 +46,19 @@ export async function saveLabModel(
 /** Runs one lab task as a chain. The bare question is the prompt: a small model has no use for instructions. */
 export function runLabChain(
   task: Task,
-  how: { model: Model; tools: readonly Tool[]; temperature: number; seed: number; signal?: AbortSignal },
+  how: {
+    model: Model;
+    tools: readonly Tool[];
+    temperature: number;
+    seed: number;
+    profile?: Profile;
+    signal?: AbortSignal;
+  },
 ): Promise<Trajectory> {
   return runChain(task, {
     model: how.model,
     tools: [...how.tools],
-    profile: labProfile,
+    profile: how.profile ?? labProfile,
     systemPrompt: false,
     enforcement: "repair",
     limits: labLimits,

@@ -1,0 +1,56 @@
+/** Students that go on from a model folder: the team's chains of training worlds, and some steps of imitation. */
+import type { Example } from "../../src/core/example.ts";
+import type { Profile } from "../../src/core/profile.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
+import { type LabRunOptions, labRuns } from "../../src/lab/lab-runs.ts";
+import { type LabModel, openLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { fixedExamples } from "../../src/train/example-source.ts";
+import { takeStep } from "../../src/train/take-step.ts";
+import { processorSeconds } from "./lab-exam.ts";
+
+/** Chains of right team runs, world after world. */
+export async function teamChains(
+  options: LabRunOptions & { count: number; profile: Profile; firstWorld?: number },
+): Promise<Trajectory[]> {
+  const { count, profile, firstWorld = 0, ...runs } = options;
+  const chains: Trajectory[] = [];
+  for (let world = firstWorld; chains.length < count; world++) {
+    for await (const { task, run } of labRuns(runs, world)) {
+      const { trajectory } = distillRun(run, { profile, systemPrompt: false });
+      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+    }
+  }
+  return chains.slice(0, count);
+}
+
+export interface TeachOptions {
+  start: string;
+  steps: number;
+  seed: number;
+  batchTokens?: number;
+  rate?: number;
+}
+
+/** Opens the starting model and imitates the chains for some steps; the rate falls to a twentieth. */
+export async function teach(chains: readonly Trajectory[], options: TeachOptions): Promise<LabModel> {
+  const { start, steps, seed, batchTokens = 2048, rate = 5e-4 } = options;
+  const lab = await openLabModel(start, { optimizer: "muon", threads: 1 });
+  const examples = chains.flatMap(
+    (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [],
+  );
+  const source = fixedExamples(examples, batchTokens, seed);
+  const optimizer = { learningRate: rate, matrixLearningRate: rate * 3.3, beta1: 0.9, beta2: 0.95, gradientClip: 1 };
+  let sum = 0;
+  for (let step = 0; step < steps; step++) {
+    const factor = Math.min(1, (step + 1) / 10) * (1 - (0.95 * step) / steps);
+    const batch = (await source.batch(step)) as Example[];
+    const { loss } = await takeStep(lab.engine, batch, { loss: { name: "cross_entropy" }, optimizer, factor });
+    sum += loss;
+    if (step % 20 !== 19) continue;
+    console.error(`step ${step + 1}: mean loss ${(sum / 20).toFixed(4)} (${Math.round(processorSeconds())} s)`);
+    sum = 0;
+  }
+  return lab;
+}
