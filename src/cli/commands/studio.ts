@@ -4,19 +4,27 @@ import { existsSync } from "node:fs";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
+import { playRoutes } from "../../studio/api/play-routes.ts";
 import { serveStudio } from "../../studio/api/serve-studio.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { openPlayers, playFlags } from "../open-players.ts";
 
 export default defineCommand({
   name: "studio",
   summary:
     "Open what was recorded, distilled, trained and evaluated in a browser, on this machine alone, until Ctrl-C.",
   arguments: "[path …]",
-  examples: ["coa studio", "coa studio .coa/quickstart-fast --port 4300", "coa studio traces.jsonl --no-open"],
+  examples: [
+    "coa studio",
+    "coa studio .coa/quickstart-fast --port 4300",
+    "coa studio traces.jsonl --no-open",
+    "coa studio --model .coa/sft/model --model .coa/rl/model",
+  ],
   options: {
     port: { type: "string", default: "4300", valueName: "n", describe: "Port; 0 for any free one" },
     open: { type: "boolean", default: true, describe: "Open the browser (--no-open to only print the address)" },
+    ...playFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
     const workspace = workspaceRoot();
@@ -25,6 +33,7 @@ export default defineCommand({
         `${workspace} does not exist yet: run coa quickstart --fast, or name files: coa studio <path>`,
       );
     }
+    const play = openPlayers(values, { note: out.note, signal });
     const studio = await serveStudio({
       paths: positionals.length === 0 ? [workspace] : positionals,
       home: workspace,
@@ -36,6 +45,7 @@ export default defineCommand({
       },
       profiles: namedProfiles,
       onBuild: out.note,
+      more: (context) => playRoutes(context, play.players),
     });
     try {
       if (values.json) out.json({ ready: studio.url });
@@ -44,6 +54,7 @@ export default defineCommand({
       if (!signal.aborted) await once(signal, "abort");
     } finally {
       await studio.close();
+      await play.close();
     }
     return 0;
   },

@@ -5,6 +5,7 @@ import "./style/evaluate.css";
 import "./style/funnel.css";
 import "./style/list.css";
 import "./style/overview.css";
+import "./style/play.css";
 import "./style/review.css";
 import "./style/run.css";
 import "./style/tokens.css";

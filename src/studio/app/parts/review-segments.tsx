@@ -5,6 +5,9 @@ import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
 import { LongText } from "./long-text.tsx";
 import { SegmentEditor, type SegmentEditorProps } from "./segment-editor.tsx";
+import { wholeText } from "./whole-text.ts";
+
+const resultStays = "What the tool returned stays: it is the result of the call as it was.";
 
 interface Props {
   chain: ChainView;
@@ -13,7 +16,7 @@ interface Props {
   at: number;
   onSelect?: (segment: number) => void;
   /** What the editor of the selected segment needs; it is shown where this is given. */
-  editor?: Omit<SegmentEditorProps, "chain" | "segment" | "edited">;
+  editor?: Omit<SegmentEditorProps, "index" | "load" | "note"> & { file: string };
 }
 
 export function ReviewSegments({ chain, edits = [], at, onSelect, editor }: Props) {
@@ -34,7 +37,14 @@ export function ReviewSegments({ chain, edits = [], at, onSelect, editor }: Prop
               {edited !== undefined && <Chip text="edited" hue="amber" />}
             </button>
             {chosen && editor ? (
-              <SegmentEditor {...editor} chain={chain} segment={segment} edited={edited} />
+              <SegmentEditor
+                index={segment.index}
+                load={() => (edited === undefined ? wholeText(chain, editor.file, segment) : Promise.resolve(edited))}
+                note={chain.segments[segment.index + 1]?.by === "tool" ? resultStays : undefined}
+                refusal={editor.refusal}
+                onSave={editor.onSave}
+                onCancel={editor.onCancel}
+              />
             ) : (
               <div class="review-text">
                 {edited === undefined ? (

@@ -7,6 +7,7 @@ import { ListScreen } from "./list-screen.tsx";
 import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
 import { PairsScreen } from "./pairs-screen.tsx";
+import { PlayScreen } from "./play-screen.tsx";
 import { ReviewScreen } from "./review-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
 import { TokensScreen } from "./tokens-screen.tsx";
@@ -41,6 +42,7 @@ export const screens: readonly Screen[] = [
   { route: "/training/:folder", title: "Training", show: TrainingScreen },
   { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
   { route: "/compare/:task", title: "One task", show: CompareScreen },
+  { route: "/play", title: "Playground", show: PlayScreen, nav: "Playground", key: "p", needsServer: true },
   { route: "/review", title: "Review", show: ReviewScreen, nav: "Review", key: "v", needsServer: true },
   { route: "/review/pairs", title: "Review in pairs", show: PairsScreen, needsServer: true },
 ];

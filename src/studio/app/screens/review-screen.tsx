@@ -24,7 +24,9 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   const shown = data?.shown[0];
   const { chain, verdict } = shown ?? {};
   const edits = verdict?.edits ?? [];
-  const at = Number(query.get("seg") ?? -1);
+  /** As the address has it now: two quick keys are two steps. */
+  const selected = () => Number(place.value.query.get("seg") ?? -1);
+  const at = selected();
   const editing = query.get("edit") === "1";
   const move = (to: ReviewView["after"]) => {
     annotating.clear();
@@ -45,7 +47,7 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
     setQuery({ seg: Math.max(0, Math.min((chain?.segments.length ?? 1) - 1, segment)), edit: undefined });
   };
   const edit = () => {
-    const from = Math.max(0, at);
+    const from = Math.max(0, selected());
     const own = chain?.segments.findIndex(({ by, index }) => by === "model" && index >= from) ?? -1;
     if (own >= 0) setQuery({ seg: own, edit: 1 });
   };
@@ -72,8 +74,8 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   useKeys(
     [
       ...actions,
-      { keys: "l", does: "Next segment", run: () => select(at + 1) },
-      { keys: "h", does: "Previous segment", run: () => select(at - 1) },
+      { keys: "l", does: "Next segment", run: () => select(selected() + 1) },
+      { keys: "h", does: "Previous segment", run: () => select(selected() - 1) },
       { keys: "escape", does: "Leave the field", run: cancel },
     ],
     [data, at, editing],

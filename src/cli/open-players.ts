@@ -1,0 +1,132 @@
+/**
+ * The models of the studio's playground: folders and names are opened here when they are first asked, behind the same
+ * handler as `coa serve`; addresses are servers that run already.
+ */
+import { readModelUse } from "../base/files/model-use-file.ts";
+import { UsageError } from "../core/errors.ts";
+import { worldTasks } from "../lab/world-tasks.ts";
+import type { Player, PlayerAbout } from "../studio/api/play-routes.ts";
+import type { Options, Values } from "./command.ts";
+import { findModel } from "./find-model.ts";
+import { chainFlags, type OpenChain, openChain } from "./open-chain.ts";
+
+const { model: _model, ...playedWith } = chainFlags;
+
+/** Flags of the playground. */
+export const playFlags = {
+  model: { type: "string", short: "m", multiple: true, default: [], valueName: "folder|name", describe: "A model for the playground; give it twice for two side by side (default: the shipped one in a lab world)" },
+  "serve-url": { type: "string", multiple: true, default: [], valueName: "url", describe: "A running coa serve to play with instead; COA_API_KEY is its key" },
+  ...playedWith,
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+type PlayFlags = Values<typeof playFlags>;
+
+export interface OpenPlayers {
+  players: Player[];
+  close(): Promise<void>;
+}
+
+const mostPlayers = 2;
+const labSeed = "7";
+
+/** Makes the players that flags name; none is opened yet. */
+export function openPlayers(
+  flags: PlayFlags,
+  options: { note: (text: string) => void; signal: AbortSignal },
+): OpenPlayers {
+  const named = flags.model.length + flags["serve-url"].length;
+  if (named > mostPlayers) throw new UsageError(`the playground shows at most ${mostPlayers} models, not ${named}`);
+  const models: (string | undefined)[] = named === 0 ? [undefined] : flags.model;
+  const locals = models.map((model) => localPlayer(model, flags, options));
+  const players = [...locals, ...flags["serve-url"].map(servedPlayer)];
+  if (new Set(players.map(({ name }) => name)).size < players.length)
+    throw new UsageError(`give two different models, not ${players[0]!.name} twice`);
+  return {
+    players,
+    close: async () => void (await Promise.all(locals.map((player) => player.close()))),
+  };
+}
+
+/** A model that runs in this process from its first question on. */
+function localPlayer(
+  model: string | undefined,
+  flags: PlayFlags,
+  options: { note: (text: string) => void; signal: AbortSignal },
+): Player & { close(): Promise<void> } {
+  let opened: Promise<{ chain: OpenChain; fetch(request: Request): Promise<Response> }> | undefined;
+  const open = async () => {
+    const { "serve-url": _urls, ...rest } = flags;
+    const own = { ...rest, model, lab: flags.lab ?? (await labOf(model, flags)) };
+    const chain = await openChain(own, options);
+    try {
+      await chain.model.prepare?.(options.signal);
+      const { chainHandler } = await import("../serve/chain-handler.ts");
+      const { model: played, profile, toolsOf, defaults } = chain;
+      const served = await chainHandler({ model: played, profile, toolsOf, defaults, maxChains: 4 });
+      return { chain, fetch: served.fetch };
+    } catch (error) {
+      await chain.close();
+      throw error;
+    }
+  };
+  // One that could not be opened is tried again at the next question.
+  const ready = () => {
+    opened ??= open();
+    return opened.catch((error) => {
+      opened = undefined;
+      throw error;
+    });
+  };
+  return {
+    name: model ?? "shipped",
+    async about(): Promise<PlayerAbout> {
+      const { chain } = await ready();
+      const { world, profile } = chain;
+      const tools = profile.tags.flatMap(({ tool }) => tool ?? []);
+      const questions = world ? worldTasks(world, { count: 5, seed: 1 }).map(({ question }) => question) : [];
+      return { model: chain.model.name, profile: profile.name, tools: [...new Set(tools)], questions };
+    },
+    async ask(body, signal) {
+      const { fetch } = await ready();
+      const headers = { "content-type": "application/json" };
+      return fetch(
+        new Request("http://localhost/v1/chains", { method: "POST", body: JSON.stringify(body), headers, signal }),
+      );
+    },
+    close: async () => (await opened?.catch(() => undefined))?.chain.close(),
+  };
+}
+
+/** The lab world of a model that was taught in the lab, where nothing else is said. */
+async function labOf(model: string | undefined, flags: PlayFlags): Promise<string | undefined> {
+  if (flags.tools !== undefined || flags.profile !== undefined) return undefined;
+  if (model === undefined) return flags["base-url"] === undefined ? labSeed : undefined;
+  const found = findModel({ ...flags, model }, { lab: false });
+  if (found.kind !== "folder") return undefined;
+  return (await readModelUse(found.folder))?.world === "lab" ? labSeed : undefined;
+}
+
+/** A server that runs already. */
+function servedPlayer(url: string): Player {
+  const base = url.replace(/\/+$/, "").replace(/\/v1$/, "");
+  if (!URL.canParse(base))
+    throw new UsageError(`--serve-url takes an address such as http://127.0.0.1:4242, not "${url}"`);
+  const key = process.env["COA_API_KEY"];
+  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
+  const send = (path: string, init: RequestInit) =>
+    fetch(`${base}${path}`, { ...init, headers }).catch((error: Error) => {
+      if (init.signal?.aborted) throw error;
+      throw new UsageError(`no server answers at ${base}: start coa serve, or name another address`);
+    });
+  return {
+    name: base,
+    async about() {
+      const response = await send("/v1/models", {});
+      if (!response.ok)
+        throw new UsageError(`${base} answers ${response.status}: is it coa serve, and is COA_API_KEY its key?`);
+      const { data } = (await response.json()) as { data?: { id?: string }[] };
+      return { model: data?.[0]?.id ?? base, tools: [], questions: [] };
+    },
+    ask: (body, signal) => send("/v1/chains", { method: "POST", body: JSON.stringify(body), signal }),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * The playground's questions. A player is a model with its tools behind `POST /v1/chains` of `coa serve`, in this process or
+ * elsewhere: it is given to the studio, which runs nothing itself. What a player says goes on to the browser as it comes;
+ * a chain that has ended is kept in the workspace, so that it can be looked at, reviewed and learned from like any other.
+ */
+import { join } from "node:path";
+import { z } from "zod";
+import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
+import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+import { eventText, keepAliveText, serverEvents } from "../../base/http/server-events.ts";
+import { messageOf } from "../../core/errors.ts";
+import { asObject, asString, type Json } from "../../core/json-value.ts";
+import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
+import { NotFound, type StudioContext } from "./reader.ts";
+
+/** A model that can be asked. */
+export interface Player {
+  name: string;
+  /** What it plays with; a local model is opened for it. */
+  about(): Promise<PlayerAbout>;
+  /** Sends a body to its `POST /v1/chains`. */
+  ask(body: Json, signal: AbortSignal): Promise<Response>;
+}
+
+/** What a player plays with. */
+export interface PlayerAbout {
+  model: string;
+  profile?: string;
+  tools: string[];
+  /** Questions that can be tried. */
+  questions: string[];
+}
+
+/** What the playground offers. */
+export interface PlayersView {
+  players: string[];
+}
+
+const mostBytes = 20_000_000;
+const keepAliveMs = 15_000;
+const keptFile = ({ home }: StudioContext) => join(home, "playground", "chains.jsonl");
+
+/** Routes of the playground over some players. */
+export function playRoutes(context: StudioContext, players: readonly Player[]): Readonly<Record<string, Handler>> {
+  const named = (name: string | null | undefined) => {
+    const player = players.find((one) => one.name === name);
+    if (!player) throw new NotFound(`no model named "${name}" plays here`);
+    return player;
+  };
+  return {
+    "GET /api/players": async (_request, reply) =>
+      replyJson(reply, 200, { players: players.map(({ name }) => name) } satisfies PlayersView),
+    "GET /api/player": async (request, reply) => replyJson(reply, 200, await named(request.query.get("name")).about()),
+    "GET /api/played": async (request, reply) =>
+      replyJson(reply, 200, await playedChain(context, request.query.get("id") ?? "")),
+    "POST /api/play": async (request, reply) => {
+      const { player: name, ...body } = asObject(await readJson(request, mostBytes)) ?? {};
+      const response = await named(asString(name)).ask({ ...body, stream: true }, request.signal);
+      if (!response.ok || !response.body) throw new RefusedRequest(response.status, await refusalOf(response));
+      const stream = reply.stream(200, {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+      });
+      const beat = setInterval(() => void stream.write(keepAliveText), keepAliveMs);
+      try {
+        for await (const data of serverEvents(response.body)) {
+          const ended = endedChain(data);
+          if (ended)
+            await keep(context, ended).catch((error) => stream.write(problemText(`not kept: ${messageOf(error)}`)));
+          await stream.write(eventText(data));
+        }
+      } catch (error) {
+        if (!request.signal.aborted) await stream.write(problemText(messageOf(error)));
+      } finally {
+        clearInterval(beat);
+        stream.end();
+      }
+    },
+  };
+}
+
+const problemText = (message: string) => eventText(JSON.stringify({ error: { message } }));
+
+/** The trajectory in the event that ends a chain. */
+function endedChain(data: string): Trajectory | undefined {
+  if (!data.startsWith('{"type":"end"')) return undefined;
+  const parsed = z.object({ trajectory: trajectorySchema }).safeParse(JSON.parse(data));
+  return parsed.success ? parsed.data.trajectory : undefined;
+}
+
+async function keep(context: StudioContext, chain: Trajectory): Promise<void> {
+  const writer = await openJsonl<Trajectory>(keptFile(context));
+  try {
+    await writer.append(chain);
+  } finally {
+    await writer.close();
+  }
+}
+
+/** A chain that was played before, whole. */
+async function playedChain(context: StudioContext, id: string): Promise<Trajectory> {
+  for await (const chain of readJsonl(keptFile(context), trajectorySchema, { onBad: () => {} })) {
+    if (chain.id === id) return chain;
+  }
+  throw new NotFound(`the chain ${id} was not played here`);
+}
+
+async function refusalOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    return asString(asObject(asObject(JSON.parse(text))?.["error"])?.["message"]) ?? text.slice(0, 1_000);
+  } catch {
+    return `HTTP ${response.status}: ${text.slice(0, 1_000)}`;
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * The playground: a question to one or two models, roles and tools as they come, and any segment can be given other words
+ * from which the model then continues. Question, settings and the chains that came of them stand in the address.
+ */
+import { useRef } from "preact/hooks";
+import type { PlayerAbout, PlayersView } from "../../api/play-routes.ts";
+import { useKeys } from "../keys.ts";
+import { PlaySide } from "../parts/play-side.tsx";
+import { cutChain, usePlay } from "../parts/play-stream.ts";
+import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
+
+export function PlayScreen(_: { params: Record<string, string> }) {
+  const { data, error } = useResource<PlayersView>("players");
+  if (error) {
+    return (
+      <Problem title="No model plays here" detail={error}>
+        <p>
+          Start <code>coa studio --model &lt;folder or name&gt;</code>, or <code>--serve-url</code> with the address of
+          a running <code>coa serve</code>.
+        </p>
+      </Problem>
+    );
+  }
+  if (!data) return <Loading what="the models" />;
+  if (data.players.length === 0) return <Nothing title="No model plays here" />;
+  return <Playground players={data.players} />;
+}
+
+function Playground({ players }: { players: readonly string[] }) {
+  const { query } = place.value;
+  const [first, second] = players;
+  const sides = [
+    useSide(first!, "a"),
+    // A hook is called on every drawing: without a second model its side stays empty.
+    useSide(second, "b"),
+  ].slice(0, players.length);
+  const active = Math.min(sides.length - 1, Number(query.get("side") ?? 0));
+  const at = Number(query.get("seg") ?? -1);
+  const editing = query.get("edit") === "1";
+  const field = useRef<HTMLTextAreaElement>(null);
+  const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
+  const settings = { temperature: number("temperature"), seed: number("seed") };
+  const run = (event?: Event) => {
+    event?.preventDefault();
+    const question = field.current?.value.trim() ?? "";
+    if (question === "") return field.current?.focus();
+    field.current?.blur();
+    setQuery({ ask: question, a: undefined, b: undefined, seg: undefined, edit: undefined });
+    for (const { played } of sides) played.play({ question, ...settings });
+  };
+  const side = sides[active]!;
+  const chain = side.played.trajectory;
+  const move = (by: number) => {
+    const from = Number(place.value.query.get("seg") ?? -1);
+    const to = Math.max(0, Math.min(side.played.segments.length - 1, from + by));
+    setQuery({ seg: to, edit: undefined });
+  };
+  const ends = chain?.language?.profile.answer ?? "answer";
+  const edit = () => {
+    const segment = chain?.segments[at];
+    if (segment && segment.tag !== ends && segment.by !== "runtime") setQuery({ edit: 1 });
+  };
+  const resume = (text: string) => {
+    if (!chain) return;
+    setQuery({ edit: undefined });
+    side.played.play({ trajectory: cutChain(chain, at, text), ...settings });
+  };
+  const stop = () => sides.forEach(({ played }) => void played.stop());
+  useKeys(
+    [
+      { keys: "i", does: "Write a question", run: () => field.current?.focus() },
+      { keys: "r", does: "Run the question", run },
+      { keys: "s", does: "Stop", run: stop },
+      { keys: "l", does: "Next segment", run: () => move(1) },
+      { keys: "h", does: "Previous segment", run: () => move(-1) },
+      { keys: "e", does: "Edit the segment and continue from it", run: edit },
+      { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
+    ],
+    [chain, at, active, query.toString(), side.played.segments.length],
+  );
+  const questions = sides.flatMap(({ about }) => about.data?.questions ?? []).slice(0, 5);
+  return (
+    <article class="play-screen">
+      <h1>Playground</h1>
+      <form class="play-form" onSubmit={run}>
+        <label>
+          Question
+          <textarea
+            ref={field}
+            rows={2}
+            defaultValue={query.get("ask") ?? ""}
+            onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && run(event)}
+          />
+        </label>
+        <p class="play-settings">
+          <button type="submit" class="primary">
+            Run <kbd>ctrl+enter</kbd>
+          </button>{" "}
+          <button type="button" onClick={stop} disabled={!sides.some(({ played }) => played.running)}>
+            Stop <kbd>s</kbd>
+          </button>{" "}
+          <Setting name="temperature" step={0.1} />
+          <Setting name="seed" step={1} />
+          {chain && (
+            <button type="button" onClick={edit}>
+              Edit the selected segment <kbd>e</kbd>
+            </button>
+          )}
+        </p>
+        {questions.length > 0 && (
+          <p class="play-try">
+            <span class="soft">try</span>{" "}
+            {questions.map((question) => (
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => {
+                  field.current!.value = question;
+                  run();
+                }}
+              >
+                <bdi>{question}</bdi>
+              </button>
+            ))}
+          </p>
+        )}
+      </form>
+      <div class={`play-sides sides-${sides.length}`}>
+        {sides.map(({ name, about, played }, index) => (
+          <PlaySide
+            key={name}
+            name={name}
+            about={about}
+            played={played}
+            active={index === active}
+            at={at}
+            editing={editing}
+            onSelect={(segment) => setQuery({ side: index, seg: segment, edit: undefined })}
+            onContinue={resume}
+            onCancel={() => setQuery({ edit: undefined })}
+          />
+        ))}
+      </div>
+    </article>
+  );
+}
+
+function useSide(player: string | undefined, id: "a" | "b") {
+  const about = useResource<PlayerAbout>(player && `player?${new URLSearchParams({ name: player })}`);
+  const played = usePlay(player ?? "", place.value.query.get(id) ?? undefined, (chain) => setQuery({ [id]: chain }));
+  return { name: player ?? "", about, played };
+}
+
+function Setting({ name, step }: { name: string; step: number }) {
+  return (
+    <label class="soft">
+      {name}{" "}
+      <input
+        type="number"
+        min={0}
+        step={step}
+        value={place.value.query.get(name) ?? ""}
+        placeholder="0"
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,104 @@
+/** The playground in a real browser: the shipped model with the lab's tools beside a running server, both asked at once. */
+import assert from "node:assert/strict";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { Browser } from "playwright-core";
+import { main } from "../../src/cli/main.ts";
+import { createOutput } from "../../src/cli/output.ts";
+import { withServer } from "../fixtures/serve-server.ts";
+import { assertAccessible, launchBrowser, noBrowser, openPage, visit } from "./studio-browser.ts";
+import { studioWorkspace } from "./studio-workspace.ts";
+
+describe("the playground", { skip: noBrowser }, () => {
+  let folder: string;
+  let browser: Browser;
+  const saved = process.env["COA_HOME"];
+  before(async () => {
+    folder = await studioWorkspace(3, 0, 1);
+    process.env["COA_HOME"] = folder;
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    if (saved === undefined) delete process.env["COA_HOME"];
+    else process.env["COA_HOME"] = saved;
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs `coa studio` with these flags for as long as `use` takes. */
+  async function withStudio(flags: string[], use: (url: URL) => Promise<void>): Promise<void> {
+    const ready = Promise.withResolvers<string>();
+    const out = createOutput({
+      stdout: { write: (text: string) => ready.resolve((JSON.parse(text) as { ready: string }).ready) },
+      stderr: { write: () => {} },
+    });
+    const stop = new AbortController();
+    const done = main(["studio", "--port", "0", "--no-open", "--json", ...flags], out, stop.signal);
+    done.then((code) => ready.reject(new Error(`coa studio ended with ${code}`)));
+    try {
+      await use(new URL(await ready.promise));
+    } finally {
+      stop.abort();
+      await done;
+    }
+  }
+
+  it("streams roles and tools of two models, and continues from an edited segment", async () => {
+    await withServer({}, (_ask, served) =>
+      withStudio(["--model", "afm-lab-2m", "--serve-url", served], async (url) => {
+        const token = new URLSearchParams(url.hash.split("?")[1]).get("token")!;
+        const watched = await openPage(browser, { origin: url.origin, token });
+        const { page } = watched;
+        await visit(watched, "/play", ".play-try button");
+        assert.equal(await page.locator(".play-side").count(), 2);
+        const question = await page.locator(".play-try button").first().innerText();
+        await page.keyboard.press("i");
+        await page.keyboard.type(question);
+        await page.keyboard.press("Control+Enter");
+        const [lab, other] = [page.locator(".play-side").nth(0), page.locator(".play-side").nth(1)];
+        await lab.locator(".play-end", { hasText: "answered" }).waitFor();
+        await other.locator(".play-end", { hasText: "answered" }).waitFor();
+        assert.ok((await lab.locator(".by-tool").count()) > 0, "a tool of the lab ran");
+        assert.match(await other.locator(".by-tool").innerText(), /Ada lives in Lyon/);
+        await assertAccessible(watched, "playground");
+
+        await page.keyboard.press("]");
+        await page.keyboard.press("l");
+        await page.keyboard.press("l");
+        await other.locator(".selected .review-tag", { hasText: "wiki_search" }).waitFor();
+        await page.keyboard.press("e");
+        await page.getByLabel("Text of segment 1").fill("nobody");
+        await assertAccessible(watched, "an edited segment");
+        await page.keyboard.press("Control+Enter");
+        // The tool runs anew with the edited call and finds nothing; the scripted model then looks Ada up.
+        await other.locator(".by-tool").nth(1).waitFor();
+        await other.locator(".play-end", { hasText: "answered" }).waitFor();
+        const texts = await other.locator(".review-segment .review-text").allInnerTexts();
+        assert.equal(texts[1], "nobody");
+        assert.doesNotMatch(texts[2]!, /Lyon/);
+
+        const shown = await page.locator(".play-sides").innerText();
+        await page.reload();
+        await other.locator(".by-tool").nth(1).waitFor();
+        await lab.locator(".play-end", { hasText: "answered" }).waitFor();
+        assert.equal(await page.locator(".play-sides").innerText(), shown);
+        const kept = (await readFile(join(folder, "playground", "chains.jsonl"), "utf8")).trim().split("\n");
+        assert.equal(kept.length, 3);
+        await other.getByRole("link", { name: "open as a chain" }).click();
+        await page.locator(".segment, .problem").first().waitFor();
+        assert.deepEqual(watched.foreign, []);
+        assert.deepEqual(watched.errors, []);
+      }),
+    );
+  });
+
+  it("says at its side what can't be opened", async () => {
+    await withStudio(["--serve-url", "http://127.0.0.1:9"], async (url) => {
+      const token = new URLSearchParams(url.hash.split("?")[1]).get("token")!;
+      const watched = await openPage(browser, { origin: url.origin, token });
+      await visit(watched, "/play", ".play-side .error");
+      assert.match(await watched.page.locator(".play-side .error").innerText(), /no server answers at/);
+    });
+  });
+});
