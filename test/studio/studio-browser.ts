@@ -26,7 +26,7 @@ export interface WatchedPage {
   errors: string[];
 }
 
-/** Starts the browser; a machine under load may kill the first one. */
+/** Starts the browser; on a machine under load the first one may be killed or never come up. */
 export async function launchBrowser(): Promise<Browser> {
   const args = [
     "--no-sandbox",
@@ -38,7 +38,7 @@ export async function launchBrowser(): Promise<Browser> {
   ];
   for (let tries = 0; ; tries++) {
     try {
-      return await chromium.launch({ executablePath: chromiumPath, args, timeout: longest });
+      return await chromium.launch({ executablePath: chromiumPath, args, timeout: 60_000 * 2 ** tries });
     } catch (error) {
       if (tries === 3) throw error;
     }

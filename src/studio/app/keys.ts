@@ -3,7 +3,7 @@
  * `shift+j`, `g r` (one after the other), `escape`. While somebody types into a field only `escape` is ours.
  */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface KeyBinding {
   keys: string;
@@ -15,9 +15,12 @@ export interface KeyBinding {
 /** Everything that works at the moment, in the order it was added. */
 export const activeKeys = signal<readonly KeyBinding[]>([]);
 
-/** Makes keys work while a component is there. `deps` say when the functions are to be taken anew. */
+/**
+ * Makes keys work while a component is there. `deps` say when the functions are to be taken anew: with the drawing itself, not
+ * after the next frame, so that a key pressed right after another one finds what that one did.
+ */
 export function useKeys(bindings: readonly KeyBinding[], deps: readonly unknown[] = []): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     activeKeys.value = [...activeKeys.peek(), ...bindings];
     return () => {
       activeKeys.value = activeKeys.peek().filter((binding) => !bindings.includes(binding));
