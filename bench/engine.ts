@@ -4,13 +4,11 @@
  * busy machine wall-clock times say little, so processor time is compared as well. COA_BENCH_STEPS sets how many steps,
  * COA_BENCH_MODELS which models (S,L), COA_PYTHON which python.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Figure } from "../scripts/bench.ts";
 import { createGraph } from "../src/engines/embedded/onnx/graph.ts";
 import { gemm } from "../src/engines/embedded/onnx/operators.ts";
 import { openNativeRuntime } from "../src/engines/embedded/runtime/native.ts";
+import { findTorch, least, type Stepped, type Stepper, startStepper } from "./engine/stepper.ts";
 
 const steps = Number(process.env["COA_BENCH_STEPS"] ?? 8);
 const chosen = (process.env["COA_BENCH_MODELS"] ?? "S,L").split(",");
@@ -18,21 +16,6 @@ const models = {
   S: { vocabularySize: 4096, hiddenSize: 128, layers: 4, heads: 4, intermediateSize: 384, length: 256, rows: 8 },
   L: { vocabularySize: 4096, hiddenSize: 256, layers: 6, heads: 8, intermediateSize: 768, length: 512, rows: 4 },
 };
-
-interface Stepped {
-  wallMs: number;
-  cpuMs: number;
-  loss: number;
-  peakBytes: number;
-}
-
-/** A child that makes one step per line it is sent. */
-interface Stepper {
-  name: string;
-  compiled: boolean;
-  step(): Promise<Stepped>;
-  stop(): void;
-}
 
 export default async function bench(): Promise<Figure[]> {
   const python = findTorch();
@@ -65,9 +48,6 @@ export default async function bench(): Promise<Figure[]> {
   }
   return figures;
 }
-
-/** The least of some steps: what the machine can do when nothing else wants it. */
-const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
 
 function ownFigures(label: string, model: (typeof models)["S"], peak: number, ours: Stepped[]): Figure[] {
   const tokens = model.length * model.rows;
@@ -119,40 +99,5 @@ async function openGemm(threads: number): Promise<() => Promise<number>> {
     const start = performance.now();
     await session.run(feeds);
     return (2 * size ** 3) / (performance.now() - start) / 1e6;
-  };
-}
-
-/** A python with torch, and whether that torch compiles. */
-function findTorch(): { path: string; compiles: boolean } | undefined {
-  for (const path of [process.env["COA_PYTHON"], "python3", "/usr/bin/python3"]) {
-    if (!path) continue;
-    const found = spawnSync(path, ["-c", "import torch; print(hasattr(torch, 'compile'))"], { encoding: "utf8" });
-    if (found.status === 0) return { path, compiles: found.stdout.trim() === "True" };
-  }
-  return undefined;
-}
-
-async function startStepper(
-  command: string,
-  script: string,
-  setting: Record<string, number | boolean>,
-): Promise<Stepper> {
-  const args = [join(import.meta.dirname, "engine", script), JSON.stringify(setting)];
-  const child: ChildProcess = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-  const next = async () => {
-    const { value, done } = await lines.next();
-    if (done) throw new Error(`${command} ${script} ended early`);
-    return JSON.parse(value);
-  };
-  const { name } = await next();
-  return {
-    name,
-    compiled: setting["compile"] === true,
-    step() {
-      child.stdin!.write("\n");
-      return next();
-    },
-    stop: () => child.stdin!.end(),
   };
 }

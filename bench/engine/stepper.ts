@@ -1,0 +1,59 @@
+/** Children that make one training step per line they are sent, ours and PyTorch's, so that steps can be taken in turn. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** What one step took. */
+export interface Stepped {
+  wallMs: number;
+  cpuMs: number;
+  loss: number;
+  peakBytes: number;
+}
+
+/** A child that makes one step per line it is sent. */
+export interface Stepper {
+  name: string;
+  compiled: boolean;
+  step(): Promise<Stepped>;
+  stop(): void;
+}
+
+/** The least of some steps: what the machine can do when nothing else wants it. */
+export const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
+
+/** A python with torch, and whether that torch compiles. */
+export function findTorch(): { path: string; compiles: boolean } | undefined {
+  for (const path of [process.env["COA_PYTHON"], "python3", "/usr/bin/python3"]) {
+    if (!path) continue;
+    const found = spawnSync(path, ["-c", "import torch; print(hasattr(torch, 'compile'))"], { encoding: "utf8" });
+    if (found.status === 0) return { path, compiles: found.stdout.trim() === "True" };
+  }
+  return undefined;
+}
+
+/** Starts one; `setting` is handed to it as JSON. */
+export async function startStepper(
+  command: string,
+  script: string,
+  setting: Record<string, unknown>,
+): Promise<Stepper> {
+  const args = [join(import.meta.dirname, script), JSON.stringify(setting)];
+  const child: ChildProcess = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`${command} ${script} ended early`);
+    return JSON.parse(value);
+  };
+  const { name } = await next();
+  return {
+    name,
+    compiled: setting["compile"] === true,
+    step() {
+      child.stdin!.write("\n");
+      return next();
+    },
+    stop: () => child.stdin!.end(),
+  };
+}
