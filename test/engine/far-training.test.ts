@@ -6,34 +6,13 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { Engine } from "../../src/core/engine.ts";
-import type { Example } from "../../src/core/example.ts";
-import { seededRandom } from "../../src/core/random.ts";
-import { defineTask, type Task } from "../../src/core/task.ts";
-import type { Trajectory } from "../../src/core/trajectory.ts";
-import { emptyUsage } from "../../src/core/usage.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
-import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
-import { byteTokenizer } from "../../src/testing/index.ts";
 import type { RolloutLine } from "../../src/train/credit-group.ts";
-import { fixedExamples } from "../../src/train/example-source.ts";
-import type { Metrics } from "../../src/train/run-folder.ts";
-import { type RlOptions, trainRl } from "../../src/train/train-rl.ts";
-import { type SftOptions, trainSft } from "../../src/train/train-sft.ts";
+import { base, close, config, figures, lora, rl, sft, walks } from "./far-runs.ts";
 import { loopbackTrainer } from "./loopback-trainer.ts";
 import { unreliableProxy } from "./unreliable-proxy.ts";
 
-const tokenizer = byteTokenizer();
-const config = modelConfig({
-  vocabularySize: tokenizer.vocabularySize,
-  hiddenSize: 16,
-  layers: 2,
-  heads: 2,
-  intermediateSize: 24,
-  maxContext: 64,
-});
-const base = { config, seed: 3, embeddingDeviation: 0.4, threads: 1 };
-const lora = { rank: 4, alpha: 32, seed: 5 };
 const folder = await mkdtemp(join(tmpdir(), "coa-far-"));
 const server = await loopbackTrainer(base, config);
 after(async () => {
@@ -53,81 +32,6 @@ async function withEngine<T>(name: string, work: (engine: Engine) => Promise<T>)
   } finally {
     await engine.close();
   }
-}
-
-function walks(): Example[] {
-  const random = seededRandom(2, "walks");
-  return Array.from({ length: 24 }, () => {
-    const tokens = Array.from({ length: 6 + random.below(10) }, () => random.below(40));
-    const weights = Float32Array.from(tokens.slice(1), (_, at) => (at < 2 ? 0 : 1));
-    return { input: Int32Array.from(tokens.slice(0, -1)), targets: Int32Array.from(tokens.slice(1)), weights };
-  });
-}
-
-function sft(engine: Engine, path: string, extra: Partial<SftOptions> = {}) {
-  return trainSft({
-    engine,
-    source: fixedExamples(walks(), 64, 3),
-    folder: path,
-    seed: 3,
-    steps: 8,
-    checkpointEvery: 3,
-    optimizer: { learningRate: 0.01, gradientClip: 1 },
-    microBatchTokens: 64,
-    evaluation: { every: 4, examples: walks().slice(0, 5) },
-    ...extra,
-  });
-}
-
-function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {}) {
-  const tasks = [..."ab"].map((letter) => defineTask({ id: letter, question: letter, answers: [letter] }));
-  return trainRl({
-    engine,
-    tokenizer,
-    folder: path,
-    seed: 4,
-    steps: 4,
-    groups: 4,
-    samples: 6,
-    checkpointEvery: 2,
-    temperature: 0.9,
-    tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % 2]!),
-    rollout: async (task: Task, { seed, policy }): Promise<Trajectory> => {
-      const promptTokens = [task.question.charCodeAt(0), 1, 2];
-      const { tokens, logprobs } = await policy.sample({ tokens: promptTokens, maxTokens: 5, seed, temperature: 0.9 });
-      const answer = tokens[0]! % 2 === 0 ? "a" : "b";
-      return {
-        version: 2,
-        id: `${task.id}-${seed}`,
-        taskId: task.id,
-        profile: "none",
-        model: "test",
-        prompt: [],
-        promptTokens,
-        segments: [{ tag: "answer", text: answer, by: "model", tokens, logprobs }],
-        answer,
-        ending: { reason: "answered" },
-        usage: emptyUsage(),
-        violations: [],
-      };
-    },
-    reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
-    optimizer: { learningRate: 0.01 },
-    ...extra,
-  });
-}
-
-async function figures(path: string, names: readonly string[]): Promise<number[]> {
-  const lines = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
-  return lines.flatMap((line) => names.flatMap((name) => line[name] ?? []));
-}
-
-function close(actual: readonly number[], expected: readonly number[]): void {
-  assert.equal(actual.length, expected.length);
-  actual.forEach((value, at) => {
-    const gap = Math.abs(value - expected[at]!);
-    assert.ok(gap <= 1e-5 * Math.max(1, Math.abs(expected[at]!)), `figure ${at}: ${value} and ${expected[at]}`);
-  });
 }
 
 describe("training far away", () => {

@@ -18,7 +18,7 @@ import { hashText } from "../../core/random.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerResult, tinkerClient } from "./tinker-client.ts";
-import { openSession } from "./tinker-session.ts";
+import { openSession, remembered } from "./tinker-session.ts";
 
 export interface TinkerEngineOptions extends TinkerClientOptions {
   baseModel: string;
@@ -108,13 +108,13 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       session.check();
       before?.();
       const request = body({ model_id: modelId, seq_id: seqId + 1 });
-      const future = await client.submit(path, request, { protobuf: server.protobuf });
+      const future = await remembered(client.submit(path, request, { protobuf: server.protobuf }));
       seqId++; // a number that the server refused is used again: a gap would stop it
       accepted?.();
       return future;
     });
     line = submitted.catch(() => refused?.());
-    return submitted.then(async (future) => read(await future.result()));
+    return submitted.then(async (future) => read(await remembered(future.result())));
   }
 
   function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
@@ -183,7 +183,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     const release = await places.acquire(signal);
     try {
       const asked = roundedUp(maxTokens, options.maxTokensSteps, maxContext - tokens.length);
-      const future = await client.submit(
+      const submitted = client.submit(
         "asample",
         {
           sampling_session_id: id,
@@ -204,7 +204,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
         },
         { signal, sampling: true, protobuf: server.protobuf },
       );
-      const result = await future.result();
+      const future = await remembered(submitted);
+      const result = await remembered(future.result());
       const samples = result.bytes ? decodeSamples(result.bytes) : (result.json as never as WireSamples);
       const cached = samples.prompt_cache_hit_tokens;
       used.prefillTokens += tokens.length - (cached ?? 0);

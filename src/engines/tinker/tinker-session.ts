@@ -39,10 +39,23 @@ export async function openSession(client: TinkerClient, onNote: (text: string) =
   return {
     id,
     check() {
-      if (!lost) return;
-      const what = "the server no longer knows our session (it was restarted, or heard nothing of us for too long)";
-      throw new CoaError("engine", `${what}; resume from the last checkpoint`);
+      if (lost) throw forgotten();
     },
     close: () => clearInterval(timer),
   };
+}
+
+function forgotten(cause?: unknown): CoaError {
+  const what = "the server no longer knows our session (it was restarted, or heard nothing of us for too long)";
+  return new CoaError("engine", `${what}; resume from the last checkpoint`, { cause });
+}
+
+/** Waits for an answer. That the server does not know what it gave us means that it has forgotten the session. */
+export async function remembered<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const unknown = /"(?:Model|Future|Session|Sampling session) not found"/;
+    throw error instanceof HttpError && error.status === 404 && unknown.test(error.body) ? forgotten(error) : error;
+  }
 }

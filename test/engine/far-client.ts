@@ -1,0 +1,23 @@
+/** A run of far-runs.ts against a server, in a process of its own that can be killed: `sft|rl <folder> <server>`. Prints each step. */
+import { openTinkerEngine } from "../../src/engines/tinker/tinker-engine.ts";
+import { config, lora, rl, sft } from "./far-runs.ts";
+
+const [kind = "sft", folder = "", baseURL = ""] = process.argv.slice(2);
+const engine = await openTinkerEngine({
+  baseURL,
+  baseModel: "coa/test",
+  lora,
+  vocabularySize: config.vocabularySize,
+  maxContext: config.maxContext,
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms / 10)),
+});
+const options = { resume: "auto" as const, onProgress: ({ done }: { done: number }) => console.log(`step ${done}`) };
+try {
+  await (kind === "sft" ? sft(engine, folder, options) : rl(engine, folder, options));
+  console.log("finished");
+} catch (error) {
+  console.log(`failed: ${(error as Error).message}`);
+  process.exitCode = 1;
+} finally {
+  await engine.close();
+}
