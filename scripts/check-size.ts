@@ -27,14 +27,14 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   record: 6400,
   distill: 2950,
   dataset: 1600,
-  train: 2700,
+  train: 2900,
   evaluate: 1600,
   report: 950,
   lab: 3800,
   serve: 6300,
   "studio/api": 4200,
   "studio/app": 6500,
-  cli: 9400,
+  cli: 9600,
   testing: 1350,
 };
 

@@ -62,6 +62,14 @@ export function packRecord(record: unknown): Buffer {
   return Buffer.concat([head.subarray(0, 8), body]);
 }
 
+/** The record of bytes that hold exactly one. */
+export function unpackRecord(bytes: Buffer): unknown {
+  const [body, more] = bodies(bytes);
+  if (!body || more || body.length + 8 !== bytes.length)
+    throw new CoaError("format", "these bytes are not one whole record");
+  return unpackBody(body);
+}
+
 function unpackBody(body: Buffer): unknown {
   const jsonEnd = 4 + body.readUInt32LE(0);
   const [record, taken] = JSON.parse(body.toString("utf8", 4, jsonEnd)) as [unknown, Taken[]];

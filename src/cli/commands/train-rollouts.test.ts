@@ -15,16 +15,23 @@ const shipped = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-
 let folder: string;
 const at = (name: string) => join(folder, name);
 
-async function coa(...args: string[]) {
+async function coaWith(note: ((text: string) => void) | undefined, ...args: string[]) {
   let stdout = "";
   let stderr = "";
   const out = createOutput({
     stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
+    stderr: {
+      write(text: string) {
+        stderr += text;
+        note?.(text);
+      },
+    },
   });
   const code = await main(args, out, new AbortController().signal);
   return { code, stdout, stderr };
 }
+
+const coa = (...args: string[]) => coaWith(undefined, ...args);
 
 const small = [
   "--steps",
@@ -41,21 +48,21 @@ const small = [
   "1",
   "--json",
 ];
-const train = (verb: string, out: string, ...more: string[]) =>
-  coa(
-    "train",
-    verb,
-    at("tasks.jsonl"),
-    "--model",
-    shipped,
-    "--profile",
-    "lab",
-    "--bare-question",
-    "--out",
-    at(out),
-    ...small,
-    ...more,
-  );
+const trainArguments = (verb: string, out: string, ...more: string[]) => [
+  "train",
+  verb,
+  at("tasks.jsonl"),
+  "--model",
+  shipped,
+  "--profile",
+  "lab",
+  "--bare-question",
+  "--out",
+  at(out),
+  ...small,
+  ...more,
+];
+const train = (...how: Parameters<typeof trainArguments>) => coa(...trainArguments(...how));
 const metrics = async (run: string) => (await readAllJsonl<Metrics>(join(at(run), "metrics.jsonl")))[0]!;
 
 before(async () => {
@@ -123,6 +130,31 @@ describe("coa train rl", () => {
         if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
     await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "2"), /a step trains on 3 groups/);
     await assert.rejects(coa("train", "rollouts", at("rl")), /are JSONL already/);
+  });
+
+  it("lets workers play the rollouts, and refuses one with other tools", async () => {
+    const address = Promise.withResolvers<string>();
+    const training = coaWith(
+      (text: string) => address.resolve(/http:\S+/.exec(text)?.[0] ?? ""),
+      ...trainArguments("rl", "by-workers", "--workers-port", "0"),
+    );
+    const coordinator = ["--coordinator", await address.promise, "--model", shipped];
+    await assert.rejects(
+      coa("worker", ...coordinator, "--profile", "web", "--name", "w-1"),
+      /worker w-1 is refused: .*profile is web/,
+    );
+    const worker = await coa("worker", ...coordinator, "--profile", "lab", "--json");
+    assert.equal(worker.code, 0, worker.stderr);
+    const { stderr } = await training;
+    const rollouts = await readAllJsonl<Rollout>(join(at("by-workers"), "rollouts.jsonl"));
+    assert.equal(JSON.parse(worker.stdout).counted, rollouts.length, stderr);
+    assert.ok(rollouts.every(({ trajectory }) => trajectory.segments.some(({ logprobs }) => logprobs !== undefined)));
+    await assert.rejects(coa("worker", "--model", shipped), /--coordinator <url>/);
+    await assert.rejects(
+      train("rl", "x", "--workers-port", "0", "--tool-faults", "web_search:empty=1"),
+      /leave --workers-port out/,
+    );
+    await assert.rejects(train("rl", "x", "--workers-port", "0", "--workers-host", "0.0.0.0"), /--workers-key/);
   });
 
   it("imitates demonstrations beside its rollouts, and refuses those of another vocabulary", async () => {

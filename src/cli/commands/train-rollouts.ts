@@ -4,7 +4,6 @@
  */
 import { createHash } from "node:crypto";
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import { runChain } from "../../chain/run-chain.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { Task } from "../../core/task.ts";
@@ -22,7 +21,9 @@ import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
+import { type Coordinator, coordinatorFlags, openCoordinator } from "../open-coordinator.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
+import { playRollout, type RolloutChain } from "../play-rollout.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
 import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
@@ -52,6 +53,7 @@ export const rolloutFlags = {
   concurrency: { type: "string", valueName: "n", describe: "Rollouts at the same time (default 64, or all that are in flight)" },
   "max-staleness": { type: "string", default: "0", valueName: "n", describe: "Steps between the weights that sampled a token and those trained on it; 0: every step waits for its own rollouts" },
   "in-flight": { type: "string", valueName: "n", describe: "With --max-staleness: groups begun and not yet trained on (default: enough for that many steps and one more)" },
+  ...coordinatorFlags,
   ...rewardFlags,
   ...gradingFlags,
   ...workFlags,
@@ -110,8 +112,19 @@ export async function trainOnRollouts(
   const reward = rewardOf(values, graders.grader, profile);
   const trained = await openTrainEngine(values, start, out.note);
   const { engine, tokenizer } = trained;
+  const chain: RolloutChain = {
+    temperature,
+    limits: { ...use?.limits, maxCompletionTokens },
+    bareQuestion: values["bare-question"] || use?.question === "bare",
+  };
   let taught: Awaited<ReturnType<Teach>> | undefined;
+  let coordinator: Coordinator | undefined;
   try {
+    coordinator = await openCoordinator(
+      values,
+      { engine, tokenizer, profile, task: tasks[0]!, toolsOf, chain },
+      out.note,
+    );
     const guard = await openGuard(values, { tokenizer, maxContext: engine.capabilities.maxContext, seed: flags.seed });
     taught = await teach?.({ tokenizer, profile, toolsOf });
     const result = await trainRl({
@@ -130,7 +143,7 @@ export async function trainOnRollouts(
       keepModels,
       guard,
       context,
-      concurrency: some("concurrency"),
+      concurrency: some("concurrency") ?? (coordinator && 4096),
       maxStaleness: numberOf(values["max-staleness"], "max-staleness", { min: 0, integer: true }),
       inFlight: some("in-flight"),
       loss: {
@@ -143,18 +156,11 @@ export async function trainOnRollouts(
         const random = seededRandom(flags.seed, "tasks", step, round);
         return Array.from({ length: count }, () => random.pick(tasks));
       },
-      rollout: async (task, { policy, seed, step, maxContext, signal: stop }) => {
-        const model = await trained.modelFor(policy);
-        const trajectory = await runChain(task, {
-          model: { ...model, capabilities: { ...model.capabilities, contextWindow: maxContext } },
-          tools: faults.disturb(toolsOf(task), step),
-          profile,
-          systemPrompt: values["bare-question"] || use?.question === "bare" ? false : undefined,
-          limits: { ...use?.limits, maxCompletionTokens },
-          sampling: { temperature, seed },
-          id: `${task.id}-${step}-${seed}`,
-          signal: stop,
-        });
+      rollout: async (task, run) => {
+        if (coordinator) return coordinator.play(task, run);
+        const model = await trained.modelFor(run.policy);
+        const tools = faults.disturb(toolsOf(task), run.step);
+        const trajectory = await playRollout(task, run, { model, tools, profile, chain });
         return withFaultMarks(trajectory, faults.take(trajectory.id));
       },
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
@@ -201,6 +207,7 @@ export async function trainOnRollouts(
     }
     return 0;
   } finally {
+    await coordinator?.close();
     await taught?.close();
     await trained.close();
     await opened.close();

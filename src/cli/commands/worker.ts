@@ -1,0 +1,80 @@
+import { readModelUse } from "../../base/files/model-use-file.ts";
+import { UsageError } from "../../core/errors.ts";
+import { engineModel } from "../../models/engine-model.ts";
+import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { runWorker } from "../../train/workers/run-worker.ts";
+import { workerIdentity } from "../../train/workers/worker-identity.ts";
+import { defineCommand, numberOf } from "../command.ts";
+import { openWork, workFlags } from "../open-chain.ts";
+import { playRollout, type RolloutChain } from "../play-rollout.ts";
+
+const examples = [
+  "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
+];
+
+export default defineCommand({
+  name: "worker",
+  summary: "Play rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
+  examples,
+  options: {
+    coordinator: { type: "string", valueName: "url", describe: "The training run" },
+    key: { type: "string", valueName: "key", describe: "The coordinator's key (default COA_WORKERS_KEY)" },
+    model: { type: "string", valueName: "folder", describe: "Folder with the tokenizer of the trained model" },
+    name: { type: "string", valueName: "name", describe: "Who this worker is, in the coordinator's words (default: the machine's name)" },
+    concurrency: { type: "string", default: "64", valueName: "n", describe: "Chains at the same time" },
+    patience: { type: "string", default: "60", valueName: "seconds", describe: "How long to wait for a coordinator that can't be reached" },
+    ...workFlags,
+  }, // biome-ignore format: one flag a line
+  async run({ values, out, signal }) {
+    const { coordinator, model: folder } = values;
+    if (!coordinator || !URL.canParse(coordinator))
+      throw new UsageError(
+        `coa worker needs the address of a training run: --coordinator <url>. Example: ${examples[0]}`,
+      );
+    if (!folder) throw new UsageError(`coa worker needs a tokenizer: --model <folder>. Example: ${examples[0]}`);
+    if (values["tool-faults"] !== undefined)
+      throw new UsageError("a worker's tools work as they are: leave --tool-faults out");
+    const tokenizer = await loadTokenizer(folder);
+    const use = await readModelUse(folder);
+    const work = await openWork(values, { note: out.note, signal, use });
+    const { profile, toolsOf } = work;
+    try {
+      let done = 0;
+      const result = await runWorker({
+        coordinator,
+        apiKey: values.key ?? process.env["COA_WORKERS_KEY"],
+        name: values.name,
+        identity: ({ task }) => workerIdentity({ profile, tools: toolsOf(task), tokenizer }),
+        concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
+        patienceMs: 1000 * numberOf(values.patience, "patience", { min: 0 })!,
+        async play(lease, { policy, run, signal: stop }) {
+          const { sampler } = run;
+          const model = sampler
+            ? (await import("../../models/openai-compatible.ts")).openaiCompatible({
+                ...sampler,
+                tokenizer,
+                mode: "completions",
+              })
+            : engineModel(policy, tokenizer);
+          try {
+            const how = { model, tools: toolsOf(lease.task), profile, chain: run.chain as never as RolloutChain };
+            return await playRollout(lease.task, { ...lease, signal: stop }, how);
+          } finally {
+            if (sampler) await model.close?.();
+          }
+        },
+        signal,
+        onResult: () => out.progress({ stage: "rollouts", done: ++done }),
+      });
+      out.endProgress();
+      if (values.json) out.json(result);
+      else
+        out.print(
+          `The run has ended: ${result.counted} rollouts of this worker counted, ${result.late} came too late.`,
+        );
+      return 0;
+    } finally {
+      await work.close();
+    }
+  },
+});

@@ -1,0 +1,34 @@
+/** How one rollout of `train rl` is played: by the training process itself, or by a worker that is told the same. */
+import { runChain } from "../chain/run-chain.ts";
+import type { Model } from "../core/model.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import type { Profile } from "../language/profile.ts";
+
+/** What every rollout of a run has in common. */
+export interface RolloutChain {
+  temperature: number;
+  limits: Record<string, number>;
+  /** The question is put without a system prompt. */
+  bareQuestion: boolean;
+}
+
+/** Plays a task with these seeds and this window. */
+export function playRollout(
+  task: Task,
+  run: { seed: number; step: number; maxContext: number; signal?: AbortSignal },
+  how: { model: Model; tools: readonly Tool[]; profile: Profile; chain: RolloutChain },
+): Promise<Trajectory> {
+  const { model, tools, profile, chain } = how;
+  return runChain(task, {
+    model: { ...model, capabilities: { ...model.capabilities, contextWindow: run.maxContext } },
+    tools: [...tools],
+    profile,
+    systemPrompt: chain.bareQuestion ? false : undefined,
+    limits: chain.limits,
+    sampling: { temperature: chain.temperature, seed: run.seed },
+    id: `${task.id}-${run.step}-${run.seed}`,
+    signal: run.signal,
+  });
+}

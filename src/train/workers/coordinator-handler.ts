@@ -1,0 +1,131 @@
+/**
+ * The side of a training run that workers talk to. `run` says what the run is; `lease` gives rollouts to a worker with the same identity
+ * and refuses any other by name; `sample` lets it sample from the run's own policy, so that a worker needs no weights; `result`
+ * takes a trajectory, as packed bytes; `alive` is a sign of life. Whoever reaches the port may play rollouts, so beyond loopback
+ * a key is needed.
+ */
+import { z } from "zod";
+import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
+import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
+import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
+import { RefusedRequest } from "../../base/http/request-body.ts";
+import { routes } from "../../base/http/routes.ts";
+import type { EngineCapabilities } from "../../core/engine.ts";
+import { CoaError, messageOf } from "../../core/errors.ts";
+import type { Task } from "../../core/task.ts";
+import { readTrajectory } from "../../core/trajectory.ts";
+import type { LeaseBoard } from "./lease-board.ts";
+import { differences, type WorkerIdentity, workerIdentitySchema } from "./worker-identity.ts";
+
+/** What a worker is told of the run before it takes leases. */
+export interface RunForWorkers {
+  identity: WorkerIdentity;
+  /** One of the tasks, for tools that depend on it. */
+  task: Task;
+  /** How chains are run: what the run's flags say. */
+  chain: Record<string, unknown>;
+  capabilities: EngineCapabilities;
+  /** Where to sample; the coordinator itself where there is none. */
+  sampler?: { baseURL: string; model: string };
+  /** A worker that says nothing for so long is taken for dead. */
+  silenceMs: number;
+}
+
+export interface CoordinatorOptions {
+  board: LeaseBoard;
+  run: RunForWorkers;
+  /** Keys that workers must bring; none: whoever reaches the port may work. */
+  apiKeys?: readonly string[];
+  access?: AccessOptions;
+  /** How long a request for leases is held where there is nothing to do. */
+  holdMs?: number;
+}
+
+const maxBytes = 2 ** 28;
+const leaseRequest = z.object({
+  worker: z.string().min(1).max(200),
+  count: z.number().int().min(1).max(4096),
+  identity: workerIdentitySchema,
+});
+const sampleRequest = z.object({
+  worker: z.string(),
+  lease: z.string(),
+  request: z.object({
+    tokens: z.array(z.number().int().min(0)),
+    maxTokens: z.number().int().min(1),
+    temperature: z.number().optional(),
+    topP: z.number().optional(),
+    topK: z.number().optional(),
+    seed: z.number().optional(),
+    stopTokens: z.array(z.number()).optional(),
+    stopSequences: z.array(z.array(z.number())).optional(),
+    sessionKey: z.string().optional(),
+  }),
+});
+const resultRecord = z.object({
+  worker: z.string(),
+  lease: z.string(),
+  trajectory: z.unknown().optional(),
+  error: z.string().optional(),
+});
+
+/** The routes under `/worker/`. */
+export function coordinatorHandler({ board, run, ...options }: CoordinatorOptions): Handler {
+  const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
+  const handler = routes({
+    "GET /worker/run": async (_, reply) => replyJson(reply, 200, run),
+    "POST /worker/alive": async (request, reply) => {
+      board.heard(parse(z.object({ worker: z.string() }), await readJson(request, 1e5)).worker);
+      replyJson(reply, 200, {});
+    },
+    "POST /worker/lease": async (request, reply) => {
+      const { worker, count, identity } = parse(leaseRequest, await readJson(request, 1e6));
+      const found = differences(identity, run.identity);
+      // 412: a repeated request would be refused again.
+      if (found.length > 0) throw new RefusedRequest(412, `worker ${worker} is refused: ${found.join("; ")}`);
+      const leases = await board.lease(worker, count, options.holdMs ?? 20_000, request.signal);
+      if (!leases) throw new RefusedRequest(410, "the run has ended");
+      replyJson(reply, 200, { leases });
+    },
+    "POST /worker/sample": async (request, reply) => {
+      const asked = parse(sampleRequest, unpackRecord(await request.bytes(maxBytes)));
+      board.heard(asked.worker);
+      const policy = board.policyOf(asked.lease);
+      if (!policy) throw new RefusedRequest(410, "nobody waits for this rollout any more");
+      const sample = await policy.sample({ ...asked.request, signal: request.signal });
+      reply.send(200, packRecord(sample), { "content-type": "application/octet-stream" });
+    },
+    "POST /worker/end-session": async (request, reply) => {
+      const asked = parse(z.object({ lease: z.string(), sessionKey: z.string() }), await readJson(request, 1e5));
+      board.policyOf(asked.lease)?.endSession?.(asked.sessionKey);
+      replyJson(reply, 200, {});
+    },
+    "POST /worker/result": async (request, reply) => {
+      const { worker, lease, trajectory, error } = parse(resultRecord, unpackRecord(await request.bytes(maxBytes)));
+      board.heard(worker);
+      if (error !== undefined) {
+        board.fail(lease, new CoaError("network", `worker ${worker} failed: ${error}`));
+        return replyJson(reply, 200, { counted: false });
+      }
+      replyJson(reply, 200, { counted: board.complete(lease, readTrajectory(trajectory)) });
+    },
+  });
+  return async (request, reply) => {
+    try {
+      checkOrigin(request.header, options.access);
+      if (findKey && !findKey(keyOf(request.header) ?? ""))
+        throw new RefusedRequest(401, "the coordinator wants its key in X-API-Key");
+      await handler(request, reply);
+    } catch (error) {
+      const format = error instanceof CoaError && error.boundary === "format";
+      const status = error instanceof RefusedRequest ? error.status : format ? 400 : 500;
+      replyJson(reply, status, { error: { message: messageOf(error) } });
+    }
+  };
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
+  return parsed.data;
+}

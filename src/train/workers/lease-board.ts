@@ -1,0 +1,178 @@
+/**
+ * Rollouts that wait for somebody to play them. A job is offered to one worker at a time, as a lease that ends when the worker falls silent
+ * or the deadline passes; then it is offered again, so every job is played at least once. The first result counts, whoever it
+ * comes from; later ones are told so. Whoever asked for the rollout waits for that first result.
+ */
+import { randomUUID } from "node:crypto";
+import type { Policy } from "../../core/engine.ts";
+import type { Task } from "../../core/task.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { RolloutRun } from "../run-rollout.ts";
+
+/** What a worker is given: the task, and all that the chain depends on. */
+export interface Lease {
+  id: string;
+  task: Task;
+  seed: number;
+  step: number;
+  sample: number;
+  maxContext: number;
+  /** Milliseconds that the worker has; what comes later may have been given to another. */
+  deadlineMs: number;
+}
+
+export interface LeaseBoardOptions {
+  /** How long one rollout may take before it is offered again. */
+  deadlineMs: number;
+  /** Silence after which a worker is taken for dead. */
+  silenceMs: number;
+  now?: () => number;
+}
+
+interface Job {
+  number: number;
+  task: Task;
+  run: RolloutRun & { policy: Policy };
+  resolve(trajectory: Trajectory): void;
+  reject(error: unknown): void;
+  lease?: { worker: string; ends: number };
+  /** Version of the weights when it was first given to somebody. */
+  begun?: number;
+}
+
+export interface LeaseBoard {
+  /** Puts a rollout on the board; resolves with the first result. */
+  play(task: Task, run: RolloutRun & { policy: Policy }): Promise<Trajectory>;
+  /** Up to `count` leases for a worker; waits up to `holdMs` for the first. Null once the board is closed. */
+  lease(worker: string, count: number, holdMs: number, signal?: AbortSignal): Promise<Lease[] | null>;
+  /** The worker lives. */
+  heard(worker: string): void;
+  /** Takes a result; false where an earlier one counted or nobody waits any more. */
+  complete(lease: string, trajectory: Trajectory): boolean;
+  /** Ends a rollout with a failure that only the user can fix. */
+  fail(lease: string, error: unknown): void;
+  /** The policy of a lease; undefined where nobody waits for its rollout any more. */
+  policyOf(lease: string): Policy | undefined;
+  /** Workers that were heard of lately. */
+  workers(): number;
+  /** Rollouts that were taken back from a worker and offered again, so far. */
+  readonly offeredAgain: number;
+  /** Nothing is given any more. */
+  close(): void;
+}
+
+/** An empty board. */
+export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now() }: LeaseBoardOptions): LeaseBoard {
+  const jobs = new Map<number, Job>(); // in the order in which they were asked for
+  const lastHeard = new Map<string, number>();
+  const waiting = new Set<() => void>();
+  // A resumed run counts from 0 again: results of leases that an earlier process gave must not fit.
+  const board = randomUUID();
+  let next = 0;
+  let leases = 0;
+  let offeredAgain = 0;
+  let closed = false;
+  const jobOf = (lease: string) => {
+    const [from, number] = lease.split("/");
+    return from === board ? jobs.get(Number(number)) : undefined;
+  };
+  const wake = () => {
+    for (const one of [...waiting]) one();
+  };
+
+  /** Takes back what silent workers and past deadlines hold. */
+  function takeBack(): void {
+    const at = now();
+    for (const job of jobs.values()) {
+      if (!job.lease) continue;
+      const silent = at - (lastHeard.get(job.lease.worker) ?? 0) > silenceMs;
+      if (!silent && at < job.lease.ends) continue;
+      job.lease = undefined;
+      offeredAgain++;
+    }
+    for (const [worker, heard] of lastHeard) if (at - heard > silenceMs) lastHeard.delete(worker);
+  }
+
+  function give(worker: string, count: number): Lease[] {
+    takeBack();
+    const given: Lease[] = [];
+    for (const job of jobs.values()) {
+      if (given.length >= count) break;
+      if (job.lease) continue;
+      job.lease = { worker, ends: now() + deadlineMs };
+      job.begun ??= job.run.policy.version;
+      const { seed, step, sample, maxContext } = job.run;
+      given.push({
+        id: `${board}/${job.number}/${leases++}`,
+        task: job.task,
+        seed,
+        step,
+        sample,
+        maxContext,
+        deadlineMs,
+      });
+    }
+    return given;
+  }
+
+  return {
+    get offeredAgain() {
+      return offeredAgain;
+    },
+    workers() {
+      takeBack();
+      return lastHeard.size;
+    },
+    heard: (worker) => void lastHeard.set(worker, now()),
+    play(task, run) {
+      run.signal?.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<Trajectory>();
+      const number = next++;
+      const onAbort = () => {
+        jobs.delete(number);
+        reject(run.signal!.reason);
+      };
+      run.signal?.addEventListener("abort", onAbort, { once: true });
+      jobs.set(number, { number, task, run, resolve, reject });
+      wake();
+      return promise.finally(() => run.signal?.removeEventListener("abort", onAbort));
+    },
+    async lease(worker, count, holdMs, signal) {
+      lastHeard.set(worker, now());
+      const until = now() + holdMs;
+      for (;;) {
+        if (closed) return null;
+        const given = give(worker, count);
+        const left = until - now();
+        if (given.length > 0 || left <= 0 || signal?.aborted) return given;
+        // Woken by a new job, and in between to find what a dead worker held.
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, Math.min(left, Math.max(10, silenceMs / 4)));
+        waiting.add(resolve);
+        signal?.addEventListener("abort", () => resolve(), { once: true });
+        await promise;
+        clearTimeout(timer);
+        waiting.delete(resolve);
+        lastHeard.set(worker, now());
+      }
+    },
+    complete(lease, trajectory) {
+      const job = jobOf(lease);
+      if (!job) return false;
+      jobs.delete(job.number);
+      job.resolve({ policyVersion: job.begun, ...trajectory });
+      return true;
+    },
+    fail(lease, error) {
+      const job = jobOf(lease);
+      if (!job) return;
+      jobs.delete(job.number);
+      job.reject(error);
+    },
+    policyOf: (lease) => jobOf(lease)?.run.policy,
+    close() {
+      closed = true;
+      wake();
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * A worker: takes leases from a coordinator, plays each as a chain, and sends the trajectory back. It keeps nothing: one that is killed is
+ * replaced by starting another, and what it held is offered to somebody else. It ends when the coordinator has gone.
+ */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
+import { HttpError, httpClient } from "../../base/http/http-client.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { throwIfYours } from "../../core/ending.ts";
+import { type EngineCapabilities, type Policy, type Sample, sampleManyWith } from "../../core/engine.ts";
+import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
+import { sleep } from "../../core/limiter.ts";
+import { readTask } from "../../core/task.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import type { RunForWorkers } from "./coordinator-handler.ts";
+import type { Lease } from "./lease-board.ts";
+import type { WorkerIdentity } from "./worker-identity.ts";
+
+export interface WorkerOptions {
+  /** Address of the coordinator, such as `http://10.0.0.5:8700`. */
+  coordinator: string;
+  apiKey?: string;
+  /** Who this worker is, in messages of the coordinator. */
+  name?: string;
+  /** Who this worker is beside the run that it found. */
+  identity: (run: RunForWorkers) => WorkerIdentity;
+  /** Plays one rollout. The policy samples at the coordinator. */
+  play: (lease: Lease, how: { policy: Policy; run: RunForWorkers; signal: AbortSignal }) => Promise<Trajectory>;
+  /** Chains at the same time; 64 unless said. */
+  concurrency?: number;
+  /** How long a coordinator that can't be reached is waited for; a minute unless said. */
+  patienceMs?: number;
+  signal?: AbortSignal;
+  onResult?: (result: { lease: string; counted: boolean }) => void;
+}
+
+export interface WorkerResult {
+  /** Rollouts that counted, and those that somebody else had finished first or nobody wanted any more. */
+  counted: number;
+  late: number;
+}
+
+const runWorkerNames = optionNames<WorkerOptions>()(
+  "coordinator apiKey name identity play concurrency patienceMs signal onResult",
+);
+
+/** Works until the coordinator ends or the signal aborts; refused by name where it does not fit the run. */
+export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
+  checkOptions("runWorker", options, runWorkerNames);
+  const { concurrency = 64, patienceMs = 60_000 } = options;
+  const worker = options.name ?? `${hostname()}-${randomUUID().slice(0, 8)}`;
+  const base = options.coordinator.replace(/\/+$/, "");
+  const stop = new AbortController();
+  const onAbort = () => stop.abort(options.signal!.reason);
+  if (options.signal?.aborted) onAbort();
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  const { signal } = stop;
+  const http = httpClient({
+    headers: options.apiKey ? { "x-api-key": options.apiKey } : {},
+    boundary: "network",
+    connections: concurrency + 8,
+    stallMs: 3_600_000, // a sample may take long; the coordinator aborts it when nobody waits any more
+  });
+  /** Sends until it is answered, for as long as patience lasts. */
+  const ask = async (method: "GET" | "POST", path: string, body?: unknown, until: AbortSignal = signal) => {
+    for (let tries = 0, failingSince = 0; ; tries++) {
+      try {
+        return await http.send(method, `${base}/worker/${path}`, body, { signal: until });
+      } catch (error) {
+        if (!(error instanceof HttpError) || error.status !== undefined) throw error;
+        failingSince ||= performance.now();
+        if (performance.now() - failingSince > patienceMs) throw error;
+        await sleep(Math.min(5000, 100 * 2 ** tries), until);
+      }
+    }
+  };
+  const json = async (answer: ReturnType<typeof ask>) => JSON.parse(await (await answer).text()) as never;
+
+  const result: WorkerResult = { counted: 0, late: 0 };
+  const playing = new Set<Promise<void>>();
+  let failure: unknown;
+  async function play(lease: Lease, run: RunForWorkers): Promise<void> {
+    const late = AbortSignal.timeout(lease.deadlineMs);
+    let lost: unknown; // why nothing could be sampled, which says nothing about the model
+    const policy = remotePolicy(run.capabilities, {
+      async sample(request) {
+        try {
+          const asked = packRecord({ worker, lease: lease.id, request });
+          const answer = await ask("POST", "sample", asked, AbortSignal.any([signal, late]));
+          return unpackRecord(Buffer.from(await answer.bytes())) as Sample;
+        } catch (error) {
+          lost ??= error;
+          throw error;
+        }
+      },
+      endSession: (sessionKey) =>
+        void ask("POST", "end-session", { lease: lease.id, sessionKey }).catch(() => {
+          // The cache of a chain that has ended gives way by itself.
+        }),
+    });
+    const record = await options
+      .play({ ...lease, task: readTask(lease.task) }, { policy, run, signal: AbortSignal.any([signal, late]) })
+      .then((trajectory) => {
+        if (lost !== undefined) throw lost;
+        throwIfYours(trajectory.ending);
+        return { worker, lease: lease.id, trajectory };
+      })
+      .catch((error: unknown) => {
+        if (late.aborted || isGone(error) || isAbort(error)) return undefined;
+        return { worker, lease: lease.id, error: messageOf(error) };
+      });
+    if (!record || signal.aborted) return;
+    const { counted } = await json(ask("POST", "result", packRecord(record)));
+    result[counted ? "counted" : "late"]++;
+    options.onResult?.({ lease: lease.id, counted });
+  }
+
+  try {
+    const run: RunForWorkers = await json(ask("GET", "run"));
+    const identity = options.identity({ ...run, task: readTask(run.task) });
+    const beat = setInterval(() => void ask("POST", "alive", { worker }).catch(() => {}), run.silenceMs / 4);
+    beat.unref();
+    try {
+      while (!signal.aborted && failure === undefined) {
+        if (playing.size >= concurrency) {
+          await Promise.race(playing);
+          continue;
+        }
+        const asked = ask("POST", "lease", { worker, count: concurrency - playing.size, identity });
+        const { leases }: { leases: Lease[] } = await json(asked);
+        for (const lease of leases) {
+          const one = play(lease, run)
+            .catch((error: unknown) => {
+              if (!isAbort(error)) failure ??= error;
+            })
+            .finally(() => playing.delete(one));
+          playing.add(one);
+        }
+      }
+    } finally {
+      clearInterval(beat);
+    }
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 412)
+      throw new UsageError(error.message.replace(/^.*?HTTP 412: /, ""));
+    if (!isGone(error) && !signal.aborted) failure ??= error;
+  } finally {
+    stop.abort();
+    options.signal?.removeEventListener("abort", onAbort);
+    await Promise.allSettled(playing);
+    await http.close();
+  }
+  if (failure !== undefined) throw failure;
+  return result;
+}
+
+/** The coordinator said that what was asked for has ended. */
+function isGone(error: unknown): boolean {
+  return error instanceof HttpError && error.status === 410;
+}
+
+/** A policy whose weights are elsewhere: whole answers, no masks. */
+function remotePolicy(capabilities: EngineCapabilities, how: Pick<Policy, "sample" | "endSession">): Policy {
+  const sample: Policy["sample"] = async ({ allowedTokens, onToken: _, signal: __, ...request }) => {
+    if (allowedTokens) throw new CoaError("usage", "a worker's policy knows no token masks");
+    return how.sample(request);
+  };
+  return {
+    name: "coordinator",
+    capabilities: { ...capabilities, tokenMasks: false },
+    version: 0,
+    sample,
+    sampleMany: sampleManyWith(sample),
+    endSession: how.endSession,
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * Who may play rollouts of a run: a worker of the same release, with the same profile, tools and tokenizer. Chains of any other would be
+ * other chains than those the run describes, so it is refused, with what differs named.
+ */
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { packageVersion } from "../../base/files/package-version.ts";
+import type { Profile } from "../../core/profile.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { Tool } from "../../core/tool.ts";
+import { describeTools } from "../../language/with-tools.ts";
+
+export const workerIdentitySchema = z.object({
+  /** Release of the package. */
+  version: z.string(),
+  profile: z.object({ name: z.string(), fingerprint: z.string() }),
+  /** Fingerprint of what the model is told of each tool, by name. */
+  tools: z.record(z.string(), z.string()),
+  tokenizer: z.object({ size: z.number(), fingerprint: z.string() }),
+});
+/** What a worker and a run must have in common. */
+export type WorkerIdentity = z.infer<typeof workerIdentitySchema>;
+
+/** The identity of this process, with what it plays chains with. */
+export function workerIdentity(parts: {
+  profile: Profile;
+  tools: readonly Tool[];
+  tokenizer: Tokenizer;
+}): WorkerIdentity {
+  const { profile, tools, tokenizer } = parts;
+  return {
+    version: packageVersion(),
+    profile: { name: profile.name, fingerprint: fingerprint(JSON.stringify(profile)) },
+    tools: Object.fromEntries(describeTools(tools).map((tool) => [tool.name, fingerprint(JSON.stringify(tool))])),
+    tokenizer: { size: tokenizer.vocabularySize, fingerprint: tokenizerFingerprint(tokenizer) },
+  };
+}
+
+/** What differs between a worker and the run, in words; nothing where they agree. */
+export function differences(worker: WorkerIdentity, run: WorkerIdentity): string[] {
+  const found: string[] = [];
+  if (worker.version !== run.version)
+    found.push(`its package is version ${worker.version}, the run has ${run.version}`);
+  if (worker.profile.name !== run.profile.name)
+    found.push(`its profile is ${worker.profile.name}, the run has ${run.profile.name}`);
+  else if (worker.profile.fingerprint !== run.profile.fingerprint)
+    found.push(`its profile ${run.profile.name} has other tags or rules than the run's`);
+  for (const name of Object.keys(run.tools)) {
+    if (worker.tools[name] === undefined) found.push(`it lacks the tool ${name}`);
+    else if (worker.tools[name] !== run.tools[name])
+      found.push(`its tool ${name} has another description or other inputs than the run's`);
+  }
+  for (const name of Object.keys(worker.tools))
+    if (run.tools[name] === undefined) found.push(`it has the tool ${name}, which the run has not`);
+  if (worker.tokenizer.size !== run.tokenizer.size)
+    found.push(`its tokenizer has ${worker.tokenizer.size} ids, the run's has ${run.tokenizer.size}`);
+  else if (worker.tokenizer.fingerprint !== run.tokenizer.fingerprint)
+    found.push("its tokenizer differs from the run's in its ids, special tokens or chat template");
+  return found;
+}
+
+/** Every id's bytes, the special tokens, and a rendered prompt. */
+function tokenizerFingerprint(tokenizer: Tokenizer): string {
+  const hash = createHash("sha256");
+  for (let token = 0; token < tokenizer.vocabularySize; token++) hash.update(tokenizer.tokenBytes(token)).update("\0");
+  hash.update(JSON.stringify([...tokenizer.specialTokens]));
+  const prompt = [
+    { role: "system" as const, content: "Answer." },
+    { role: "user" as const, content: "3 + 4 = ?" },
+  ];
+  return hash.update(JSON.stringify(tokenizer.encodePrompt(prompt))).digest("hex");
+}
+
+function fingerprint(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
