@@ -3,8 +3,10 @@
  * after the other, one by a team that sends them at once. Rounds and success on families whose look-ups do not depend on each other,
  * and on the others as a guard; greedy, paired by task.
  *
- *   node bench/learning/parallel-calls.ts [--seeds 1,2,3] [--steps 150] [--count 300]
+ *   node bench/learning/parallel-calls.ts --seed 1 --out seed-1.json [--steps 140] [--count 120]
+ *   node bench/learning/parallel-calls.ts --table seed-1.json,seed-2.json,seed-3.json
  */
+import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { chainPath } from "../../src/core/critical-path.ts";
 import { inParallel } from "../../src/core/limiter.ts";
@@ -13,77 +15,83 @@ import { createWorld } from "../../src/lab/create-world.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile, wideLabProfile } from "../../src/lab/profile.ts";
 import { runLabChain, shippedModel } from "../../src/lab/quickstart/open-model.ts";
-import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
+import { type Family, wideFamilies, worldTasks } from "../../src/lab/world-tasks.ts";
 import { processorSeconds } from "./lab-exam.ts";
 import { teach, teamChains } from "./student.ts";
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "1,2,3" },
+    seed: { type: "string", default: "1" },
     start: { type: "string", default: shippedModel },
-    steps: { type: "string", default: "150" },
-    count: { type: "string", default: "300" },
+    steps: { type: "string", default: "140" },
+    count: { type: "string", default: "120" },
+    out: { type: "string", default: "parallel-calls.json" },
+    table: { type: "string", default: "" },
   },
 });
-const wideFamilies: readonly Family[] = ["mixed", "both"];
-const others: readonly Family[] = ["hop1", "hop2", "arith"];
-const taught: readonly Family[] = ["mixed", "both", "mixed", "both", "hop1", "hop2", "arith"];
-const count = Number(values.count);
+const others: readonly Family[] = ["hop1"];
+const taught: readonly Family[] = ["mixed", "both", "mixed", "both", "hop1"];
 
 interface Row {
   right: number;
   rounds: number;
 }
-const results: Record<"one" | "wide", Record<"wide" | "others", Row[]>> = {
-  one: { wide: [], others: [] },
-  wide: { wide: [], others: [] },
-};
+/** By family of the task, then by how the student was taught. */
+type Results = Record<"wide" | "others", Record<"one" | "wide", Row[]>>;
 
-for (const seed of values.seeds.split(",").map(Number)) {
+if (values.table !== "") await printTable(values.table.split(","));
+else await writeFile(values.out, JSON.stringify(await teachAndExamine(Number(values.seed))));
+
+async function teachAndExamine(seed: number): Promise<Results> {
+  const results: Results = { wide: { one: [], wide: [] }, others: { one: [], wide: [] } };
   const world = createWorld({ seed: 80 + seed, pages: 600, split: "test" });
-  for (const arm of ["one", "wide"] as const) {
+  const tools = memoryLabTools(world);
+  for (const arm of ["wide", "one"] as const) {
     const wide = arm === "wide";
     const profile = wide ? wideLabProfile : labProfile;
-    const chains = await teamChains({
-      ...{ seed: 60 + seed, tasksPerWorld: 35, pages: 600, families: taught },
-      ...{ count: 1400, profile, wide },
-    });
-    const lab = await teach(chains, { start: values.start, steps: Number(values.steps), seed });
+    const runs = { seed: 60 + seed, tasksPerWorld: 40, pages: 600, families: taught, wide };
+    const chains = await teamChains({ ...runs, count: 1000, profile });
+    const steps = Number(values.steps);
+    const lab = await teach(chains, { start: values.start, steps, seed, batchTokens: 1536, rate: 2e-3 });
     for (const part of ["wide", "others"] as const) {
-      const asked = part === "wide" ? wideFamilies : others;
-      const tasks = worldTasks(world, { count: part === "wide" ? count : count / 2, families: asked, seed: 5 });
-      const tools = memoryLabTools(world);
-      const chainsOf = await inParallel(tasks, 64, (task, at) =>
+      const families = part === "wide" ? wideFamilies : others;
+      const count = Math.round(Number(values.count) / (part === "wide" ? 1 : 3));
+      const tasks = worldTasks(world, { count, families, seed: 5 });
+      const answered = await inParallel(tasks, 64, (task, at) =>
         runLabChain(task, { model: lab.model, tools, temperature: 0, seed: at, profile }),
       );
-      const rows = chainsOf.map((chain, at) => ({
+      results[part][arm] = answered.map((chain, at) => ({
         right: Number(chain.answer?.trim() === tasks[at]!.answers[0]),
         rounds: chainPath(chain).rounds,
       }));
-      results[arm][part].push(...rows);
-      console.log(`seed ${seed}, ${arm}, ${part}: ${said(rows)} (${Math.round(processorSeconds())} s)`);
+      console.log(`seed ${seed}, ${arm}, ${part}: ${said(results[part][arm])} (${Math.round(processorSeconds())} s)`);
     }
     await lab.engine.close();
   }
+  return results;
 }
 
-for (const part of ["wide", "others"] as const) {
-  const [one, wide] = [results.one[part], results.wide[part]];
-  const pairs = one.map((row, at) => ({ one: row, wide: wide[at]! }));
-  const saved = bootstrap(
-    pairs,
-    (drawn) => 1 - perSuccess(drawn.map((pair) => pair.wide)) / perSuccess(drawn.map((pair) => pair.one)),
-  );
-  const { difference, firstBetter, secondBetter, pValue } = comparePaired(
-    one.map(({ right }) => right),
-    wide.map(({ right }) => right),
-  );
-  const points = (value: number) => (100 * value).toFixed(1);
-  console.log(`\n${part}, ${pairs.length} tasks: one after the other ${said(one)}; at once ${said(wide)}`);
-  console.log(`  rounds per success ${points(saved.value)} % fewer [${points(saved.low)}, ${points(saved.high)}]`);
-  console.log(
-    `  success ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}] (${secondBetter} gained, ${firstBetter} lost, p = ${pValue.toPrecision(2)})`,
-  );
+async function printTable(files: readonly string[]): Promise<void> {
+  const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Results));
+  for (const part of ["wide", "others"] as const) {
+    const one = read.flatMap((results) => results[part].one);
+    const wide = read.flatMap((results) => results[part].wide);
+    const pairs = one.map((row, at) => ({ one: row, wide: wide[at]! }));
+    const saved = bootstrap(pairs, (drawn) => {
+      const [before, after] = [drawn.map((pair) => pair.one), drawn.map((pair) => pair.wide)];
+      return 1 - perSuccess(after) / perSuccess(before);
+    });
+    const { difference, firstBetter, secondBetter, pValue } = comparePaired(
+      one.map(({ right }) => right),
+      wide.map(({ right }) => right),
+    );
+    const points = (value: number) => (100 * value).toFixed(1);
+    console.log(`${part}, ${pairs.length} tasks: one after the other ${said(one)}; at once ${said(wide)}`);
+    console.log(`  rounds per success ${points(saved.value)} % fewer [${points(saved.low)}, ${points(saved.high)}]`);
+    console.log(
+      `  success ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}] (${secondBetter} gained, ${firstBetter} lost, p = ${pValue.toPrecision(2)})`,
+    );
+  }
 }
 
 function perSuccess(rows: readonly Row[]): number {

@@ -136,7 +136,8 @@ function writeEnding(draft: ChainDraft, answer: string, step: string | undefined
   const reflection = reflectionTagOf(profile);
   if (!fits(draft, answerTag) && fits(draft, reflection) && reflection.body.kind === "text") {
     // A code chain looks back on its last program before it answers.
-    const thought = takeThought(draft);
+    // Of several thoughts the first is about the output, and the rest lead to the answer.
+    const thought = draft.thoughts.length > 1 ? draft.thoughts.shift() : takeThought(draft);
     const origin = thought ? { step: thought.step } : { filled: true as const };
     writeTag(draft, reflection, thought?.text ?? "the output gives the answer", "judge the output", origin);
   }

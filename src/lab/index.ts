@@ -1,5 +1,9 @@
 /** The lab: a made-up world to teach and test in, and the quickstart. Every export is named here, one by one; what is not here is not public. */
 export { arithmeticTool } from "./arithmetic-tool.ts";
+export { labCodeProfile } from "./code/code-profile.ts";
+export { type CodeTaskOptions, codeTasks, heldOutKinds } from "./code/code-tasks.ts";
+export { codeLabTools } from "./code/code-tools.ts";
+export { type CoderOptions, scriptedCoders } from "./code/scripted-coders.ts";
 export { compactTools } from "./compact-tools.ts";
 export { copyTask, inSequence } from "./copy-task.ts";
 export { createWorld, type Entity, type World, type WorldOptions } from "./create-world.ts";

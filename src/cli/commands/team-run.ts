@@ -7,6 +7,7 @@ import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
+import { scriptedCoders } from "../../lab/code/scripted-coders.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
@@ -14,7 +15,7 @@ import { choiceOf } from "../flag-values.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { openLedger, spendingFlags } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
-import { runInLab } from "./team-in-lab.ts";
+import { areCodeTasks, runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags, samePrice } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
@@ -170,11 +171,10 @@ export default defineCommand({
       } else if (players) {
         how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, values["tool-faults"])}`;
       } else {
-        const roles = scriptedSpecialists({
-          imperfect: numberOf(values.imperfect, "imperfect", { min: 0, max: 1 }),
-          seed,
-          wide: values.wide,
-        });
+        const imperfect = numberOf(values.imperfect, "imperfect", { min: 0, max: 1 });
+        const roles = areCodeTasks(tasks)
+          ? scriptedCoders({ seed })
+          : scriptedSpecialists({ imperfect, seed, wide: values.wide });
         how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, values["tool-faults"])}`;
       }
     } finally {
