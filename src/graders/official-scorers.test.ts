@@ -106,7 +106,7 @@ describe("the official scorers", () => {
     );
     assert.deepEqual(different.slice(0, 20), []);
     assert.ok(
-      rights.every((count, i) => typeof theirs[0]![i] === "number" || count > 300),
+      rights.every((count, i) => typeof theirs[0]![i] === "number" || count > asked.length / 15),
       "both verdicts must occur",
     );
   });
