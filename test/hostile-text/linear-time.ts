@@ -4,10 +4,14 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { hostileText, motifs } from "./texts.ts";
+import type { HostileText } from "./texts.ts";
 
-/** The sizes that are compared, each with the next. */
-export const sizes = [16_000, 64_000, 256_000, 1_000_000] as const;
+/** Lengths that are compared, each four times the other, from 10 kB to 1 MB. */
+const steps = [
+  [10_000, 40_000],
+  [40_000, 160_000],
+  [250_000, 1_000_000],
+] as const;
 
 /** Less than this is lost in the noise of compiling and collecting. */
 const leastMs = 20;
@@ -16,10 +20,11 @@ const tries = 8;
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
 
+/** Of this thread: what V8 compiles and collects in others depends on how many cores are free. */
 async function processorMs(work: () => unknown): Promise<number> {
-  const before = process.cpuUsage();
+  const before = process.threadCpuUsage();
   await work();
-  const { user, system } = process.cpuUsage(before);
+  const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1000;
 }
 
@@ -29,27 +34,26 @@ async function tooSteep(read: (text: string) => unknown, small: string, large: s
   for (let round = 0; round < tries; round++) {
     if (round > 0) collect(); // so that nobody pays for what an earlier try left behind
     leastLarge = Math.min(leastLarge, await processorMs(() => read(large)));
-    if (leastLarge <= 6 * leastMs) return undefined; // even for an immeasurably small time this is allowed
+    if (leastLarge <= 6 * leastMs) return undefined; // allowed whatever the shorter one takes
     least = Math.min(least, await processorMs(() => read(small)));
     if (leastLarge <= 6 * Math.max(least, leastMs)) return undefined;
   }
   return `${small.length} characters ${least.toFixed(0)} ms, ${large.length} characters ${leastLarge.toFixed(0)} ms`;
 }
 
-/** Every motif with one choice of starts and ends, up to the size that `upTo` gives: the first problem of each motif. */
+/** What is wrong with how a reader takes these texts, each up to the length that `upTo` gives: the first problem of each. */
 export async function sweep(
   read: (text: string) => unknown,
-  salt: number,
+  texts: readonly HostileText[],
   upTo: (at: number) => number,
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const [at, motif] of motifs.entries()) {
-    const steps = sizes.filter((size) => size <= upTo(at));
-    for (const [step, size] of steps.slice(0, -1).entries()) {
-      const [small, large] = [hostileText(at, salt, size), hostileText(at, salt, steps[step + 1]!)];
-      const problem = await tooSteep(read, small, large);
+  for (const [at, { name, make }] of texts.entries()) {
+    for (const [short, long] of steps) {
+      if (long > upTo(at)) break;
+      const problem = await tooSteep(read, make(short), make(long));
       if (problem === undefined) continue;
-      problems.push(`${JSON.stringify(motif)} repeated after ${JSON.stringify(small.slice(0, 12))}: ${problem}`);
+      problems.push(`${name}: ${problem}`);
       break;
     }
   }

@@ -29,7 +29,14 @@ const tool = (properties: Record<string, { type: string }>): Tool => ({
   inputSchema: { type: "object", properties },
   execute: () => "",
 });
-const bodies = Object.values(builtInProfiles).flatMap((profile) => profile.tags.map((tag) => tag));
+/** One tag for each kind of body. */
+const bodies = [
+  ...new Map(
+    Object.values(builtInProfiles)
+      .flatMap((profile) => profile.tags)
+      .map((tag) => [tag.body.kind, tag]),
+  ).values(),
+];
 const search = tool({ query: { type: "string" } });
 const pages = tool({ urls: { type: "array" } });
 const code = tool({ code: { type: "string" }, stdin: { type: "string" } });

@@ -30,6 +30,9 @@ const fewLinks = 0.1;
 /** No page nests its elements this deep; what Readability does with such a tree costs the square of its depth. */
 const deepestTree = 300;
 
+/** Readability takes 30 microseconds and a kilobyte for each element; the longest articles there are have half as many. */
+const mostElements = 30_000;
+
 /** Extracts the readable part of a page. */
 export async function extractArticle(html: string, options: ArticleOptions = {}): Promise<Article> {
   const { smallPage = 6_000, largestTree = 3_000_000 } = options;
@@ -41,7 +44,8 @@ export async function extractArticle(html: string, options: ArticleOptions = {})
   }
   const page = htmlToMarkdown(html, options);
   const linkShare = page.linkCharacters / Math.max(1, page.linkCharacters + page.plainCharacters);
-  if (html.length > largestTree || page.depth > deepestTree || linkShare <= fewLinks) return page;
+  const tooLarge = html.length > largestTree || page.elements > mostElements || page.depth > deepestTree;
+  if (tooLarge || linkShare <= fewLinks) return page;
   const article = await readArticle(html, options);
   // Menus and link lists are made of links; an article that lost half of the other text lost content.
   if (!article || article.characters < leastCharacters || article.characters < page.plainCharacters / 2) return page;

@@ -4,6 +4,7 @@
  * Readability finds no article.
  */
 import { markdownWriter } from "./markdown-writer.ts";
+import { openNames } from "./open-names.ts";
 import { scanHtml } from "./scan-html.ts";
 
 export interface MarkdownOptions {
@@ -21,8 +22,10 @@ export interface MarkdownPage {
   /** Characters of text inside links and outside them: how much of it is a way to elsewhere. */
   linkCharacters: number;
   plainCharacters: number;
-  /** How deep elements are nested that only their own closing tag closes. */
+  /** How deep elements are nested, as a parser that builds a tree would see it. */
   depth: number;
+  /** How many elements the page has; `</p>` counts too, because it makes one. */
+  elements: number;
 }
 
 const blocks = new Set(
@@ -48,8 +51,15 @@ const empty = new Set([
   "wbr",
 ]);
 
+/** Lists within lists beyond this depth are not indented further: an indent per level would cost the square of the page. */
+const deepestIndent = 20;
+
 /** Elements that the next of their kind closes: many of them in a row are not nested. */
-const closedByNext = new Set("p li dt dd tr td th thead tbody tfoot option optgroup rp rt body html head".split(" "));
+const closedByNext = new Map(
+  ["p", "li", "dt dd", "tr td th thead tbody tfoot", "option optgroup", "rp rt", "body html head"].flatMap((kind) =>
+    kind.split(" ").map((name) => [name, kind] as const),
+  ),
+);
 
 /** Turns a page, or a part of one, into Markdown. */
 export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): MarkdownPage {
@@ -57,29 +67,39 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
   const out = markdownWriter();
   let title = "";
   let inTitle = false;
-  let hiddenDepth = 0;
-  const hidden: string[] = []; // open furniture elements
+  const hidden = openNames(); // furniture
   const lists: { ordered: boolean; item: number }[] = [];
-  const anchors: (string | undefined)[] = [];
+  let anchor: { href: string | undefined } | undefined; // the link that is open
   let pre = 0;
   let cell = 0;
   let linkCharacters = 0;
   let plainCharacters = 0;
-  let nesting = 0;
+  const nesting = openNames();
   let depth = 0;
+  let elements = 0;
+
+  const closeAnchor = (): void => {
+    if (anchor?.href) out.closeMark("[", `](${anchor.href})`);
+    anchor = undefined;
+  };
 
   scanHtml(html, {
     open(name, attributes) {
-      if (!empty.has(name) && !closedByNext.has(name)) depth = Math.max(depth, ++nesting);
+      elements++;
+      if (!empty.has(name)) {
+        const kind = closedByNext.get(name);
+        while (kind !== undefined && closedByNext.get(nesting.innermost ?? "") === kind)
+          nesting.close(nesting.innermost!);
+        nesting.open(name);
+        depth = Math.max(depth, nesting.depth);
+      }
       if (name === "title") {
         inTitle = title === "";
         return;
       }
-      if (hiddenDepth > 0 || (!everything && isFurniture(name, attributes))) {
-        if (!empty.has(name) && (furniture.has(name) || name === hidden[0] || hiddenDepth === 0)) {
-          hidden.push(name);
-          hiddenDepth++;
-        }
+      if (hidden.depth > 0 || (!everything && isFurniture(name, attributes))) {
+        if (!empty.has(name) && (furniture.has(name) || name === hidden.outermost || hidden.depth === 0))
+          hidden.open(name);
         return;
       }
       if (blocks.has(name)) out.block(name === "li" || name === "tr" || name === "dd" ? 1 : 2);
@@ -90,7 +110,8 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       else if (name === "li") {
         const list = lists.at(-1);
         if (list) list.item++;
-        out.lead(`${"  ".repeat(Math.max(0, lists.length - 1))}${list?.ordered ? `${list.item}.` : "-"} `);
+        const indent = "  ".repeat(Math.min(deepestIndent, Math.max(0, lists.length - 1)));
+        out.lead(`${indent}${list?.ordered ? `${list.item}.` : "-"} `);
       } else if (name === "pre") {
         pre++;
         out.startFence();
@@ -101,9 +122,9 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       else if (name === "td" || name === "th") {
         if (cell++ > 0) out.lead(" | ");
       } else if (name === "a") {
-        const href = links ? absolute(attributes.get("href"), options.url) : undefined;
-        anchors.push(href);
-        if (href) out.openMark("[");
+        closeAnchor(); // links do not hold links
+        anchor = { href: links ? absolute(attributes.get("href"), options.url) : undefined };
+        if (anchor.href) out.openMark("[");
       } else if (name === "img") {
         const alt = attributes.get("alt")?.trim();
         if (alt) out.text(`[image: ${alt}]`, false);
@@ -111,17 +132,14 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
     },
 
     close(name) {
-      if (nesting > 0 && !empty.has(name) && !closedByNext.has(name)) nesting--;
+      if (name === "p") elements++;
+      nesting.close(name);
       if (name === "title") {
         inTitle = false;
         return;
       }
-      if (hiddenDepth > 0) {
-        const at = hidden.lastIndexOf(name);
-        if (at >= 0) {
-          hidden.length = at;
-          hiddenDepth = at;
-        }
+      if (hidden.depth > 0) {
+        hidden.close(name);
         return;
       }
       if (name === "pre" && pre > 0) {
@@ -131,23 +149,21 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
       else if (name === "strong" || name === "b") out.closeMark("**");
       else if (name === "blockquote") out.quote(-1);
       else if (name === "ul" || name === "ol") lists.pop();
-      else if (name === "a") {
-        const href = anchors.pop();
-        if (href) out.closeMark("[", `](${href})`);
-      }
+      else if (name === "a") closeAnchor();
       if (blocks.has(name)) out.block(name === "li" || name === "tr" || name === "dt" ? 1 : 2);
     },
 
     text(text) {
       if (inTitle) title += text;
-      else if (hiddenDepth === 0) {
-        if (anchors.length > 0) linkCharacters += text.trim().length;
+      else if (hidden.depth === 0) {
+        if (anchor) linkCharacters += text.trim().length;
         else plainCharacters += text.trim().length;
         out.text(text, pre > 0);
       }
     },
   });
-  return { title: title.replace(/\s+/g, " ").trim(), markdown: out.finish(), linkCharacters, plainCharacters, depth };
+  const markdown = out.finish();
+  return { title: title.replace(/\s+/g, " ").trim(), markdown, linkCharacters, plainCharacters, depth, elements };
 }
 
 function isFurniture(name: string, attributes: ReadonlyMap<string, string>): boolean {

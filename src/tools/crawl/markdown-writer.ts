@@ -2,6 +2,8 @@
  * Collects Markdown piece by piece: folds white space, keeps at most one empty line between blocks, and takes back marks
  * that turned out to hold nothing.
  */
+import { openNames } from "./open-names.ts";
+
 export interface MarkdownWriter {
   /** Running text; `verbatim` inside a code fence. */
   text(text: string, verbatim: boolean): void;
@@ -20,28 +22,26 @@ export interface MarkdownWriter {
   finish(): string;
 }
 
-/** Marks that can be open at once: no page that means well comes near it. */
-const maxOpenMarks = 10_000;
-
 /** An empty Markdown text to write to. */
 export function markdownWriter(): MarkdownWriter {
   const done: string[] = []; // finished blocks with the breaks before them
-  let block = ""; // the block being written: only it is ever looked back at, so the work stays in proportion
+  let block: string[] = []; // the block being written, in pieces: what is taken back costs nothing, however long the rest
   let breaks = 0; // newlines owed before the next text
   let space = false; // a space is owed
   let leading = false; // a lead stands and waits for its text
   let quoteDepth = 0;
-  const marks: { mark: string; blockNumber: number; at: number }[] = [];
-  const isEmpty = () => block === "" && done.length === 0;
+  const marks = openNames();
+  const places: { blockNumber: number; at: number; led: boolean }[] = []; // [mark]
+  const isEmpty = () => block.length === 0 && done.length === 0;
 
   function settle(): void {
     if (breaks > 0) {
       if (!isEmpty()) {
-        done.push(block);
-        block = "\n".repeat(breaks);
+        done.push(block.join(""));
+        block = ["\n".repeat(breaks)];
       }
-      if (quoteDepth > 0) block += "> ".repeat(quoteDepth);
-    } else if (space && !leading && !isEmpty()) block += " ";
+      if (quoteDepth > 0) block.push("> ".repeat(quoteDepth));
+    } else if (space && !leading && !isEmpty()) block.push(" ");
     breaks = 0;
     space = false;
   }
@@ -50,7 +50,7 @@ export function markdownWriter(): MarkdownWriter {
     text(text, verbatim) {
       if (verbatim) {
         if (breaks > 0) settle();
-        block += text;
+        if (text !== "") block.push(text);
         return;
       }
       const folded = text.replace(/[\s\u00a0]+/g, " ");
@@ -58,31 +58,33 @@ export function markdownWriter(): MarkdownWriter {
       const trimmed = folded.trim();
       if (trimmed === "") return;
       settle();
-      block += trimmed;
+      block.push(trimmed);
       leading = false;
       space = folded.endsWith(" ");
     },
     lead(text) {
       if (text.startsWith(" ")) space = false;
       settle();
-      block += text;
+      block.push(text);
       leading = true;
     },
     openMark(mark) {
+      const led = leading;
       settle();
-      if (marks.length < maxOpenMarks) marks.push({ mark, blockNumber: done.length, at: block.length });
-      block += mark;
+      if (!marks.open(mark)) return;
+      places.push({ blockNumber: done.length, at: block.length, led });
+      block.push(mark);
       leading = true;
     },
     closeMark(mark, closing = mark) {
-      const index = marks.findLastIndex((open) => open.mark === mark);
-      if (index < 0) return;
-      const { at, blockNumber } = marks[index]!;
-      marks.length = index;
-      if (blockNumber === done.length && block.length <= at + mark.length) {
-        block = block.slice(0, at);
-        leading = /^\n*[ >]*(?:#+|-|\d+\.) $/.test(block);
-      } else block += closing;
+      const index = marks.close(mark);
+      if (index === undefined) return;
+      const { at, blockNumber, led } = places[index]!;
+      places.length = index;
+      if (blockNumber === done.length && block.length <= at + 1) {
+        block.length = at;
+        leading = led;
+      } else block.push(closing);
     },
     line() {
       if (!leading) breaks = Math.max(breaks, 1);
@@ -98,20 +100,20 @@ export function markdownWriter(): MarkdownWriter {
       leading = false;
       breaks = 2;
       settle();
-      block += "---";
+      block.push("---");
       breaks = 2;
     },
     startFence() {
       leading = false;
       settle();
-      block += "```\n";
+      block.push("```\n");
     },
     endFence() {
-      block = `${block.trimEnd()}\n\`\`\``;
+      block = [block.join("").trimEnd(), "\n```"];
       breaks = 2;
     },
     finish() {
-      const lines = [...done, block].join("").split("\n");
+      const lines = done.concat(block).join("").split("\n");
       const text = lines.map((line) => line.trimEnd()).join("\n");
       return text.replace(/\n{3,}/g, "\n\n").trim();
     },
