@@ -19,7 +19,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   tokenizers: 950,
   models: 1550,
   engines: 7800,
-  tools: 7100,
+  tools: 7200,
   graders: 3900,
   tasks: 1600,
   chain: 2450,

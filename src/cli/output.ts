@@ -4,6 +4,7 @@
  */
 import { styleText } from "node:util";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
+import { steadyNow } from "../core/steady-clock.ts";
 import { sparkline } from "./plot-metrics.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -28,7 +29,7 @@ export interface OutputStreams {
 }
 
 /** Writes to the process's streams (or a test's). */
-export function createOutput(streams: OutputStreams = process, now: () => number = Date.now): Output {
+export function createOutput(streams: OutputStreams = process, now: () => number = steadyNow): Output {
   const { stdout, stderr } = streams;
   const forced = !["", "0", undefined].includes(process.env["FORCE_COLOR"]);
   const coloured = (forced || (stdout.isTTY ?? false)) && process.env["NO_COLOR"] === undefined;

@@ -1,6 +1,7 @@
 /** A chat model without tools as a system: what the model knows by itself, the baseline under every chain and team. */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChatModel, Price } from "../core/model.ts";
+import { steadyNow } from "../core/steady-clock.ts";
 import type { System } from "../core/system.ts";
 import { usageOfCall } from "../core/usage.ts";
 
@@ -20,7 +21,7 @@ const bareSystemNames = optionNames<BareSystemOptions>()("name model instruction
 /** One question, one reply; what follows the last `<answer>` is the answer, or all of it where there is none. */
 export function bareSystem(options: BareSystemOptions): System {
   checkOptions("bareSystem", options, bareSystemNames);
-  const { model, instructions, temperature, maxTokens, price, clock = Date.now } = options;
+  const { model, instructions, temperature, maxTokens, price, clock = steadyNow } = options;
   return {
     name: options.name ?? model.name,
     topology: "single",

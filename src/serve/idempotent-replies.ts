@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Reply, StreamWriter } from "../base/http/handler.ts";
+import { steadyNow } from "../core/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
 
 const lifeMs = 24 * 3_600_000;
@@ -37,7 +38,7 @@ export interface RecordedReply {
 }
 
 /** Nothing kept yet. */
-export function idempotentReplies(now: () => number = Date.now): IdempotentReplies {
+export function idempotentReplies(now: () => number = steadyNow): IdempotentReplies {
   const kept = new Map<string, Recording>();
   let bytes = 0;
   const forget = (key: string) => {

@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { keyFinder, keyOf } from "../base/http/access.ts";
 import { UsageError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
 
 const keySchema = z.object({
@@ -60,7 +61,7 @@ export interface Caller {
 /** Admits callers by their key. */
 export function admission(
   keys: readonly ServeKey[],
-  now: () => number = Date.now,
+  now: () => number = steadyNow,
 ): (header: (name: string) => string | undefined) => Caller {
   const find = keyFinder(keys);
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));

@@ -9,6 +9,7 @@ import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
+import { steadyNow } from "../core/steady-clock.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { type CountTokens, estimateTokens } from "../core/token-estimate.ts";
@@ -69,7 +70,7 @@ const runTeamNames = optionNames<TeamOptions>()(
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
 export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun> {
   checkOptions("runTeam", options, runTeamNames);
-  const now = options.now ?? Date.now;
+  const now = options.now ?? steadyNow;
   const startedAt = now();
   const session = openSession(task, options, now, startedAt);
   let outcome: Outcome;

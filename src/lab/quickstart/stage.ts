@@ -6,6 +6,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeJson } from "../../base/files/write-file.ts";
 import type { OnProgress } from "../../core/events.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import type { QuickstartSettings } from "./settings.ts";
 
 export interface QuickstartContext {
@@ -48,9 +49,9 @@ export async function runStages(
     const file = join(folder, "done.json");
     const done = await readFile(file, "utf8").catch(() => null);
     context.onStage({ type: "stage-start", number: index + 1, of: stages.length, name, what });
-    const startedAt = Date.now();
+    const startedAt = steadyNow();
     const figures = done === null ? await run(context, folder) : (JSON.parse(done) as StageFigures);
-    const seconds = done === null ? Math.round((Date.now() - startedAt) / 1000) : Number(figures["seconds"]);
+    const seconds = done === null ? Math.round((steadyNow() - startedAt) / 1000) : Number(figures["seconds"]);
     results[name] = { ...figures, seconds };
     if (done === null) await writeJson(file, results[name]);
     context.onStage({ type: "stage-end", name, figures, seconds, resumed: done !== null });

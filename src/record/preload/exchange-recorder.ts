@@ -9,6 +9,7 @@ import { type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { readEventStream } from "../../base/wire/bedrock-converse.ts";
 import { asObject, type Json, parseJson } from "../../core/json-value.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
@@ -71,7 +72,7 @@ export function openExchange(
   }
   const api = apiOf(path, request);
   if (!api && apiOf(path)) return undefined; // only the path looks like a call
-  const startedAt = performance.timeOrigin + performance.now();
+  const startedAt = steadyNow();
   const context = options.context() ?? {};
   const [id, before] = [randomUUID(), currentCause()];
   const maxKeptBytes = options.maxKeptBytes ?? 64 * 2 ** 20;
@@ -93,7 +94,7 @@ export function openExchange(
         ...(before && { after: before.id }),
         path: String(redactSecrets(path, secrets)),
         startedAt,
-        endedAt: performance.timeOrigin + performance.now(),
+        endedAt: steadyNow(),
         status,
         outcome: outcome === "complete" && status >= 400 ? "upstream-error" : outcome,
         ...(error !== undefined && { error: String(redactSecrets(error, secrets)) }),

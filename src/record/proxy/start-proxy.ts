@@ -15,6 +15,7 @@ import { apiOf } from "../../base/wire/apis.ts";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { redactResponse } from "../redact-response.ts";
@@ -119,7 +120,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
 
 async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
   checkOrigin(headersOf(request), accessOf(setup.host, setup.access));
-  const startedAt = performance.timeOrigin + performance.now();
+  const startedAt = steadyNow();
   const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
   const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;
   const body = await readBytes(request, maxBytes);
@@ -146,7 +147,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
         ...(runId !== undefined && { runId }),
         path: cleanPath,
         startedAt,
-        endedAt: performance.timeOrigin + performance.now(),
+        endedAt: steadyNow(),
         status: end.status,
         outcome: end.outcome,
         ...(end.error !== undefined && { error: String(redactSecrets(end.error, secrets)) }),

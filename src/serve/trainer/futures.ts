@@ -3,6 +3,7 @@
  * read. What nobody asks for leaves as well, so that a server that runs for weeks does not fill its memory.
  */
 import { messageOf } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 
 /** How an operation ended: a value to be written as JSON or as protobuf, or what went wrong and whose fault it is. */
 export type Outcome = { json: unknown; bytes?: () => Uint8Array } | { error: string; category: "user" | "server" };
@@ -18,7 +19,7 @@ const keepReadMs = 10 * 60_000;
 const keepUnreadMs = 60 * 60_000;
 
 /** An empty set of futures. */
-export function futures(now: () => number = Date.now): Futures {
+export function futures(now: () => number = steadyNow): Futures {
   const all = new Map<string, { done: Promise<Outcome>; expires: number }>();
   let next = 1;
   const forget = () => {

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { RefusedRequest } from "../../base/http/request-body.ts";
 import type { Engine, Policy } from "../../core/engine.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import type { Outcome } from "./futures.ts";
 import { type OrderedRequests, orderedRequests } from "./ordered-requests.ts";
 
@@ -59,7 +60,7 @@ interface PolicyEntry {
 
 /** An empty set of models. */
 export function trainerModels(options: TrainerModelsOptions): TrainerModels {
-  const { now = Date.now } = options;
+  const { now = steadyNow } = options;
   const sessions = new Map<string, { seen: number; models: Map<number, Promise<TrainerModel>> }>();
   const models = new Map<string, TrainerModel>();
   const policies = new Map<string, PolicyEntry>(); // oldest use first

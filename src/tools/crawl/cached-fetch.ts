@@ -1,6 +1,7 @@
 /** Pages remembered for a while: many chains of one run read the same ones, and ask for them at the same time. */
 import { checkOptions } from "../../core/check-options.ts";
 import { isAbort } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import type { FetchedPage, FetchPage } from "./fetch-page.ts";
 
 export interface CachedFetchOptions {
@@ -14,7 +15,7 @@ export interface CachedFetchOptions {
 /** Wraps a fetcher with a cache in memory. Failures and error pages are not kept. */
 export function cachedFetch(fetchPage: FetchPage, options: CachedFetchOptions = {}): FetchPage {
   checkOptions<CachedFetchOptions>("cachedFetch", options, { maxAgeMs: true, maxBytes: true, now: true });
-  const { maxAgeMs = 3 * 3600_000, maxBytes = 128 * 2 ** 20, now = Date.now } = options;
+  const { maxAgeMs = 3 * 3600_000, maxBytes = 128 * 2 ** 20, now = steadyNow } = options;
   const pages = new Map<string, { page: FetchedPage; at: number }>(); // least recently used first
   const underWay = new Map<string, Promise<FetchedPage>>();
   let bytes = 0;

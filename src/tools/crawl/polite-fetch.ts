@@ -3,6 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady-clock.ts";
 import { decodeText } from "./decode-text.ts";
 import { crawlerName, type FetchPage } from "./fetch-page.ts";
 import { parseRobots, type RobotsRules } from "./robots.ts";
@@ -34,7 +35,7 @@ export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): 
     crawler: true,
     now: true,
   });
-  const { perHost = 4, intervalMs = 0, robots = false, crawler = crawlerName, now = Date.now } = options;
+  const { perHost = 4, intervalMs = 0, robots = false, crawler = crawlerName, now = steadyNow } = options;
   const hosts = new Map<string, HostState>();
 
   async function rulesOf(origin: string, state: HostState, signal: AbortSignal): Promise<RobotsRules> {

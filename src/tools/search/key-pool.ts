@@ -2,6 +2,8 @@
  * Several API keys used in turn. A key that was told to slow down rests; one that was refused is put aside for good, so a
  * long run survives a spent or revoked key.
  */
+import { steadyNow } from "../../core/steady-clock.ts";
+
 export interface KeyPool {
   readonly size: number;
   /** The next usable key; undefined when all are refused. A resting key is given when all are resting. */
@@ -11,7 +13,7 @@ export interface KeyPool {
 }
 
 /** A pool of keys; one text may hold several, separated by `|`, `,` or spaces. */
-export function keyPool(keys: string | readonly string[], now: () => number = Date.now): KeyPool {
+export function keyPool(keys: string | readonly string[], now: () => number = steadyNow): KeyPool {
   const list = [...new Set((typeof keys === "string" ? keys.split(/[|,\s]+/) : keys).filter((key) => key !== ""))];
   const restingUntil = new Map<string, number>();
   const refused = new Set<string>();
