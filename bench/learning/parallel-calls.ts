@@ -3,19 +3,23 @@
  * after the other, one by a team that sends them at once. Rounds and success on families whose look-ups do not depend on each other,
  * and on the others as a guard; greedy, paired by task.
  *
- *   node bench/learning/parallel-calls.ts --seed 1 --out seed-1.json [--steps 140] [--count 120]
+ *   node bench/learning/parallel-calls.ts --seed 1 --out seed-1.json [--steps 140] [--count 120] [--start-as-control]
+ *   node bench/learning/parallel-calls.ts --team                       the two teams themselves, three worlds, as chains
  *   node bench/learning/parallel-calls.ts --table seed-1.json,seed-2.json,seed-3.json
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { chainPath } from "../../src/core/critical-path.ts";
 import { inParallel } from "../../src/core/limiter.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
 import { bootstrap, comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile, wideLabProfile } from "../../src/lab/profile.ts";
 import { runLabChain, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, wideFamilies, worldTasks } from "../../src/lab/world-tasks.ts";
+import { runTeam } from "../../src/team/run-team.ts";
 import { processorSeconds } from "./lab-exam.ts";
 import { teach, teamChains } from "./student.ts";
 
@@ -26,11 +30,16 @@ const { values } = parseArgs({
     steps: { type: "string", default: "140" },
     count: { type: "string", default: "120" },
     out: { type: "string", default: "parallel-calls.json" },
+    /** The control is the starting model as it is, on the family it knows: half the cost. */
+    "start-as-control": { type: "boolean", default: false },
     table: { type: "string", default: "" },
+    team: { type: "boolean", default: false },
   },
 });
 const others: readonly Family[] = ["hop1"];
-const taught: readonly Family[] = ["mixed", "both", "mixed", "both", "hop1"];
+const cheap = values["start-as-control"];
+const independent: readonly Family[] = cheap ? ["mixed"] : wideFamilies;
+const taught: readonly Family[] = [...independent, ...independent, "hop1"];
 
 interface Row {
   right: number;
@@ -39,7 +48,8 @@ interface Row {
 /** By family of the task, then by how the student was taught. */
 type Results = Record<"wide" | "others", Record<"one" | "wide", Row[]>>;
 
-if (values.table !== "") await printTable(values.table.split(","));
+if (values.table !== "") await printTable(await readResults(values.table.split(",")));
+else if (values.team) await printTable(await Promise.all([1, 2, 3].map(examineTeams)));
 else await writeFile(values.out, JSON.stringify(await teachAndExamine(Number(values.seed))));
 
 async function teachAndExamine(seed: number): Promise<Results> {
@@ -50,11 +60,11 @@ async function teachAndExamine(seed: number): Promise<Results> {
     const wide = arm === "wide";
     const profile = wide ? wideLabProfile : labProfile;
     const runs = { seed: 60 + seed, tasksPerWorld: 40, pages: 600, families: taught, wide };
-    const chains = await teamChains({ ...runs, count: 1000, profile });
-    const steps = Number(values.steps);
+    const steps = cheap && !wide ? 0 : Number(values.steps);
+    const chains = await teamChains({ ...runs, count: steps === 0 ? 8 : 1000, profile });
     const lab = await teach(chains, { start: values.start, steps, seed, batchTokens: 1536, rate: 2e-3 });
     for (const part of ["wide", "others"] as const) {
-      const families = part === "wide" ? wideFamilies : others;
+      const families = part === "wide" ? independent : others;
       const count = Math.round(Number(values.count) / (part === "wide" ? 1 : 3));
       const tasks = worldTasks(world, { count, families, seed: 5 });
       const answered = await inParallel(tasks, 64, (task, at) =>
@@ -71,8 +81,30 @@ async function teachAndExamine(seed: number): Promise<Results> {
   return results;
 }
 
-async function printTable(files: readonly string[]): Promise<void> {
-  const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Results));
+/** Both teams on the same tasks; rounds are those of the chains that their runs become. */
+async function examineTeams(seed: number): Promise<Results> {
+  const results: Results = { wide: { one: [], wide: [] }, others: { one: [], wide: [] } };
+  const world = createWorld({ seed: 80 + seed, pages: 600, split: "test" });
+  const tools = memoryLabTools(world);
+  for (const part of ["wide", "others"] as const) {
+    const families = part === "wide" ? wideFamilies : others;
+    for (const task of worldTasks(world, { count: Number(values.count), families, seed: 5 })) {
+      for (const arm of ["one", "wide"] as const) {
+        const run = await runTeam(task, { roles: scriptedSpecialists({ wide: arm === "wide" }), tools });
+        const { trajectory } = distillRun(run, { profile: wideLabProfile, systemPrompt: false });
+        const right = Number(trajectory !== undefined && run.answer === task.answers[0]);
+        results[part][arm].push({ right, rounds: trajectory ? chainPath(trajectory).rounds : 0 });
+      }
+    }
+  }
+  return results;
+}
+
+function readResults(files: readonly string[]): Promise<Results[]> {
+  return Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Results));
+}
+
+async function printTable(read: readonly Results[]): Promise<void> {
   for (const part of ["wide", "others"] as const) {
     const one = read.flatMap((results) => results[part].one);
     const wide = read.flatMap((results) => results[part].wide);

@@ -10,16 +10,16 @@ import { fixedExamples } from "../../src/train/example-source.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
-/** Chains of right team runs, world after world. */
+/** Chains of team runs, world after world; those that ended wrongly only where `wrong` asks for them: a check learns from them too. */
 export async function teamChains(
-  options: LabRunOptions & { count: number; profile: Profile; firstWorld?: number },
+  options: LabRunOptions & { count: number; profile: Profile; firstWorld?: number; wrong?: boolean },
 ): Promise<Trajectory[]> {
-  const { count, profile, firstWorld = 0, ...runs } = options;
+  const { count, profile, firstWorld = 0, wrong = false, ...runs } = options;
   const chains: Trajectory[] = [];
   for (let world = firstWorld; chains.length < count; world++) {
     for await (const { task, run } of labRuns(runs, world)) {
       const { trajectory } = distillRun(run, { profile, systemPrompt: false });
-      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+      if (trajectory && (wrong || run.answer === task.answers[0])) chains.push(trajectory);
     }
   }
   return chains.slice(0, count);

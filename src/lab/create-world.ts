@@ -1,11 +1,13 @@
 /**
  * A world: people, cities, companies and rivers that know each other, one small page each. Some cities, companies and
  * rivers bear the same name (up to three of them), so whoever opens the first page with the right title is sometimes on
- * the wrong page and must notice. People come in families that share a last name. Everything follows from the seed.
+ * the wrong page and must notice. People come in families that share a last name. Where asked for, some things also have a page
+ * that is not to be trusted. Everything follows from the seed.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
+import { type DoubtfulPage, doubtfulPages } from "./doubtful-pages.ts";
 import { firstNames, ownWords, type Split, splitNumber } from "./names.ts";
 import { type Kind, type RelationName, relationsOf } from "./relations.ts";
 
@@ -16,15 +18,19 @@ export interface Entity {
   kind: Kind;
   name: string;
   facts: { relation: RelationName; value: string; to?: Entity }[];
+  /** Why its page is not to be trusted, in the words that stand on it. */
+  doubt?: string;
 }
 
 export interface World {
   /** What it was made from: the same options make it again. */
-  options: Required<WorldOptions>;
+  options: Required<Omit<WorldOptions, "doubtful">> & Pick<WorldOptions, "doubtful">;
   entities: readonly Entity[];
   byPage: ReadonlyMap<number, Entity>;
   /** Names that several things bear. */
   homonyms: ReadonlySet<string>;
+  /** Pages that are not to be trusted, each about a thing above. */
+  doubtful: readonly DoubtfulPage[];
 }
 
 export interface WorldOptions {
@@ -38,16 +44,18 @@ export interface WorldOptions {
   homonyms?: number;
   /** Another world from the same names: other pages and facts. 0 by default. */
   variant?: number;
+  /** Share of things that also have a page which is out of date, contradicted or about another one of that name; none by default. */
+  doubtful?: number;
 }
 
 const shares: Readonly<Record<Kind, number>> = { person: 0.4, city: 0.24, company: 0.2, river: 0.16 };
 
-const createWorldNames = optionNames<WorldOptions>()("seed pages split homonyms variant");
+const createWorldNames = optionNames<WorldOptions>()("seed pages split homonyms variant doubtful");
 
 /** Makes a world; the same options give the same world, byte for byte. */
 export function createWorld(options: WorldOptions): World {
   checkOptions("createWorld", options, createWorldNames);
-  const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0 } = options;
+  const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0, doubtful = 0 } = options;
   if (!Number.isInteger(pages) || pages < 20 || pages > 90_000) {
     throw new UsageError(`a world has 20 to 90000 pages, not ${pages}`);
   }
@@ -64,11 +72,21 @@ export function createWorld(options: WorldOptions): World {
     .map((entity, index) => ({ page: numbers[index]!, ...entity, facts: [] }));
   addFacts(random, split, entities);
   const byName = Map.groupBy(entities, (entity) => entity.name);
+  const ambiguous = new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name));
+  const untrusted = doubtful === 0 ? [] : doubtfulPages(entities, { seed, split, variant, share: doubtful, ambiguous });
+  const lost = new Set(untrusted.filter((page) => page.alone).map((page) => page.about));
   return {
-    options: { seed, pages, split, homonyms, variant },
+    // Named only where it is used, so that worlds and tasks without it stay what they were.
+    options: { seed, pages, split, homonyms, variant, ...(doubtful > 0 && { doubtful }) },
     entities,
-    byPage: new Map(entities.map((entity) => [entity.page, entity])),
-    homonyms: new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name)),
+    byPage: new Map(
+      [...entities.filter((entity) => !lost.has(entity)), ...untrusted.map(({ entity }) => entity)].map((entity) => [
+        entity.page,
+        entity,
+      ]),
+    ),
+    homonyms: ambiguous,
+    doubtful: untrusted,
   };
 }
 

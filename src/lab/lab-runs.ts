@@ -21,6 +21,8 @@ export interface LabRunOptions {
   imperfect?: number;
   /** The team sends several workers at once. */
   wide?: boolean;
+  /** Share of things that also have a page which is not to be trusted. */
+  doubtful?: number;
   signal?: AbortSignal;
 }
 
@@ -28,10 +30,11 @@ export interface LabRunOptions {
  * The training world with this number. Only seeds with short names are used, as in tests; once they have all been used,
  * the same names make other worlds. Worlds of different run seeds differ.
  */
-export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, number: number): World {
+export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages" | "doubtful">, number: number): World {
   const lap = Math.floor(number / shortNameSeeds);
   const seed = (options.seed * 97 + number) % shortNameSeeds;
-  return createWorld({ seed, pages: options.pages, split: "train", variant: options.seed * 10_000 + lap });
+  const { pages, doubtful } = options;
+  return createWorld({ seed, pages, doubtful, split: "train", variant: options.seed * 10_000 + lap });
 }
 
 /** All tasks of one world with the team's runs. */

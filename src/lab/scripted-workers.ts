@@ -1,6 +1,7 @@
 /** The scripted search agent, reader and code agent: each does its sub-task with its tool and reports. No LLM anywhere. */
 import type { Message } from "../core/message.ts";
 import type { ChatRequest } from "../core/model.ts";
+import { statedDoubt } from "./doubtful-pages.ts";
 import { relationNamed, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { ownResults, ownTask } from "./transcript.ts";
@@ -41,7 +42,7 @@ export function scriptedSearchAgent({ messages }: ChatRequest): Played {
 }
 
 /** The links of a search result: `1. [title](address)`, or `1. title address` where it is written short. */
-function linksIn(text: string): { title: string; url: string }[] {
+export function linksIn(text: string): { title: string; url: string }[] {
   const links = text.matchAll(/^\s*\d+\. (?:\[([^\]]+)\]\(([^)\s]+)\)|(.+?) (https?:\S+))/gm);
   return [...links].map((link) => ({ title: (link[1] ?? link[3])!, url: (link[2] ?? link[4])! }));
 }
@@ -63,7 +64,9 @@ export function scriptedReader({ messages }: ChatRequest): Played {
     };
   }
   const value = statedValue(page, relation);
-  if (value !== null) return { text: `The ${relation.name} of ${task[3]} is ${value}.` };
+  const doubt = statedDoubt(page);
+  if (value !== null)
+    return { text: `The ${relation.name} of ${task[3]} is ${value}.${doubt ? ` The page is ${doubt}.` : ""}` };
   const about = statedKind(page);
   const instead = about ? `it is a ${about.word}` : "it says nothing of use";
   return { text: `No ${relation.name} on this page: ${instead}.` };
