@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
+import { mhqaProfile } from "../../src/language/profiles.ts";
+import { playRoutes } from "../../src/studio/api/play-routes.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
+import { scriptedModel, tableTool } from "../../src/testing/index.ts";
+import { good } from "../fixtures/serve-server.ts";
+import { handlerPlayer } from "./handler-player.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
@@ -17,7 +22,16 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
 
   before(async () => {
     folder = await studioWorkspace(30);
-    studio = await serveStudio({ paths: [folder], home: folder });
+    const player = await handlerPlayer(
+      "scripted",
+      {
+        model: scriptedModel(good),
+        profile: mhqaProfile,
+        toolsOf: () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")],
+      },
+      { model: "scripted", tools: ["wiki_search"], questions: [] },
+    );
+    studio = await serveStudio({ paths: [folder], home: folder, more: (context) => playRoutes(context, [player]) });
     await studio.context.index.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
@@ -126,6 +140,25 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await assertSameAfterReload(".chosen");
     assert.ok((await page.locator(".dropped-list li").count()) > 0);
     await assertAccessible(watched, "funnel");
+  });
+
+  it("reviews a chain by key, and plays with a model", async () => {
+    const { page } = watched;
+    await visit(watched, "/review", ".review-segment");
+    await assertAccessible(watched, "review");
+    await page.keyboard.press("d");
+    await page.locator(".review-counts", { hasText: "1 dropped" }).waitFor();
+    await page.keyboard.press("l");
+    await page.locator(".review-segment.selected").waitFor();
+    await assertSameAfterReload(".review-screen");
+    await visit(watched, "/play", ".play-side h2");
+    await page.keyboard.press("i");
+    await page.keyboard.type("Where does Ada live?");
+    await page.keyboard.press("Control+Enter");
+    await page.locator(".play-end", { hasText: "answered" }).waitFor();
+    assert.match(await page.locator(".play-side .by-tool").innerText(), /Ada lives in Lyon/);
+    await assertAccessible(watched, "playground");
+    await assertSameAfterReload(".play-end a");
   });
 
   it("asks nobody but itself, and no script fails", () => {

@@ -10,6 +10,7 @@ import { writeFolder } from "../../base/files/write-folder.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { messageOf } from "../../core/errors.ts";
 import { loadAppFiles } from "./app-files.ts";
+import { stagePages } from "./export-stages.ts";
 import type { FunnelView } from "./funnel-view.ts";
 import { filterOf } from "./item-readers.ts";
 import type { ItemView } from "./item-view.ts";
@@ -93,6 +94,7 @@ export async function exportStudio(context: StudioContext, options: ExportOption
       }
     }
     for (const path of await pagesOf(ask)) await copy(path);
+    for (const [path, view] of await stagePages(ask, items)) await write(path, view);
     const manifest = { answers, exportedAt: new Date().toISOString(), title: options.title ?? "" };
     await writeFile(join(folder, "data", "manifest.js"), `globalThis.coaStatic = ${JSON.stringify(manifest)};\n`);
     for (const [path, { bytes }] of app)

@@ -65,7 +65,9 @@ export function playRoutes(context: StudioContext, players: readonly Player[]): 
       });
       const beat = setInterval(() => void stream.write(keepAliveText), keepAliveMs);
       try {
-        for await (const data of serverEvents(response.body)) {
+        // Where the browser leaves, reading ends and the player is told to stop.
+        const body = response.body.pipeThrough(new TransformStream<Uint8Array>(), { signal: request.signal });
+        for await (const data of serverEvents(body)) {
           const ended = endedChain(data);
           if (ended)
             await keep(context, ended).catch((error) => stream.write(problemText(`not kept: ${messageOf(error)}`)));

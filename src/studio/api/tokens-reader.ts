@@ -4,6 +4,7 @@
  * one, and says so; a chain without ids is encoded here, and says so too.
  */
 import { dirname, join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
 import type { RolloutFigures } from "../../core/rollout.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { readTokens } from "../../dataset/read-tokens.ts";
@@ -27,6 +28,8 @@ export interface TokensView {
   weights: number[];
   segments: { tag: string; by: string; filled?: boolean }[];
   promptLength: number;
+  /** Tokens after those that are shown. */
+  notLoaded: number;
   /** Under the policy that sampled them. */
   logprobs?: Row;
   entropies?: Row;
@@ -42,12 +45,20 @@ export interface TokensView {
   models: string[];
 }
 
+/** Tokens that a page can show, and characters that are encoded for it. */
+const mostTokens = 65_536;
+const mostCharacters = 1_000_000;
+
 /** `GET /api/tokens?id=…`. */
 export const readTokensOf: Reader = async (query, context) => {
   const { item, stored } = askedItem(query, context, "chain");
   if (stored.kind !== "chain") throw new NotFound("not a chain");
   const { chain, around } = stored;
-  const line = context.items.find("example", chain.id);
+  const unencoded = chain.segments.reduce((sum, { tokens, text }) => sum + (tokens ? 0 : text.length), 0);
+  if (unencoded > mostCharacters) {
+    throw new UsageError(`${unencoded.toLocaleString("en")} characters without ids are too many to show as tokens`);
+  }
+  const line = context.items.find("example", item.key);
   const example = line && readItem(context.root, line);
   const found = await findTokenizer(context.root, chain, line && dirname(line.file));
   if (!found) {
@@ -55,7 +66,12 @@ export const readTokensOf: Reader = async (query, context) => {
       "no tokenizer that fits this chain is in what was opened: open the model's folder too, as coa studio <path> <path>",
     );
   }
-  const read = readTokens(chain, found.tokenizer, example?.kind === "example" ? example.example : undefined);
+  const whole = readTokens(chain, found.tokenizer, example?.kind === "example" ? example.example : undefined);
+  const { promptLength } = whole;
+  const [tokens, owners, weights] = [whole.tokens, whole.owners, whole.weights].map((row) =>
+    row.slice(0, mostTokens),
+  ) as [number[], number[], number[]];
+  const read = { promptLength, tokens, owners, weights, pieces: whole.pieces.slice(0, mostTokens) };
   const figures = around?.rollout === undefined ? undefined : figuresOf(around, dirname(item.file), context);
   const by = (pick: (segment: Trajectory["segments"][number]) => number[] | undefined): Row | undefined =>
     chain.segments.some((segment) => pick(segment) !== undefined) ? rowOf(chain, read.owners, pick) : undefined;
@@ -65,6 +81,7 @@ export const readTokensOf: Reader = async (query, context) => {
     taskId: chain.taskId,
     model: chain.model,
     ...read,
+    notLoaded: whole.tokens.length - tokens.length,
     segments: chain.segments.map(({ tag, by, filled }) => ({ tag, by, ...(filled && { filled }) })),
     logprobs: by((segment) => segment.logprobs),
     entropies: by((segment) => segment.entropies),

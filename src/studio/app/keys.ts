@@ -35,6 +35,8 @@ let forget: ReturnType<typeof setTimeout> | undefined;
 export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // An open dialog has the keyboard to itself: escape closes it.
+    if (document.querySelector("dialog[open]")) return;
     const pressed = nameOf(event);
     if (isTyping(event.target) && pressed !== "escape") return;
     const wanted = pending === "" ? pressed : `${pending} ${pressed}`;

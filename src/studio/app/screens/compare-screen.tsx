@@ -6,7 +6,7 @@ import { Chip } from "../parts/chip.tsx";
 import { hueOf } from "../parts/hues.ts";
 import { LongText, OneLine } from "../parts/long-text.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { href, place, setQuery } from "../router.ts";
+import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function CompareScreen({ params }: { params: Record<string, string> }) {
@@ -46,7 +46,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
           {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
             <section>
               <h2 title={file}>
-                <a href={href(`/${kind}s/${encodeURIComponent(key)}`, { in: file })}>
+                <a href={href(`/${kind}s/${pathPart(key)}`, { in: file })}>
                   <bdi>{title}</bdi>
                 </a>
               </h2>

@@ -4,13 +4,13 @@ import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-rea
 import { useKeys } from "../keys.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
-import { go, href, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function MatrixScreen() {
   const folders = useResource<string[]>("evaluations", (event) => event.type === "idle");
   const { query } = place.value;
-  const asked = query.getAll("folder").map((folder) => `folder=${encodeURIComponent(folder)}`);
+  const asked = query.getAll("folder").map((folder) => `folder=${pathPart(folder)}`);
   const { data, error } = useResource<MatrixView>(
     folders.data?.length ? `matrix?${asked.join("&")}` : undefined,
     (event) => event.type === "idle",
@@ -40,7 +40,7 @@ function Matrix({ view }: { view: MatrixView }) {
   );
   const at = Number(query.get("row") ?? -1);
   const move = (by: number) => setQuery({ row: Math.max(0, Math.min(rows.length - 1, at + by)) });
-  const open = (row: MatrixRow | undefined) => row && go(`/compare/${encodeURIComponent(row.task)}`);
+  const open = (row: MatrixRow | undefined) => row && go(`/compare/${pathPart(row.task)}`);
   useKeys(
     [
       { keys: "j", does: "Next task", run: () => move(1) },
@@ -114,7 +114,7 @@ function Matrix({ view }: { view: MatrixView }) {
         row={(index) => {
           const row = rows[index]!;
           return (
-            <a class="matrix-row" style={columns} href={href(`/compare/${encodeURIComponent(row.task)}`)}>
+            <a class="matrix-row" style={columns} href={href(`/compare/${pathPart(row.task)}`)}>
               <span class="one-line" dir="auto">
                 <bdi>{row.question.text}</bdi>
               </span>

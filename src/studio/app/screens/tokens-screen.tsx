@@ -56,7 +56,9 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         <p>
           <a href={href(`/chains/${pathPart(id)}`)}>← chain</a>
         </p>
-        <h1>Tokens of {id}</h1>
+        <h1>
+          Tokens of <bdi>{id}</bdi>
+        </h1>
         <p class="soft">
           {count(data.tokens.length)} tokens, {count(learned)} learned ({percent(learned / data.tokens.length, 0)});
           tokenizer of {data.tokenizer};{" "}
@@ -95,6 +97,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
           {[scoreA, scoreB].some((score) => score.loading) ? "scoring…" : (scoreA.error ?? scoreB.error ?? figure.says)}
         </span>
       </div>
+      {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
       {figure.missing && <p class="not-loaded">{figure.missing}</p>}
       <TokenStrip figure={figure} at={at} onMove={moveTo} />
       <div class="token-columns">

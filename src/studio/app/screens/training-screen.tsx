@@ -1,17 +1,27 @@
 /** Training as it happens: every figure as a curve with one cursor, and what was sampled in the step under it. */
+import { useEffect, useState } from "preact/hooks";
 import type { StepRollouts, TrainingView } from "../../api/training-readers.ts";
 import { useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
 import { Curve } from "../parts/curve.tsx";
 import { useLines } from "../parts/lines.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
-import { go, href, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
+import { staticStudio } from "../static-data.ts";
 
 type Metrics = Record<string, unknown> & { step: number };
 
 export function TrainingScreen({ params }: { params: Record<string, string> }) {
-  const runs = useResource<TrainingView[]>("trainings", () => true);
+  const [looks, setLooks] = useState(0);
+  const runs = useResource<TrainingView[]>("trainings", () => true, looks);
+  const isRunning = runs.data?.some(({ state }) => state === "running") ?? false;
+  // That a run has ended stands in its manifest, of which no event tells.
+  useEffect(() => {
+    if (!isRunning) return undefined;
+    const timer = setInterval(() => setLooks((number) => number + 1), 2_000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
   const run = runs.data?.find(({ folder }) => folder === params["folder"]) ?? runs.data?.at(-1);
   const { lines, error } = useLines<Metrics>(run?.metrics);
   if (runs.data?.length === 0) {
@@ -54,12 +64,14 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
   return (
     <article class="training-screen">
       <header class="run-head">
-        <h1>Training {run.folder}</h1>
+        <h1>
+          Training <bdi>{run.folder}</bdi>
+        </h1>
         {runs.length > 1 && (
           <select
             aria-label="Training"
             value={run.folder}
-            onChange={(event) => go(`/training/${encodeURIComponent(event.currentTarget.value)}`)}
+            onChange={(event) => go(`/training/${pathPart(event.currentTarget.value)}`)}
           >
             {runs.map(({ folder }) => (
               <option value={folder}>{folder}</option>
@@ -92,6 +104,7 @@ function Rollouts({ folder, step }: { folder: string; step: number }) {
   // Figures are numbered from 1, when a step has ended; what it sampled is numbered from 0, when it began.
   const query = new URLSearchParams({ folder, step: String(step - 1) });
   const { data, error } = useResource<StepRollouts>(`rollouts?${query}`, (event) => event.type === "idle");
+  if (error && staticStudio) return <p class="not-loaded">What this step sampled is not part of the export.</p>;
   if (error && !data) return <Problem title="The rollouts can't be shown" detail={error} />;
   if (!data || data.groups.length === 0) return null;
   return (
@@ -102,14 +115,14 @@ function Rollouts({ folder, step }: { folder: string; step: number }) {
       <ul>
         {data.groups.map(({ task, question, rollouts }) => (
           <li>
-            <a class="one-line" href={href(`/compare/${encodeURIComponent(task)}`)}>
+            <a class="one-line" href={href(`/compare/${pathPart(task)}`)}>
               <bdi>{question || task}</bdi>
             </a>
             <span class="rollout-row">
               {rollouts.map(({ key, reward, ending }) => (
                 <a
                   class={`rollout ${reward === null ? "undecided" : reward > 0 ? "right" : "wrong"}`}
-                  href={href(`/chains/${encodeURIComponent(key)}`, { in: data.file })}
+                  href={href(`/chains/${pathPart(key)}`, { in: data.file })}
                   title={`${key}: ${ending}`}
                 >
                   {reward === null ? "?" : Number(reward.toFixed(2))}
