@@ -27,7 +27,7 @@ export default async function bench(): Promise<Figure[]> {
       const { model, lora } = models[size]!;
       const large = lora !== undefined;
       const batches: Record<string, Example[]> = {
-        lab: lab.slice(0, large ? 4 : 32),
+        lab: lab.slice(0, large ? 3 : 32),
         rollouts: rolloutChains(lab.slice(0, large ? 8 : 32), 150),
         web: webChains(large ? 1 : 8, Math.min(4096, model.vocabularySize)),
       };

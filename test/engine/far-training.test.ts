@@ -103,6 +103,18 @@ describe("training far away", () => {
     }
   });
 
+  it("refuses whole models and token masks before the first step", async () => {
+    await assert.rejects(server.open({ lora: { rank: 0 } }), /adapters of rank 1 or more, not whole models/);
+    await withEngine("far", async (engine) => {
+      assert.deepEqual([engine.capabilities.fullParameter, engine.capabilities.tokenMasks], [false, false]);
+      const policy = await engine.publish();
+      await assert.rejects(
+        policy.sample({ tokens: [1], maxTokens: 1, allowedTokens: () => [2] }),
+        /this engine takes no token masks/,
+      );
+    });
+  });
+
   it("shows the same losses through a network that loses, delays, repeats and reorders", async () => {
     const proxy = await unreliableProxy(server.origin, 6);
     const engine = await server.open({ lora, baseURL: proxy.origin, sleep: async () => {}, tries: 100 });
