@@ -196,6 +196,8 @@ export interface WireSequence {
 export interface WireSamples {
   sequences: WireSequence[];
   prompt_logprobs?: (number | null)[] | null;
+  /** Not computed by our server. */
+  topk_prompt_logprobs?: null;
   prompt_cache_hit_tokens?: number;
 }
 
@@ -209,6 +211,7 @@ export function toSamples(
   return {
     sequences: samples.map(({ tokens, logprobs, finish }) => ({ stop_reason: finish, tokens, logprobs })),
     prompt_logprobs: promptLogprobs ? [null, ...promptLogprobs] : null,
+    topk_prompt_logprobs: null,
     prompt_cache_hit_tokens: Math.max(0, promptLength - Math.max(...computed)),
   };
 }

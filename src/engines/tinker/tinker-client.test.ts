@@ -1,6 +1,6 @@
 /** The rules of repeating, against answers captured from a SkyRL server and forms read from the Python SDK (fixtures). */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { listen } from "../../base/http/listen.ts";
@@ -78,12 +78,11 @@ describe("submitting to a Tinker server", () => {
   });
 
   it("takes refusals as final: 400, 404, 409 and 422 are asked once", async () => {
-    for (const name of [
-      "load-weights-not-first-400",
-      "forward-backward-unknown-model-404",
-      "forward-backward-same-seq-other-body-409",
-      "forward-backward-bad-config-422",
-    ]) {
+    const refusals = readdirSync(folder)
+      .map((file) => file.replace(".json", ""))
+      .filter((name) => /-4(?:00|04|09|22)$/.test(name) && !/^(?:retrieve|hosted)-/.test(name));
+    assert.ok(refusals.length >= 12, `${refusals}`);
+    for (const name of refusals) {
       const answer = fixture(name);
       await scripted({ forward_backward: [answer] }, async (client, seen) => {
         await assert.rejects(client.submit("forward_backward", { seq_id: 1 }), { status: answer.status });
@@ -112,6 +111,25 @@ describe("submitting to a Tinker server", () => {
       assert.deepEqual([pauses.length, new Set(pauses)], [20, new Set([5000])]);
       assert.deepEqual(notes.length, 1);
       assert.match(notes[0]!, /credit/);
+    });
+  });
+
+  it("follows the way to an archive once", async () => {
+    await scripted({}, async (client) => {
+      const archive = await listen(async (request, response) => {
+        if (request.url!.endsWith("/download")) return void response.end("archive");
+        const { status, headers } = fixture("archive-302");
+        response.writeHead(status, { ...headers, location: `${archive.origin}/download` }).end();
+      });
+      const other = tinkerClient({ baseURL: archive.origin });
+      try {
+        const bytes = await other.download("training_runs/model_00000001/checkpoints/final/archive");
+        assert.equal(Buffer.from(bytes).toString(), "archive");
+        await assert.rejects(client.download("no/such"), { status: 500 });
+      } finally {
+        await other.close();
+        await archive.close();
+      }
     });
   });
 
@@ -174,6 +192,7 @@ describe("waiting for a Tinker server", () => {
     for (const [name, words] of [
       ["retrieve-failed-400", /gspo/],
       ["retrieve-after-unload-400", /not loaded/],
+      ["retrieve-create-model-rank-400", /Maximum number of LoRA adapters/],
       ["retrieve-create-model-full-400", /Maximum number of LoRA adapters/],
       ["hosted-failed", /unknown key dual_clip/],
     ] as const) {
@@ -189,6 +208,11 @@ describe("waiting for a Tinker server", () => {
     await waiting([empty, empty, empty, fixture("retrieve-optim-step")], async (result) => void (await result));
     await waiting([empty, empty, empty, empty], (result) => assert.rejects(result));
     await waiting([fixture("retrieve-unknown-404")], (result) => assert.rejects(result, { status: 404 }));
+    const broken = Array.from({ length: 31 }, () => fixture("retrieve-not-a-number-500"));
+    await waiting(broken, async (result, seen) => {
+      await assert.rejects(result, { status: 500 });
+      assert.equal(seen.length, 32);
+    });
   });
 
   it("reads a result in protobuf, and asks once more where only its size is told", async () => {

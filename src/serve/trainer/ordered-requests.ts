@@ -35,7 +35,7 @@ export function orderedRequests(register: (work: Promise<never>) => string): Ord
       const digest = createHash("sha256").update(name).update(body).digest("base64");
       const before = known.get(seqId);
       if (before?.digest === digest) return before.id;
-      if (before || seqId < next) throw new RefusedRequest(400, `seq_id ${seqId} was used for another request`);
+      if (before || seqId < next) throw new RefusedRequest(409, `seq_id ${seqId} was used for another request`);
       if (waiting.size >= maxWaiting) throw new RefusedRequest(429, "too many requests wait for a smaller seq_id");
       const id = register(promise);
       known.set(seqId, { digest, id });
