@@ -3,11 +3,15 @@
  * Every command that runs chains (ask, eval run, train rl, tasks select) opens them here.
  */
 import type { ChainOptions } from "../chain/chain-options.ts";
+import { UsageError } from "../core/errors.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { ModelUse } from "../core/model-use.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
+import { labCodeProfile } from "../lab/code/code-profile.ts";
+import { compactTools } from "../lab/compact-tools.ts";
 import { createWorld, type World } from "../lab/create-world.ts";
+import { renameTags, renameTools } from "../lab/tool-names.ts";
 import { labToolsByTask } from "../lab/tools-by-task.ts";
 import type { Profile } from "../language/profile.ts";
 import { chooseProfile, profileFlag } from "./choose-profile.ts";
@@ -20,6 +24,7 @@ import { disturbance, openTools, type ToolState, toolFlags } from "./open-tools.
 export const workFlags = {
   profile: profileFlag,
   lab: { type: "string", valueName: "seed", describe: "Work in this made-up lab world" },
+  "rename-tool": { type: "string", multiple: true, valueName: "old=new", describe: "Call a tool by another name, to see what a model does with it" },
   ...toolFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
 
@@ -81,15 +86,38 @@ export async function openChain(
   }
 }
 
-/** Opens profile and tools, as the model's folder says and flags override. */
-export async function openWork(
-  flags: WorkFlags,
-  options: { note: (text: string) => void; signal: AbortSignal; use?: ModelUse },
-): Promise<OpenWork> {
+interface WorkOptions {
+  note: (text: string) => void;
+  signal: AbortSignal;
+  use?: ModelUse;
+}
+
+/** Opens profile and tools, as the model's folder says and flags override; `--rename-tool` calls tools otherwise in both. */
+export async function openWork(flags: WorkFlags, options: WorkOptions): Promise<OpenWork> {
+  const work = await openNamedWork(flags, options);
+  const pairs = (flags["rename-tool"] ?? []).map((pair) => pair.split("="));
+  if (pairs.length === 0) return work;
+  try {
+    const wrong = pairs.find((pair) => pair.length !== 2 || pair.includes(""));
+    if (wrong) throw new UsageError(`--rename-tool takes old=new, not "${wrong.join("=")}"`);
+    const names = Object.fromEntries(pairs) as Record<string, string>;
+    return {
+      ...work,
+      profile: renameTags(work.profile, names),
+      toolsOf: (task) => renameTools(work.toolsOf(task), names),
+    };
+  } catch (error) {
+    await work.close();
+    throw error;
+  }
+}
+
+async function openNamedWork(flags: WorkFlags, options: WorkOptions): Promise<OpenWork> {
   const taught = options.use?.language.profile;
   const inLab =
     flags.lab !== undefined ||
     flags.profile === "lab" ||
+    flags.profile === "lab-wide" ||
     (options.use?.world === "lab" && flags.tools === undefined && flags.profile === undefined);
   const profile =
     flags.profile === undefined && taught ? taught : await chooseProfile(flags.profile ?? (inLab ? "lab" : "web"));
@@ -105,5 +133,7 @@ export async function openWork(
   const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
   for (const { name, ready, detail, remedy } of states)
     if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
-  return { profile, states, close, toolsOf: () => tools };
+  // Code chains of the lab are taught with short observations.
+  const shown = profile.name === labCodeProfile.name ? compactTools(tools) : tools;
+  return { profile, states, close, toolsOf: () => shown };
 }

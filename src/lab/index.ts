@@ -15,6 +15,7 @@ export { type QuickstartSettings, quickstartSizes } from "./quickstart/settings.
 export { isReadingQuestion, readingExamples } from "./reading-examples.ts";
 export { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
 export { type ServedWorld, serveWorld } from "./serve-world.ts";
+export { announceTools, needlessTool, renameTags, renameTools, type ToolNames, variedNames } from "./tool-names.ts";
 export { memoryFetch, servedFetch } from "./world-fetch.ts";
 export { type WorldDocument, worldDocuments, worldIndexOptions } from "./world-pages.ts";
 export { type Family, type WorldTaskOptions, worldTasks } from "./world-tasks.ts";

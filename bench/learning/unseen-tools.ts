@@ -1,0 +1,115 @@
+/**
+ * Tools that a model never saw: the lab's tools under other names, and a tool that no task needs. First what the model does as it is, then
+ * after lessons in which the names vary from task to task and stand in front of the question; names of the exam are never taught.
+ *
+ *   node bench/learning/unseen-tools.ts before [--count 60]
+ *   node bench/learning/unseen-tools.ts after --seed 1 [--steps 150] [--count 60]
+ */
+import { parseArgs } from "node:util";
+import { runChain } from "../../src/chain/run-chain.ts";
+import { inParallel } from "../../src/core/limiter.ts";
+import type { Model } from "../../src/core/model.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { distillRun } from "../../src/distill/distill-run.ts";
+import { mean } from "../../src/evaluate/statistics.ts";
+import { createWorld } from "../../src/lab/create-world.ts";
+import { labLimits } from "../../src/lab/lab-model-use.ts";
+import { labRuns } from "../../src/lab/lab-runs.ts";
+import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import {
+  announceTools,
+  needlessTool,
+  renameTags,
+  renameTools,
+  type ToolNames,
+  variedNames,
+} from "../../src/lab/tool-names.ts";
+import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
+import { withTools } from "../../src/language/with-tools.ts";
+import { processorSeconds } from "./lab-exam.ts";
+import { teach } from "./student.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: "string", default: "1" },
+    start: { type: "string", default: shippedModel },
+    steps: { type: "string", default: "150" },
+    count: { type: "string", default: "60" },
+  },
+});
+const seed = Number(values.seed);
+const families: readonly Family[] = ["hop1", "arith"];
+const world = createWorld({ seed: 100 + seed, pages: 600, split: "test" });
+const tasks = worldTasks(world, { count: Number(values.count), families, seed: 5 });
+
+if (positionals[0] === "after") {
+  const lab = await teach(await variedChains(1000), {
+    start: values.start,
+    steps: Number(values.steps),
+    seed,
+    rate: 2e-3,
+  });
+  await examine(lab.model);
+  await lab.engine.close();
+} else {
+  const lab = await openLabModel(values.start, { threads: 1 });
+  await examine(lab.model);
+  await lab.engine.close();
+}
+
+/** The team's runs, each under names of its own: the recorded calls are renamed, nothing else. */
+async function variedChains(count: number): Promise<Trajectory[]> {
+  const chains: Trajectory[] = [];
+  for (let number = 0; chains.length < count; number++) {
+    for await (const { task, run } of labRuns({ seed: 50 + seed, tasksPerWorld: 40, pages: 600, families }, number)) {
+      const names = variedNames(`${seed}-${task.id}`, "train");
+      const rename = (name: string) => names[name] ?? name;
+      const steps = run.steps.map((step) => ({
+        ...step,
+        toolCalls: step.toolCalls.map((call) => ({ ...call, name: rename(call.name) })),
+      }));
+      const { question } = announceTools(task, Object.values(names));
+      const profile = renameTags(labProfile, names);
+      const { trajectory } = distillRun({ ...run, steps, question }, { profile, systemPrompt: false });
+      if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
+    }
+  }
+  return chains.slice(0, count);
+}
+
+async function examine(model: Model): Promise<void> {
+  const usual = Object.fromEntries(["web_search", "crawl_page", "code"].map((name) => [name, name]));
+  await exam(model, "usual names, not announced", null);
+  await exam(model, "usual names and a needless tool", null, true);
+  await exam(model, "usual names, announced", usual);
+  await exam(model, "names of the lessons, announced", variedNames(seed, "train"));
+  await exam(model, "unseen names, announced", variedNames(seed, "test"));
+}
+
+async function exam(model: Model, title: string, names: ToolNames | null, needless = false): Promise<void> {
+  const bare = memoryLabTools(world);
+  const renamed = names && names["web_search"] !== "web_search";
+  const tools = [...(renamed ? renameTools(bare, names) : bare), ...(needless ? [needlessTool()] : [])];
+  const base = renamed ? renameTags(labProfile, names) : labProfile;
+  const profile = needless
+    ? withTools(
+        base,
+        tools.map(({ name, description }) => ({ name, description, inputSchema: {} })),
+      )
+    : base;
+  const chains = await inParallel(tasks, 32, (task, at) =>
+    runChain(names ? announceTools(task, Object.values(names)) : task, {
+      ...{ model, tools, profile, systemPrompt: false as const, enforcement: "repair" as const, limits: labLimits },
+      sampling: { temperature: 0, seed: at },
+      id: `${title}-${at}`,
+    }),
+  );
+  const right = chains.map((chain, at) => Number(chain.answer?.trim() === tasks[at]!.answers[0]));
+  const called = chains.filter((chain) => chain.segments.some(({ call }) => call?.ok)).length;
+  console.log(
+    `${title}: ${(100 * mean(right)).toFixed(1)} % of ${right.length} right, ${called} made a call that worked (${Math.round(processorSeconds())} s)`,
+  );
+}

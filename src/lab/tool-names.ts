@@ -1,0 +1,69 @@
+/**
+ * The lab's tools under other names, and tools that nobody asked for: what a trained chain model does with tools that it never saw. The
+ * names stand in front of the question, as they would in a prompt; names of test runs are never taught.
+ */
+import { z } from "zod";
+import { UsageError } from "../core/errors.ts";
+import { seededRandom } from "../core/random.ts";
+import type { Task } from "../core/task.ts";
+import { defineTool, type Tool } from "../core/tool.ts";
+import { defineProfile, type Profile, tagNames } from "../language/profile.ts";
+import type { Split } from "./names.ts";
+
+/** What each of the lab's tools is called, by its usual name. */
+export type ToolNames = Readonly<Record<string, string>>;
+
+const pools: Readonly<Record<Split, Readonly<Record<string, readonly string[]>>>> = {
+  train: {
+    web_search: ["find", "seek", "query", "hunt", "locate"],
+    crawl_page: ["open", "fetch", "load", "visit", "view"],
+    code: ["run", "compute", "python", "execute", "evaluate"],
+  },
+  test: { web_search: ["look_up", "discover"], crawl_page: ["read", "browse"], code: ["calculate", "script"] },
+};
+
+/** Names that a seed chooses, one for each tool; those of `test` occur in no training. */
+export function variedNames(seed: number | string, split: Split): ToolNames {
+  const random = seededRandom("tool-names", seed, split);
+  return Object.fromEntries(Object.entries(pools[split]).map(([tool, names]) => [tool, random.pick(names)]));
+}
+
+/** The same tools under these names. */
+export function renameTools(tools: readonly Tool[], names: ToolNames): Tool[] {
+  return tools.map((tool) => ({ ...tool, name: names[tool.name] ?? tool.name }));
+}
+
+/** The profile whose tags are these names; what may follow what stays as it is. */
+export function renameTags(profile: Profile, names: ToolNames): Profile {
+  const unknown = Object.keys(names).find((name) => !profile.tags.some((tag) => tag.tool === name));
+  if (unknown) throw new UsageError(`the ${profile.name} profile has no tool "${unknown}" that could be renamed`);
+  const taken = Object.values(names).find((name) => tagNames(profile).includes(name));
+  if (taken) throw new UsageError(`"${taken}" is a tag of the ${profile.name} profile already`);
+  const called = (name: string) => names[name] ?? name;
+  return defineProfile({
+    ...profile,
+    name: `${profile.name}-renamed`,
+    start: profile.start.map(called),
+    tags: profile.tags.map((tag) => ({
+      ...tag,
+      name: called(tag.name),
+      next: tag.next.map(called),
+      ...(tag.tool !== undefined && { tool: called(tag.tool) }),
+    })),
+  });
+}
+
+/** The task with the names of the tools in front of its question. */
+export function announceTools(task: Task, names: readonly string[]): Task {
+  return { ...task, question: `Tools: ${names.join(", ")}. ${task.question}` };
+}
+
+/** A tool that no task of the lab needs. */
+export function needlessTool(): Tool {
+  return defineTool({
+    name: "weather",
+    description: "Say what the weather is like in a place.",
+    input: z.object({ place: z.string() }),
+    run: () => "Sunny.",
+  });
+}
