@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
+import type { Sandbox } from "../../core/sandbox.ts";
 import { trajectoryText } from "../../core/trajectory.ts";
 import { distillRun } from "../../distill/distill-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
@@ -13,8 +14,10 @@ import { problems, programOf, type Value } from "./programs.ts";
 import { scriptedCoders } from "./scripted-coders.ts";
 import { understandTask } from "./understand-task.ts";
 
-const sandbox = pyodideSandbox();
-after(() => sandbox.close());
+// One child for the whole file: a new one for each program would cost more than everything else here.
+const warm = pyodideSandbox();
+const sandbox: Sandbox = { ...warm, run: (request) => warm.run({ ...request, sessionKey: "code-lab" }) };
+after(() => warm.close());
 
 const samples: Record<string, readonly Value[]> = {
   numbers: [[12, 7, 3], [7, 7], [4, 15, 8, 21], [8], [10, 9]],
