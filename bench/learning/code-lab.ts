@@ -24,6 +24,7 @@ import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts"
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { comparePaired, mean, passAtK } from "../../src/evaluate/statistics.ts";
+import { successOfAll } from "../../src/evaluate/summarise.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { labCodeProfile } from "../../src/lab/code/code-profile.ts";
@@ -34,6 +35,7 @@ import { copyTask, inSequence } from "../../src/lab/copy-task.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { tagTokens } from "../../src/language/profile.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
+import { percentWithInterval } from "../../src/report/format-figures.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../../src/tools/sandbox/choose-sandbox.ts";
@@ -221,7 +223,7 @@ function said(outcomes: readonly Outcome[]): void {
     const k = sampled[0]!.length;
     const passes = k === 0 ? [] : sampled.map((one) => passAtK(k, one.filter(Boolean).length, k));
     console.log(
-      `held-out ${part}, ${some.length} tasks: greedy ${percent(some.map(({ right }) => Number(right[0])))}, ` +
+      `held-out ${part}, ${some.length} tasks: greedy ${percentWithInterval(successOfAll(some.map(({ right }) => Number(right[0]))))}, ` +
         `avg@${k} ${percent(sampled.flat().map(Number))}, pass@${k} ${percent(passes)}, ` +
         `repaired ${percent(some.map(({ repaired }) => Number(repaired)))}`,
     );
@@ -240,11 +242,17 @@ async function printTable(): Promise<void> {
   said(before!);
   for (const after of others) {
     said(after);
-    const shares = (pool: readonly Outcome[]) => pool.map(({ right }) => mean(right.map(Number)));
-    const { difference, pValue } = comparePaired(shares(before!), shares(after));
-    const points = (value: number) => (100 * value).toFixed(1);
-    console.log(
-      `  ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}] over greedy and samples, p = ${pValue.toPrecision(2)}`,
-    );
+    for (const part of ["instances", "kinds"] as const) {
+      const of = (pool: readonly Outcome[]) => pool.filter((one) => one.part === part);
+      for (const attempts of ["greedy", "sampled"] as const) {
+        const shares = (pool: readonly Outcome[]) =>
+          of(pool).map(({ right }) => mean((attempts === "greedy" ? right.slice(0, 1) : right.slice(1)).map(Number)));
+        const { difference, pValue } = comparePaired(shares(before!), shares(after));
+        const points = (value: number) => (100 * value).toFixed(1);
+        console.log(
+          `  ${part}, ${attempts}: ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}], p = ${pValue.toPrecision(2)}`,
+        );
+      }
+    }
   }
 }
