@@ -1,4 +1,5 @@
 /** Training runs: where their figures of each step are, and what was sampled in a step. */
+import { statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
@@ -38,11 +39,18 @@ export const readTrainings: Reader = (_query, context): Promise<TrainingView[]> 
   Promise.all(
     metricsFiles(context).map(async (one): Promise<TrainingView> => {
       const manifest = await readManifest(join(context.root, one.folder)).catch(() => undefined);
-      const stage = manifest?.configuration["stage"];
-      const { state, done, total } = manifest?.progress ?? {};
-      return { ...one, ...(typeof stage === "string" && { stage }), state, done, total };
+      const { stage, steps } = manifest?.configuration ?? {};
+      const { state, done, total = typeof steps === "number" ? steps : undefined } = manifest?.progress ?? {};
+      const ended = state === "running" && hasResult(join(context.root, one.folder), join(context.root, one.metrics));
+      return { ...one, ...(typeof stage === "string" && { stage }), state: ended ? "done" : state, done, total };
     }),
   );
+
+/** Whether a model was written after the last figures: a run does so at its end. */
+function hasResult(folder: string, metrics: string): boolean {
+  const written = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return written(join(folder, "model", "config.json")) > written(metrics);
+}
 
 /** `GET /api/rollouts?folder=…&step=…`. */
 export const readStepRollouts: Reader = (query, context): StepRollouts => {
