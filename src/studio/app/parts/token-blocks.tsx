@@ -16,14 +16,18 @@ interface Props {
 
 export function TokenBlocks({ view, figure, at, onMove }: Props) {
   const root = useRef<HTMLDivElement>(null);
-  const spans = useRef<HTMLElement[]>([]);
+  const spans = useRef<TokenSpan[]>([]);
+  const coloured = useRef<Figure | undefined>(undefined);
   useLayoutEffect(() => {
-    spans.current = fill(root.current!, view);
+    // New spans have their colour before they are in the page: to change it there would cost as much again.
+    spans.current = fill(root.current!, view, figure);
+    coloured.current = figure;
   }, [view]);
   useLayoutEffect(() => {
+    if (coloured.current === figure) return;
+    coloured.current = figure;
     for (const [index, span] of spans.current.entries()) {
-      const shade = figure.shades[index]!;
-      const wanted = shade === 0 ? "t" : shade > 0 ? `t u${shade}` : `t d${-shade}`;
+      const wanted = classOf(figure.shades[index]!);
       if (span.className !== wanted) span.className = wanted;
     }
   }, [view, figure]);
@@ -33,8 +37,8 @@ export function TokenBlocks({ view, figure, at, onMove }: Props) {
     return () => span?.removeAttribute("aria-current");
   }, [view, at]);
   const move = (event: Event) => {
-    const token = (event.target as HTMLElement).dataset["token"];
-    if (token !== undefined) onMove(Number(token));
+    const { token } = event.target as TokenSpan;
+    if (token !== undefined) onMove(token);
   };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys h, l and n do the same
@@ -43,8 +47,15 @@ export function TokenBlocks({ view, figure, at, onMove }: Props) {
   );
 }
 
-function fill(root: HTMLElement, { pieces, owners, segments }: TokensView): HTMLElement[] {
-  const spans: HTMLElement[] = [];
+/** A span that knows its token; an attribute of each would be read by nobody else. */
+type TokenSpan = HTMLElement & { token?: number };
+
+function classOf(shade: number): string {
+  return shade === 0 ? "t" : shade > 0 ? `t u${shade}` : `t d${-shade}`;
+}
+
+function fill(root: HTMLElement, { pieces, owners, segments }: TokensView, { shades }: Figure): TokenSpan[] {
+  const spans: TokenSpan[] = [];
   const all = document.createDocumentFragment();
   let block: HTMLElement | undefined;
   let owner = Number.NaN;
@@ -60,9 +71,10 @@ function fill(root: HTMLElement, { pieces, owners, segments }: TokensView): HTML
       block.append(title);
       all.append(block);
     }
-    const span = document.createElement("span");
-    span.textContent = visiblePiece(piece);
-    span.dataset["token"] = String(index);
+    const span: TokenSpan = document.createElement("span");
+    span.className = classOf(shades[index]!);
+    span.append(visiblePiece(piece));
+    span.token = index;
     spans.push(span);
     block.append(span);
   }

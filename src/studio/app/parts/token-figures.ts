@@ -135,8 +135,11 @@ function logprobSays(values: Row): string {
     : `mean log-prob ${value.toFixed(3)}, mean probability ${percent(Math.exp(value), 1)}`;
 }
 
+const oddSign = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b-\u200d\ufeff\u0000-\u0008\u000a-\u001f\u007f]/;
+
 /** A piece as it can be seen: line breaks marked, signs that reorder or hide text named instead of obeyed. */
 export function visiblePiece(piece: string): string {
+  if (!oddSign.test(piece)) return piece;
   return piece
     .replace(
       /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b-\u200d\ufeff]/g,

@@ -11,7 +11,7 @@ export function TokenStrip({ figure, at, onMove }: { figure: Figure; at: number;
   useLayoutEffect(() => {
     const element = canvas.current!;
     const draw = () => paint(element, figure, at);
-    draw();
+    // Draws at once too: an observer tells the first size.
     const observer = new ResizeObserver(draw);
     observer.observe(element);
     const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -54,11 +54,21 @@ function paint(canvas: HTMLCanvasElement, figure: Figure, at: number): void {
   context.fillStyle = resolved(canvas, up!);
   for (const sign of [1, -1]) {
     if (sign === -1) context.fillStyle = resolved(canvas, down!);
+    // Where several tokens share a pixel the most striking one is drawn.
+    let [place, highest] = [-1, 0];
+    const flush = () => {
+      if (highest > 0) context.fillRect(place, floor - highest, Math.max(column * 0.9, 0.6), highest);
+    };
     for (const [index, shade] of figure.shades.entries()) {
       if (Math.sign(shade) !== sign) continue;
-      const high = Math.max(2, (Math.min(most, figure.strengths[index]!) / most) * (floor - 4));
-      context.fillRect(index * column, floor - high, Math.max(column * 0.9, 0.6), high);
+      const left = column < 1 ? Math.floor(index * column) : index * column;
+      if (left !== place) {
+        flush();
+        [place, highest] = [left, 0];
+      }
+      highest = Math.max(highest, 2, (Math.min(most, figure.strengths[index]!) / most) * (floor - 4));
     }
+    flush();
   }
   if (at < 0) return;
   context.fillStyle = resolved(canvas, mark!);

@@ -45,7 +45,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     [data, at, worst],
   );
   useEffect(() => {
-    document.querySelector(`[data-token="${at}"]`)?.scrollIntoView({ block: "nearest" });
+    document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
   if (error && !data) return <Problem title="The tokens can't be shown" detail={error} />;
   if (!data || !figure) return <Loading what="the tokens" />;
