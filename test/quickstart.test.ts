@@ -8,21 +8,10 @@ import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import type { TeamRun } from "../src/core/team-run.ts";
 import { systemsOf } from "../src/lab/quickstart/evaluate-stage.ts";
 import { runQuickstart } from "../src/lab/quickstart/run-quickstart.ts";
-import { type QuickstartSettings, quickstartSizes } from "../src/lab/quickstart/settings.ts";
+import { toyQuickstart as toy } from "./fixtures/toy-quickstart.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-quickstart-"));
 after(() => rm(folder, { recursive: true, force: true }));
-
-const toy: QuickstartSettings = {
-  ...quickstartSizes.fast,
-  teamTasks: 60,
-  tasksPerWorld: 30,
-  pages: 60,
-  model: { hiddenSize: 64, layers: 2, heads: 2, kvHeads: 2, intermediateSize: 96 },
-  sft: { copySteps: 2, easySteps: 2, steps: 6, readingWorlds: 1, batchTokens: 1024, matrixRate: 5e-3, rate: 1.5e-3 },
-  rl: { steps: 1, groups: 2, samples: 2, rate: 1e-4 },
-  testTasks: 10,
-};
 
 describe("quickstart", () => {
   it("goes from a team to a compared model, and a stopped run is resumed", async () => {
