@@ -100,6 +100,8 @@ async function hostilePlayer(): Promise<Player> {
   );
 }
 
+const title = (word: string) => word[0]!.toUpperCase() + word.slice(1);
+
 describe("hostile text", { skip: noBrowser }, () => {
   let folder: string;
   let studio: Studio;
@@ -196,6 +198,44 @@ describe("hostile text", { skip: noBrowser }, () => {
     // The chain that is too long for the token view is refused with this status.
     assert.deepEqual(
       watched.errors.filter((error) => !error.includes("422")),
+      [],
+    );
+  });
+
+  it("breaks nothing under any key of any screen", async () => {
+    const watched = await openPage(browser, studio);
+    const { page } = watched;
+    const pressed = new Set<string>();
+    for (const [route, selector] of [...screens(), ...serverScreens()]) {
+      // Into a field that is open keys are typed.
+      const shown = route.replace("&edit=1", "");
+      const there = route === shown ? selector : ".review-segment";
+      await visit(watched, shown, there);
+      const keys = await page
+        .locator("dl.keys dt")
+        .evaluateAll((all) =>
+          all.map((dt) => [...dt.querySelectorAll("kbd")].map((key) => key.textContent ?? "").join(" ")),
+        );
+      for (const key of keys) {
+        const isOnEveryScreen = /^(?:g .|\?|\.|\/|shift\+[ts])$/.test(key);
+        if (isOnEveryScreen && pressed.has(key)) continue;
+        pressed.add(key);
+        for (const one of key.split(" "))
+          await page.keyboard.press(one.replace("shift+", "Shift+").replace(/^(enter|escape)$/, title));
+        await page.locator("main h1, main .state, main form").first().waitFor();
+        for (const dialog of await page.locator("dialog[open]").all()) {
+          await page.keyboard.press("Escape");
+          await dialog.waitFor({ state: "hidden" });
+        }
+        await page.evaluate("document.activeElement?.blur()");
+        if (!page.url().endsWith(`#${shown}`)) await visit(watched, shown, there);
+      }
+      await assertNothingRan(page, route);
+    }
+    assert.ok(pressed.size > 40, `${pressed.size} keys`);
+    assert.deepEqual(watched.foreign, []);
+    assert.deepEqual(
+      watched.errors.filter((error) => !/422|409|404/.test(error)),
       [],
     );
   });

@@ -46,12 +46,22 @@ export function href(path: string, params: Params = {}): string {
 
 /** Goes to a path. */
 export function go(path: string, params?: Params): void {
-  location.hash = href(path, params);
+  enter(href(path, params));
 }
 
-/** Changes parts of the query and leaves the rest; without a new entry in the history unless `push`. */
+/** Goes to an address now; the browser's own event comes later, and what happens until then must not go back to the old place. */
+function enter(hash: string): void {
+  location.hash = hash;
+  place.value = placeOf(location.hash);
+}
+
+/**
+ * Changes parts of the query and leaves the rest; without a new entry in the history unless `push`. Where the address has
+ * already gone to another path, of which the page is yet to hear, nothing is changed.
+ */
 export function setQuery(changes: Params, options: { push?: boolean } = {}): void {
-  const { path, query } = place.value;
+  const { path, query } = placeOf(location.hash);
+  if (path !== place.value.path) return;
   const next = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
     next.delete(name);
@@ -60,10 +70,10 @@ export function setQuery(changes: Params, options: { push?: boolean } = {}): voi
   }
   const text = next.toString();
   const hash = `#${path}${text === "" ? "" : `?${text}`}`;
-  if (options.push) location.hash = hash;
+  if (options.push) enter(hash);
   else {
     history.replaceState(null, "", hash);
-    place.value = placeOf(hash);
+    place.value = placeOf(location.hash);
   }
 }
 

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Annotation } from "../../../core/annotation.ts";
 import type { Violation } from "../../../core/trajectory.ts";
 import type { ReviewedChain } from "../../api/review-readers.ts";
+import { place } from "../router.ts";
 import { postJson, ServerError } from "../server.ts";
 
 /** The fields of an annotation besides its target, for each verdict. */
@@ -18,7 +19,7 @@ export interface Annotating {
   /** Why the last one was not written. */
   refusal?: { message: string; problems: readonly Violation[] };
   clear(): void;
-  /** Writes a decision; resolves to whether it is written. */
+  /** Writes a decision; resolves to whether it is written and its screen is still shown. */
   decide(shown: ReviewedChain, decision: Decision): Promise<boolean>;
 }
 
@@ -36,11 +37,12 @@ export function useAnnotating(): Annotating {
     refusal,
     clear: () => setRefusal(undefined),
     async decide(shown, decision) {
+      const { path } = place.value;
       try {
         await postJson("annotate", { ...decision, target: targetOf(shown), in: shown.file });
         setRefusal(undefined);
         setVersion((old) => old + 1);
-        return true;
+        return place.value.path === path;
       } catch (error) {
         const problems = error instanceof ServerError ? error.problems : [];
         setRefusal({ message: (error as Error).message, problems });
