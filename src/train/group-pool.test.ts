@@ -19,11 +19,14 @@ after(() => rm(folder, { recursive: true, force: true }));
 let runs = 0;
 const fresh = () => join(folder, `run-${runs++}`);
 
-/** Waits until the weights have changed so often; gives up where the pool has nothing else to do. */
+/**
+ * Waits until the weights have changed so often; gives up where the pool has nothing else to train on. By timers, which a busy machine
+ * delays as it delays the writing of files between two changes.
+ */
 async function outlive(changes: number, { policy, signal }: Parameters<RlOptions["rollout"]>[1]): Promise<void> {
   const begun = policy.version;
   for (let at = 0; at < 500 && policy.version < begun + changes && !signal?.aborted; at++)
-    await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 /** A game of two moves, of which the second is the answer. One chain of each group of the last task outlives an update between them. */
