@@ -81,6 +81,8 @@ describe("coa train rl", () => {
       "--credit-after-fault",
       "--average",
       "1",
+      "--start-share",
+      "0.3",
     );
     assert.equal(code, 0, stderr);
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));

@@ -48,6 +48,7 @@ export const rolloutFlags = {
   guard: { type: "string", valueName: "dataset", describe: "A dataset of demonstrations that are imitated in every update, so that what was taught is not lost" },
   "guard-weight": { type: "string", default: "1", valueName: "x", describe: "How much the mean loss of --guard counts beside the policy's" },
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
+  "start-share": { type: "string", default: "0", valueName: "share", describe: "With --average: how much of the mean are the weights it started from" },
   context: { type: "string", valueName: "stages", describe: "Longest context by step: 16384,32768@40 is 16384 tokens, and 32768 from step 40 on" },
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write; as the model was taught, or 1024" },
   concurrency: { type: "string", valueName: "n", describe: "Rollouts at the same time (default 64, or all that are in flight)" },
@@ -96,6 +97,9 @@ export async function trainOnRollouts(
   const steps = whole("steps");
   const temperature = numberOf(values.temperature, "temperature", { min: 0.01 })!;
   const keepModels = numberOf(values.average, "average", { min: 0, max: 1 })!;
+  const startShare = numberOf(values["start-share"], "start-share", { min: 0, max: 1 })!;
+  if (startShare > 0 && keepModels === 0)
+    throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
   const faults = disturbance(values, steps);
   const context = readStages(values.context);
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
@@ -180,7 +184,9 @@ export async function trainOnRollouts(
     const averaged = result.models.length > 0;
     const written = await trained.save(
       values.out,
-      averaged ? { model: (folder) => averageModels(result.models, folder) } : {},
+      averaged
+        ? { model: (into) => averageModels(result.models, into, { start: { folder: start, share: startShare } }) }
+        : {},
     );
     const data = createHash("sha256")
       .update(JSON.stringify(tasks.map(({ id }) => id)))

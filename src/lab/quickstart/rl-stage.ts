@@ -81,8 +81,10 @@ export const rlStage: Stage = {
         signal,
         onProgress,
       });
-      // The mean of the last steps' weights: what was learned without the last step's noise.
-      await averageModels(result.models, modelFolder(context.folder, "rl"));
+      // The mean of the last steps' weights: what was learned without the last step's noise. A third of the start keeps what was not practised.
+      const share = faults ? 1 / 3 : 0;
+      const start = { folder: modelFolder(context.folder, "sft"), share };
+      await averageModels(result.models, modelFolder(context.folder, "rl"), { start });
       await lab.tokenizer.save(modelFolder(context.folder, "rl"));
       const step = { stage: "rl", from: "sft", seed, packageVersion: packageVersion() };
       await writeModelUse(modelFolder(context.folder, "rl"), labModelUse([step]));

@@ -33,6 +33,21 @@ describe("averageModels", () => {
     }
   });
 
+  it("keeps a share of the model that all began with", async () => {
+    await averageModels([at("m1"), at("m2")], at("with-start"), { start: { folder: at("m3"), share: 0.25 } });
+    const mixed = await loadModelFolder(at("with-start"));
+    const [one, two, start] = [1, 2, 3].map((seed) => initialParameters(config, seed));
+    for (const [name, { data }] of mixed.parameters) {
+      data.forEach((value, index) => {
+        const learned = (one!.get(name)!.data[index]! + two!.get(name)!.data[index]!) / 2;
+        const expected = 0.75 * learned + 0.25 * start!.get(name)!.data[index]!;
+        assert.ok(Math.abs(value - expected) < 1e-6, `${name}[${index}]`);
+      });
+    }
+    const refused = averageModels([at("m1")], at("never"), { start: { folder: at("m3"), share: 2 } });
+    await assert.rejects(refused, /between 0 and 1/);
+  });
+
   it("refuses models of different shapes, and none at all", async () => {
     const other = modelConfig({ ...size, intermediateSize: 32 });
     await saveModelFolder(at("other"), { config: other, parameters: initialParameters(other, 1) });

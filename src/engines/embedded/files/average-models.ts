@@ -1,23 +1,41 @@
 /**
  * The mean of several models' weights. The last steps of reinforcement shake the weights about a place that is better than any
- * of them; their mean loses the shaking and keeps what was learned.
+ * of them; their mean loses the shaking and keeps what was learned. A share of the model they all began with keeps, besides, what
+ * the steps did not mean to change.
  */
+import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { UsageError } from "../../../core/errors.ts";
 import { loadModelFolder, saveModelFolder } from "./model-folder.ts";
 
+export interface AverageOptions {
+  /** The model that all the others began with, and how much of the mean is its weights, from 0 to 1. */
+  start?: { folder: string; share: number };
+}
+
+const averageOptionNames = optionNames<AverageOptions>()("start");
+
 /** Writes the mean of model folders of one architecture into a folder, with the tokenizer files of the last. */
-export async function averageModels(folders: readonly string[], into: string): Promise<void> {
+export async function averageModels(
+  folders: readonly string[],
+  into: string,
+  options: AverageOptions = {},
+): Promise<void> {
+  checkOptions("averageModels", options, averageOptionNames);
   const [first, ...others] = folders;
   if (!first) throw new UsageError("no model folder to average");
+  const share = options.start?.share ?? 0;
+  if (!(share >= 0 && share <= 1)) throw new UsageError(`start.share must be between 0 and 1, not ${share}`);
   const mean = await loadModelFolder(first);
-  for (const [index, folder] of others.entries()) {
+  const moveTowards = async (folder: string, step: number) => {
     const { parameters } = await loadModelFolder(folder);
     for (const [name, { data }] of mean.parameters) {
       const other = parameters.get(name);
       if (other?.data.length !== data.length)
         throw new UsageError(`${folder} and ${first} are models of different shapes: ${name} differs`);
-      for (let at = 0; at < data.length; at++) data[at]! += (other.data[at]! - data[at]!) / (index + 2);
+      for (let at = 0; at < data.length; at++) data[at]! += (other.data[at]! - data[at]!) * step;
     }
-  }
+  };
+  for (const [index, folder] of others.entries()) await moveTowards(folder, 1 / (index + 2));
+  if (options.start && share > 0) await moveTowards(options.start.folder, share);
   await saveModelFolder(into, mean, { companionsFrom: folders.at(-1)! });
 }
