@@ -3,6 +3,7 @@
  * thousands separators, units, currency and closing punctuation removed. Nothing here changes the value of a formula
  * except by dropping what graders of mathematics ignore: units, degree signs and the word around a number.
  */
+import { asciiDigits } from "../python-text.ts";
 import { closingBrace, formulas } from "./text-spans.ts";
 
 /** The formula in its plain form; text commands stay as `\text{…}` where they may be the answer. */
@@ -96,13 +97,7 @@ const signs: [RegExp, string][] = [
   [/°/g, "^\\circ "],
   [/√\s*\(([^()]*)\)/g, "\\sqrt{$1}"],
   [/√\s*(\d+(?:\.\d+)?|[a-zA-Z])/g, "\\sqrt{$1}"],
-  [/½/g, "\\frac{1}{2}"],
-  [/¼/g, "\\frac{1}{4}"],
-  [/¾/g, "\\frac{3}{4}"],
-  [/⅓/g, "\\frac{1}{3}"],
-  [/⅔/g, "\\frac{2}{3}"],
-  [/²/g, "^{2}"],
-  [/³/g, "^{3}"],
+  [/⁄|∕|／/g, "/"],
   [/θ/g, "\\theta "],
   [/α/g, "\\alpha "],
   [/β/g, "\\beta "],
@@ -114,6 +109,11 @@ const signs: [RegExp, string][] = [
 ];
 
 function unicode(text: string): string {
+  // Digits of every script, fractions that are one sign, and signs drawn small above or below the line.
+  text = asciiDigits(text)
+    .replace(/[¼-¾⅐-⅞↉]/g, (sign) => sign.normalize("NFKC").replace(/(\d+)⁄(\d+)/, "\\frac{$1}{$2}"))
+    .replace(/[⁰¹²³⁴-⁹⁺⁻ⁿ]+/g, (signs) => `^{${signs.normalize("NFKC").replace("−", "-")}}`)
+    .replace(/[₀-₉₊₋]+/g, (signs) => `_{${signs.normalize("NFKC").replace("−", "-")}}`);
   for (const [pattern, latex] of signs) text = text.replace(pattern, latex);
   return text;
 }
@@ -160,9 +160,15 @@ function sizing(text: string): string {
     .replace(/\\(?:mathrm|operatorname)\s*\{\s*([ei])\s*\}/g, "$1");
 }
 
-/** `1,000`, `1{,}000`, `10,\!080` and `1 000 000` are one number, `1{,}5` is 1.5; `1, 000` in a list is neither. */
+/**
+ * `1,000`, `1{,}000`, `10,\!080`, `1 000 000`, `1'000'000` and `1.000.000` are one number, `1{,}5` is 1.5; `1, 000` in a
+ * list is neither, and `1.000` is 1.
+ */
 function thousands(text: string): string {
   return text
+    .replace(/(?<![\d.,'’])\d{1,3}(?:(?:['’]\d{3})+|(?:\.\d{3}){2,})(?![\d.'’])/g, (number) =>
+      number.replace(/\D/g, ""),
+    )
     .replace(/(\d)\s*\{\s*,\s*\}\s*(?=\d{3}(?!\d))/g, "$1")
     .replace(/(\d)\s*\{\s*,\s*\}\s*(?=\d)/g, "$1.")
     .replace(
@@ -254,6 +260,7 @@ function plainFunctions(text: string): string {
     .replace(/\*\*/g, "^")
     .replace(/(?<=[\d)\]a-zA-Z}])\s*\*\s*(?=[\d(\\a-zA-Z{[-])/g, " \\cdot ")
     .replace(/(?<![\w.])((?:\d+\.?\d*|\.\d+))[eE]([-+]?\d+)(?!\w)/g, "$1\\times 10^{$2}")
+    .replace(/(?<=\d)\s*[xX]\s*(?=10\s*\^)/g, " \\times ")
     .replace(/<=|=</g, "\\le ")
     .replace(/>=/g, "\\ge ")
     .replace(/!=/g, "\\ne ");

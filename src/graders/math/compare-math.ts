@@ -312,7 +312,15 @@ function sameEquation(calculator: Calculator, gold: Relation, answer: Relation):
     const json = parseExpression(calculator, goldLast.latex);
     if (json !== undefined && freeSymbols(json).size > 0) return true;
   }
+  if (sameRoot(goldFirst, first) && equalExpressions(calculator, goldLast.latex, last.latex)) return true;
   return constantRatio(calculator, difference(gold), difference(answer)) !== undefined;
+}
+
+/** `x_1` and `x`: solutions may be counted or not. */
+function sameRoot(gold: MathValue, answer: MathValue): boolean {
+  const [a, b] = [squeeze(gold.source), squeeze(answer.source)];
+  const root = (name: string) => /^([a-z])(?:_\{?\d\}?)?$/.exec(name)?.[1];
+  return root(a) !== undefined && root(a) === root(b) && (a.length === 1) !== (b.length === 1);
 }
 
 /** Whether two names may stand for one function: the same name, or `y` for `f(x)`. */

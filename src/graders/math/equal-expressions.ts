@@ -63,7 +63,7 @@ export function constantRatio(calculator: Calculator, gold: string, answer: stri
   if (a === undefined || b === undefined) return undefined;
   const names = new Set([...freeSymbols(a), ...freeSymbols(b)]);
   const ratios: Value[] = [];
-  for (const point of samplePoints(names, false)) {
+  for (const point of samplePoints(names, wantsWholeNumbers(a) || wantsWholeNumbers(b))) {
     const left = valueAt(calculator, a, point);
     const right = valueAt(calculator, b, point);
     if (!left || !right || !finite(left) || !finite(right) || left.im !== 0 || right.im !== 0 || right.re === 0)

@@ -73,7 +73,8 @@ const constants = new Set([
   "NegativeInfinity",
   "ComplexInfinity",
 ]);
-const binders = new Set(["Sum", "Product", "Integrate", "Limit", "D"]);
+const series = new Set(["Sum", "Product"]);
+const binders = new Set([...series, "Integrate", "Limit", "D"]);
 
 /** Rewrites what parsing leaves open: invisible products, mixed numbers, brackets, and readings that graders don't mean. */
 function plain(json: Json): Json {
@@ -90,9 +91,24 @@ function plain(json: Json): Json {
   if (head === "Mean") return ["Conjugate", items[0]!];
   if (head === "Prime") return `${JSON.stringify(items[0])}'`;
   if (head === "BaseForm" || head === "Angle") return JSON.stringify(json);
+  if (head === "Subscript" && typeof rest[0] === "string") return [`call_${rest[0]}_`, ...indices(items[1]!)];
+  if (series.has(head)) return [head, ...items.map((item) => indexed(item, boundNames([head, ...items])))];
   if (head === "Apply" && Array.isArray(rest[0]) && rest[0][0] === "InverseFunction")
     return [`Arc${String(rest[0][1]).toLowerCase()}`, items[1]!];
   return [head, ...items];
+}
+
+function indices(json: Json): Json[] {
+  return Array.isArray(json) && json[0] === "Sequence" ? json.slice(1) : [json];
+}
+
+/** `a_k` and `a_{2k}` under a sum over k: names to the parser, but terms of a sequence that depend on k. */
+function indexed(json: Json, bound: readonly string[]): Json {
+  if (Array.isArray(json)) return [json[0]!, ...json.slice(1).map((item) => indexed(item, bound))];
+  const [, name, factor, letters] = (typeof json === "string" && /^([a-zA-Z]+)_(\d*)([a-zA-Z]{1,3})$/.exec(json)) || [];
+  const index = letters === undefined ? [] : [...letters].map((letter) => plain(letter));
+  if (!index.some((letter) => bound.includes(letter as string))) return json;
+  return [`call_${name}_`, ...index.map((letter) => (factor ? ["Multiply", Number(factor), letter] : letter))];
 }
 
 /** Factors side by side: `5\frac12` is a mixed number, `f(x)` a call, anything else a product. */
@@ -170,21 +186,31 @@ export function valueAt(calculator: Calculator, json: Json, point: ReadonlyMap<s
   const began = processorMs();
   const closed = substitute(engine, json, point, []);
   if (closed === undefined) return undefined;
-  try {
+  const closedValue = (limitMs: number): Value | undefined => {
+    const asked = performance.now();
     engine.pushScope();
-    const value = engine.withTimeLimit(timeLimitMs, () => engine.box(closed as never).N());
-    const { re, im } = value as { re: number; im: number };
-    if (Number.isNaN(re) || Number.isNaN(im)) return undefined;
-    return { re, im };
-  } catch {
-    return undefined;
+    try {
+      const value = engine.withTimeLimit(limitMs, () => engine.box(closed as never).N());
+      const { re, im } = value as { re: number; im: number };
+      return Number.isNaN(re) || Number.isNaN(im) ? undefined : { re, im };
+    } catch {
+      const starved = performance.now() - asked >= limitMs && processorMs() - began < timeLimitMs / 2;
+      return starved && limitMs < 100 * timeLimitMs ? closedValue(limitMs * 2) : undefined;
+    } finally {
+      engine.popScope();
+    }
+  };
+  try {
+    return closedValue(timeLimitMs);
   } finally {
-    engine.popScope();
     calculator.leftMs -= processorMs() - began;
   }
 }
 
-/** Last resort behind the guards below, by the clock because the engine counts so: wide, so that a busy machine changes no verdict. */
+/**
+ * Last resort behind the guards below. The engine counts it by the clock, so where a busy machine left the answer little
+ * processor time it is asked again: load changes no verdict.
+ */
 const timeLimitMs = 4000;
 
 /** Processor time of this thread: what an answer costs, whatever else the machine does. */
@@ -202,23 +228,31 @@ function substitute(
   point: ReadonlyMap<string, number>,
   bound: string[],
 ): Json | undefined {
-  const walk = (part: Json, names: string[]): Json => {
+  let terms = 0;
+  const walk = (part: Json, names: string[], at: ReadonlyMap<string, number>): Json => {
     if (typeof part === "string") {
-      if (constants.has(part) || names.includes(part)) return part;
-      return point.get(part) ?? 0.5 + fraction(part);
+      const value = at.get(part);
+      if (value === undefined && (constants.has(part) || names.includes(part))) return part;
+      return value ?? 0.5 + fraction(part);
     }
     if (!Array.isArray(part)) return part;
     const head = part[0] as string;
+    if (series.has(head) && names.length === 0) {
+      const written = writtenOut(engine, part, (item, values) => walk(item, names, new Map([...at, ...values])));
+      terms += written?.length ?? 0;
+      if (terms > mostTerms) throw refused;
+      if (written) return [head === "Sum" ? "Add" : "Multiply", ...written];
+    }
     const inner = [...names, ...boundNames(part)];
-    const items = part.slice(1).map((item) => walk(item, inner));
-    if (inner.length === 0) guard(engine, head, items);
-    else if (binders.has(head)) guardRange(head, items);
+    const items = part.slice(1).map((item) => walk(item, inner, at));
+    if (binders.has(head)) guardRange(head, items);
+    else if (inner.length === 0) guard(engine, head, items);
     if (head.startsWith("call_"))
-      return 1 + fraction(`${head}(${JSON.stringify(items.map((item) => round(engine, item)))})`);
+      return 1 + fraction(`${head}(${JSON.stringify(items.map((item) => argument(engine, item, inner)))})`);
     return [head, ...items];
   };
   try {
-    return walk(json, bound);
+    return walk(json, bound, point);
   } catch (reason) {
     if (reason === refused) return undefined;
     throw reason;
@@ -243,10 +277,34 @@ function guard(engine: ComputeEngine, head: string, items: Json[]): void {
   }
 }
 
+const mostTerms = 2000;
+
+/**
+ * The terms of a sum or product that the engine can't run: of a sequence or function nobody defined, or of other sums.
+ * Undefined where it can, or where the bounds are not two whole numbers near each other.
+ */
+function writtenOut(
+  engine: ComputeEngine,
+  [, body, range, more]: Json[],
+  value: (json: Json, values: Map<string, number>) => Json,
+): Json[] | undefined {
+  if (!Array.isArray(range) || range[0] !== "Tuple" || more !== undefined || typeof range[1] !== "string")
+    return undefined;
+  if (!/"call_|"(?:Sum|Product)"/.test(JSON.stringify(body))) return undefined;
+  const name = range[1];
+  const ends = [range[2], range[3]].map((end) =>
+    end === undefined ? Number.NaN : real(engine, value(end, new Map())),
+  );
+  const [first, last] = ends as [number, number];
+  if (!Number.isInteger(first) || !Number.isInteger(last) || last < first || last - first > 200) return undefined;
+  return Array.from({ length: last - first + 1 }, (_, i) => value(body!, new Map([[name, first + i]])));
+}
+
 /** Sums are run term by term, so their length is bounded, and sums or integrals inside one another are not run. */
 function guardRange(head: string, items: Json[]): void {
   if (/"(?:Sum|Product|Integrate|Limit)"/.test(JSON.stringify(items))) throw refused;
-  if (head !== "Sum" && head !== "Product") return;
+  if (!series.has(head)) return;
+  if (!items.some((item) => Array.isArray(item) && (item[0] === "Tuple" || item[0] === "Limits"))) throw refused;
   for (const item of items) {
     if (Array.isArray(item) && item[0] === "Tuple" && typeof item[3] === "number" && item[3] > 5_000) throw refused;
   }
@@ -258,8 +316,16 @@ function number(engine: ComputeEngine, json: Json): number {
   return Math.hypot(re, im || 0);
 }
 
-function round(engine: ComputeEngine, json: Json): string {
-  return number(engine, json).toPrecision(9);
+function real(engine: ComputeEngine, json: Json): number {
+  return typeof json === "number" ? json : (engine.box(json as never).N() as { re: number }).re;
+}
+
+/** What a function is called with: the number, or, under an integral, the formula with its variable by position. */
+function argument(engine: ComputeEngine, json: Json, bound: readonly string[]): string {
+  if (bound.length === 0) return number(engine, json).toPrecision(9);
+  return JSON.stringify(json, (_, value: unknown) =>
+    typeof value === "string" && bound.includes(value) ? `#${bound.indexOf(value)}` : value,
+  );
 }
 
 /** A fixed number in (0, 1) for a name, so that equal names get equal values. */

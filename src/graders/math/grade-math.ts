@@ -44,7 +44,8 @@ function readings({ text, by }: Extracted): string[] {
   const choice = /^\s*\\(?:text|textbf|mathrm|mathbf)\s*\{\s*\(?([A-H])\)?[.:)]?\s*\}\s*(?:\\\s)?\s*([^\s].*)$/s.exec(
     text,
   );
-  if (choice && /[\d\\]/.test(choice[2]!)) return [choice[1]!, choice[2]!];
+  const lettered = choice ?? /^\s*\(?([A-H])(?:\)[.:]?|[.:])\s+(\S.*)$/s.exec(text);
+  if (lettered && /[\d\\]/.test(lettered[2]!)) return [lettered[1]!, lettered[2]!];
   const sides = text.split(/\\(?:approx|simeq|thickapprox)(?![a-zA-Z])|≈/).filter((side) => side.trim() !== "");
   return sides.length === 0 ? [text] : sides;
 }
@@ -60,14 +61,15 @@ function compareTimes(gold: string, answer: string): boolean | undefined {
   return same && halves ? true : certain || said.half !== undefined ? false : undefined;
 }
 
-/** `12:00`, `3:45 p.m.`, `\text{12:00 noon}`. */
+/** `12:00`, `3:45 p.m.`, `6 PM`, `\text{12:00 noon}`. */
 function timeOf(text: string): { hour: string; minute: string; half?: string } | undefined {
   const plain = text.replace(/\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}/g, "$1").replace(/\{:\}/g, ":");
-  const match = /^[\s$]*(\d{1,2}):([0-5]\d)\s*(?:([ap])\.?\s*m\.?|noon|midnight|o'clock|hours?)?[\s$.]*$/i.exec(
-    plain.replace(/\\[,;: ]|~/g, " "),
-  );
+  const match =
+    /^[\s$]*(\d{1,2})(?::([0-5]\d)|(?=\s*[ap]\.?\s*m|\s*o'clock))\s*(?:([ap])\.?\s*m\.?|noon|midnight|o'clock|hours?)?[\s$.]*$/i.exec(
+      plain.replace(/\\[,;: ]|~/g, " "),
+    );
   if (!match || Number(match[1]) > 24) return undefined;
-  return { hour: match[1]!, minute: match[2]!, half: match[3]?.toLowerCase() };
+  return { hour: match[1]!, minute: match[2] ?? "00", half: match[3]?.toLowerCase() };
 }
 
 /** Formula or prose without commands that only set type, for answers that are simply written the same. */

@@ -132,11 +132,22 @@ function plainText(text: string, source: string): MathValue {
 }
 
 function list(parts: string[], join: "comma" | "and" | "or", source: string): MathValue {
-  const items = parts.map((part) => part.trim()).filter((part) => part !== "" && !/^\\text\{\s*\}$/.test(part));
+  const items = parts
+    .map((part) => part.trim())
+    .filter((part, _, all) => part !== "" && !/^\\text\{\s*\}$/.test(part) && !aboutCounter(part, all));
   if (items.length === 1) return parse(items[0]!);
   // "1, 2 and 3": inner lists of the other separator belong to the same list.
   const flat = items.map(parse).flatMap((item) => (item.kind === "list" ? item.items : [item]));
   return { kind: "list", items: flat, join, groups: grouped(source), source };
+}
+
+/** `k \in \mathbb{Z}` beside `\pi + 2k\pi`: it says what the counter runs over and is not an answer of its own. */
+function aboutCounter(part: string, all: string[]): boolean {
+  const [, name] = /^\(?\s*([a-zA-Z])\s*\\in\s*\\mathbb\{[ZN]\}[^\s,]*\s*\)?$/.exec(part) ?? [];
+  return (
+    name !== undefined &&
+    all.some((other) => other !== part && new RegExp(`(?<![a-zA-Z\\\\])[\\da-z]*${name}`).test(other))
+  );
 }
 
 function grouped(source: string): MathValue[] | undefined {

@@ -13,6 +13,8 @@ const phrases = [
     String.raw`(?:answer|(?:correct|right|best)\s+(?:option|choice))s?\**${aside}\**${isOrAre}|答案(?:是|为|:|：)`,
     "gi",
   ),
+  // The mark of grade-school answers.
+  /^####\s+(?=\S)/gm,
   /answers?\s+(?=[-+$\\\d(])/gi,
   /answers?(?![a-zA-Z])[^\n.]{0,50}?(?=[\s*](?:\$|\\\(|\\\[|[-+]?\d))/gi,
 ];
