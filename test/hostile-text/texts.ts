@@ -9,6 +9,7 @@ const motifs = [
   "＜", "\u200b", "é", "😀", "\ud83d", "sk-", "sk-a", "eyJ", "eyJ-", "eyJa.", "Bearer ", "-----BEGIN PRIVATE KEY-----", "-----END", "token=", "cookie:",
   "$", "$$", "\\(", "\\boxed{", "\\frac{", "\\frac12", "\\sqrt", "\\text{", "\\left(", "^", "_{", "\\le ", "x=", "1+", "x", "\\cup", "\\{", "1 1/2 ",
   "score ", "score 1", "data:", "data: x\n\n", "True", "\r\n", "<ul><li>a ", "<form></x>", "<b></answer> ", "<b></x><p>", "<nav></x>",
+  "://a:", "--token ", "password is ", "%3Ftoken%3D", "<token>", "bearer ", "token: ",
 ]; // biome-ignore format: a list
 
 const starts = ["", "<", "```json\n", '{"a": "', "<answer", "[", "/*", "$", "\\boxed{", "-----BEGIN PRIVATE KEY-----"];

@@ -1,136 +1,103 @@
 /**
- * Secrets inside a text: keys with a known shape, passwords in addresses, parameters and assignments with the name of a
- * credential. It runs inside the user's own app on whatever passes through, so it takes time linear in the text's length:
- * every pattern is bounded, and what has no bound is measured once and remembered.
+ * Secrets inside a text: keys with a known shape, passwords in addresses, and whatever is given to the name of a credential:
+ * in an assignment, a parameter, a flag, an element or a header. It runs inside the user's own app on whatever passes
+ * through, so it takes time linear in the text's length: every pattern is bounded.
  */
 import { isSecretName, redactedText } from "./secret-names.ts";
-
-/** How a key begins, and how many characters at least follow. */
-const keyStarts: readonly (readonly [start: string, least: number])[] = [
-  ["sk-", 16], ["sk_live_", 10], ["sk_test_", 10], ["rk_live_", 10], ["rk_test_", 10], ["pk_live_", 10], ["whsec_", 16], ["gsk_", 16], ["xai-", 16],
-  ["tvly-", 12], ["pplx-", 16], ["glpat-", 12], ["npm_", 20], ["pypi-", 20], ["ghp_", 20], ["gho_", 20], ["ghu_", 20],
-  ["ghs_", 20], ["ghr_", 20], ["github_pat_", 20], ["xoxa-", 10], ["xoxb-", 10], ["xoxp-", 10], ["xoxr-", 10], ["xoxs-", 10],
-  ["xapp-", 10], ["AKIA", 16], ["ASIA", 16], ["AIza", 30], ["ya29.", 20], ["hf_", 20], ["lsv2_", 20], ["r8_", 20], ["nvapi-", 20],
-  ["dop_v1_", 20], ["SG.", 20], ["shpat_", 16], ["sq0", 20], ["fw_", 20], ["dapi", 30], ["csk-", 16], ["jina_", 20], ["fc-", 24],
-]; // biome-ignore format: a table
-
-const escaped = (text: string): string => text.replace(/[.+*?^$|()[\]{}\\-]/g, "\\$&");
-const least = new Map(keyStarts);
-const shapes = new RegExp(
-  `(?<![A-Za-z0-9])(?:${keyStarts.map(([start]) => escaped(start)).join("|")}|eyJ)|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----|\\b(?:Bearer|Basic)\\s{1,4}(?=[A-Za-z0-9._~+/=-]{12})`,
-  "g",
-);
+import { redactShapes } from "./secret-shapes.ts";
 
 /** A text without secrets. */
 export function redactText(text: string): string {
-  return redactAssignments(redactShapes(text).replace(password, redactedText));
+  return redactAssignments(redactAddresses(redactShapes(text)));
 }
 
-// `scheme://user:password@host`; the user's name stays, it tells which account it was.
-const password = /(?<=:\/\/[^\s/?#@:"'<>\\]{0,128}:)[^\s/?#@"'<>\\]{1,256}(?=@)/g;
+// `scheme://user:password@host`; the user's name stays, it tells which account it was. `host:8080/x@y` is a port and a path.
+const password = /(?<=:\/\/[^\s/?#@:"'<>\\]{0,128}:)(?!\d{1,5}(?:[/?#]|$))[^\s@"'<>\\]{1,256}(?=@)/g;
+const tokenAsUser = /(?<=:\/\/)(?=[^@\d]{0,64}\d)[A-Za-z0-9_~.%-]{16,256}(?=@)/g;
 
-function redactShapes(text: string): string {
-  let result = "";
-  let from = 0;
-  const run = runs(text);
-  shapes.lastIndex = 0;
-  for (let match = shapes.exec(text); match; match = shapes.exec(text)) {
-    const [start] = match;
-    const begin = match.index + start.length;
-    const end = secretEnd(text, start, begin, run);
-    if (end === undefined) continue;
-    const keep = /^(?:Bearer|Basic)/.exec(start) ? `${start.trim()} ` : "";
-    result += `${text.slice(from, match.index)}${keep}${redactedText}`;
-    from = end;
-    shapes.lastIndex = end;
-  }
-  return from === 0 ? text : result + text.slice(from);
+function redactAddresses(text: string): string {
+  return text.includes("://") ? text.replace(password, redactedText).replace(tokenAsUser, redactedText) : text;
 }
 
-type Runs = ReturnType<typeof runs>;
-
-/** Where a secret that starts like this ends; undefined where it is none. */
-function secretEnd(text: string, start: string, begin: number, run: Runs): number | undefined {
-  if (start.startsWith("-----BEGIN")) {
-    const end = run.privateKeyEnd(begin);
-    if (end !== undefined) return end;
-    // The end was cut off: what looks like a key follows.
-    const body = /(?:\\[nr]|\s|[A-Za-z0-9+/=]{20,})*/y;
-    body.lastIndex = begin;
-    body.exec(text);
-    return body.lastIndex > begin + 20 ? body.lastIndex : undefined;
-  }
-  if (/^B(?:earer|asic)/.test(start)) return run.wide(begin);
-  const end = run.narrow(begin);
-  if (start !== "eyJ") return end - begin >= (least.get(start) ?? 16) ? end : undefined;
-  if (end - begin < 8 || text[end] !== ".") return undefined;
-  const second = run.narrow(end + 1);
-  if (second - end < 10 || text[second] !== ".") return undefined;
-  return run.narrow(second + 1);
-}
-
-/** Ends of runs of characters, each run measured once however many keys seem to begin in it. */
-function runs(text: string) {
-  const measure = (allowed: (code: number) => boolean) => {
-    let known = { start: 0, end: 0 };
-    return (from: number): number => {
-      if (from >= known.start && from < known.end) return known.end;
-      let end = from;
-      while (end < text.length && allowed(text.charCodeAt(end))) end++;
-      known = { start: from, end };
-      return end;
-    };
-  };
-  const isWord = (code: number): boolean =>
-    (code >= 48 && code <= 57) ||
-    (code >= 65 && code <= 90) ||
-    (code >= 97 && code <= 122) ||
-    code === 95 ||
-    code === 45;
-  let noEndAfter = Number.POSITIVE_INFINITY;
-  return {
-    narrow: measure(isWord),
-    wide: measure((code) => isWord(code) || ".~+/=".includes(String.fromCharCode(code))),
-    privateKeyEnd(from: number): number | undefined {
-      if (from >= noEndAfter) return undefined;
-      const end = /-----END [A-Z ]{0,30}PRIVATE KEY-----/g;
-      end.lastIndex = from;
-      if (end.exec(text)) return end.lastIndex;
-      noEndAfter = from;
-      return undefined;
-    },
-  };
-}
-
-// name=value, name: value, "name": "value", also with escaped quotes. A name has a bound, so that a long run of letters is
-// not looked at again from each of its letters.
+// name=value, name: value, "name": "value", --name=value, environ["name"] = "value", also with escaped quotes and in addresses
+// inside addresses. A name has a bound, so that a long run of letters is not looked at again from each of its letters.
 const assignment =
-  /((?:[?&]|(?<![A-Za-z0-9_.-]))[A-Za-z][A-Za-z0-9_.-]{1,80})(\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}["'])?)/g;
+  /((?:[?&]|%(?:3[Ff]|26|3[Bb]|23)|(?<![A-Za-z0-9_.-])-{0,2})[A-Za-z](?:[A-Za-z0-9_.-]|%5[Ff]|%2[Dd]){1,80})(\\{0,3}["']?\]?\s{0,3}(?:[:=]|%3[Dd])\s{0,3}(\\{0,3}["'`])?)/g;
 const assigned = /[^\s"'\\&,;#<>{}()[\]]{6,4096}/y;
+/** What stands in quotes may hold blanks; it ends with the quote it began with. */
+const quoted: Readonly<Record<string, RegExp>> = {
+  '"': /(?:[^"\\\r\n]|\\.){1,4096}/y,
+  "'": /(?:[^'\\\r\n]|\\.){1,4096}/y,
+  "`": /(?:[^`\\\r\n]|\\.){1,4096}/y,
+};
+const escapedQuoted = /(?:[^"'`\\\r\n]){1,4096}/y;
 const header =
-  /(?<![A-Za-z0-9_-])((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s{0,3}:\s{0,3}["']?)([^\r\n"'\\]{4,4096})/gi;
+  /(?<![A-Za-z0-9_-])((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s{0,3}:\s{0,3}["']?)((?:[^\r\n"'\\]|"[^"\r\n\\]{0,256}"){4,4096})/gi;
+const element = /<([A-Za-z][A-Za-z0-9_.:-]{1,80})>([^<]{4,4096})(?=<\/)/g;
+const namedValue = /(\b(?:key|name)=["'])([A-Za-z0-9_.:-]{2,80})(["']\s{1,4}value=(["']))[^"'<>]{1,4096}\4/gi;
+// --token value, set -x SOME_API_KEY value
+const given =
+  /(?<!\S)(--[A-Za-z][A-Za-z0-9_.-]{1,80}|[A-Z][A-Z0-9_]{2,80})([ \t]{1,4}["'`]?)([A-Za-z0-9_.~+/=][A-Za-z0-9_.~+/=-]{7,4096})/g;
+const userFlag = /((?<!\S)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:)[^\s"']{1,256}/g;
+// In prose: "my API key is ...", "**Password:** ...", "login ada password ...".
+const told =
+  /\b((?:api|access|secret|private|licen[cs]e)[ _-]?key|(?:access|api|auth|bearer|secret) token|password|passphrase|client secret)((?:\*\*)?:?(?:\*\*)?\s{1,3}(?:is:? |was |to |of )?["'`*]{0,3})(?=[^\s\d"'`]{0,64}\d)([A-Za-z0-9_.~+/=!$%^-]{8,4096})/gi;
 
 function redactAssignments(text: string): string {
-  if (!/[:=]/.test(text)) return text;
-  const clean = text.replace(header, (whole, name: string, between: string, value: string) =>
-    value.includes(redactedText) ? whole : `${name}${between}${redactedText}`,
-  );
+  const clean = redactElements(text)
+    .replace(told, (whole, name: string, between: string, value: string) =>
+      /[A-Za-z]/.test(value.slice(0, 200)) ? `${name}${between}${redactedText}` : whole,
+    )
+    .replace(given, (whole, name: string, between: string, value: string) =>
+      isSecretName(name.replace(/^--/, "")) && (name.startsWith("--") || /\d/.test(value.slice(0, 200)))
+        ? `${name}${between}${redactedText}`
+        : whole,
+    )
+    .replace(userFlag, `$1${redactedText}`)
+    .replace(header, (whole, name: string, between: string, value: string) =>
+      value.includes(redactedText) ? whole : `${name}${between}${redactedText}`,
+    );
   let result = "";
   let from = 0;
   assignment.lastIndex = 0;
   for (let match = assignment.exec(clean); match; match = assignment.exec(clean)) {
-    const [, name = "", between = ""] = match;
+    const [, name = "", between = "", quote] = match;
     if (!isSecretParameter(name)) continue;
-    assigned.lastIndex = assignment.lastIndex;
-    const value = assigned.exec(clean)?.[0];
-    // In prose "secret: gardens" is not an assignment; a quoted name, an equals sign or a value with digits is one.
-    if (value === undefined || !(/["'=]/.test(between) || /\d\D|\D\d/.test(value))) continue;
+    // In prose "secret: gardens" is not an assignment; a name of several words, a quote, an equals sign or a value with digits is one.
+    const plain = !(/["'`=]|%3d/i.test(between) || /[_-]/.test(name));
+    if (plain && !/^[^\s"'\\&,;#<>{}()[\]]{0,64}?\d/.test(clean.slice(assignment.lastIndex, assignment.lastIndex + 65)))
+      continue;
+    const value = valueAt(clean, assignment.lastIndex, quote);
+    // A word of a model stands under `token` too; it is short.
+    if (value === undefined || value.length < (/token$/i.test(name) ? 6 : 4) || value.includes(redactedText)) continue;
+    if (plain && !/\D/.test(value)) continue; // "token: 123456" counts
     result += clean.slice(from, assignment.lastIndex) + redactedText;
-    from = assignment.lastIndex = assigned.lastIndex;
+    from = assignment.lastIndex = assignment.lastIndex + value.length;
   }
   return from === 0 ? clean : result + clean.slice(from);
 }
 
-function isSecretParameter(name: string): boolean {
-  return /^[?&](?:key|code|auth)$/i.test(name) || isSecretName(name.replace(/^[?&]/, ""));
+/** `<password>value</password>` and `<add key="ApiKey" value="value"/>`. */
+function redactElements(text: string): string {
+  if (!text.includes("<")) return text;
+  return text
+    .replace(element, (whole, name: string) =>
+      isSecretName(name.slice(name.indexOf(":") + 1)) ? `<${name}>${redactedText}` : whole,
+    )
+    .replace(namedValue, (whole, before: string, name: string, between: string, quote: string) =>
+      isSecretName(name) ? `${before}${name}${between}${redactedText}${quote}` : whole,
+    );
+}
+
+/** The value that begins here: up to its closing quote, or a word. */
+function valueAt(text: string, at: number, quote: string | undefined): string | undefined {
+  const pattern = quote === undefined ? assigned : (quoted[quote] ?? escapedQuoted);
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+}
+
+function isSecretParameter(written: string): boolean {
+  const name = written.replace(/%5F|%2D/gi, "-");
+  const plain = name.replace(/^(?:[?&]|%(?:3F|26|3B|23)|-+)/i, "");
+  return (plain !== name && /^(?:key|code|auth|appid|sid|pass)$/i.test(plain)) || isSecretName(plain);
 }

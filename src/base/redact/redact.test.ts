@@ -106,6 +106,45 @@ describe("redactSecrets", () => {
     }
   });
 
+  it("blanks what is given to a credential in commands, prose, elements, lists of headers and addresses in addresses", () => {
+    const value = "Zq9XvB7mK2pL4tR8";
+    const texts = [
+      `tool --api-key ${value} run`, `mysql --password=${value}`, `curl -u ada:${value} https://a.example`, `set -x OPENAI_API_KEY ${value}`,
+      `os.environ["OPENAI_API_KEY"] = "${value}"`, `my API key is ${value}.`, `**Password:** ${value}`, `machine x login ada password ${value}`,
+      `<ns:password>${value}</ns:password>`, `<add key="ApiKey" value="${value}"/>`, `password: "my dog ${value} has fleas"`, `db_password: correct${value}`,
+      `https://a.example/?next=https%3A%2F%2Fb.example%2F%3Ftoken%3D${value}`, `https://a.example/?api%5Fkey=${value}`, `https://a.example/#id_token=${value}`,
+      `postgres://ada:a/b#${value}@db.example/x`, `https://${value}@github.com/a/b.git`, `https://hooks.slack.com/services/T0/B0/${value}`,
+      `Authorization: Digest username="ada", response="${value}"`, `authorization: bearer ${value}`, `Server=x;Uid=a;Pwd=${value};`,
+    ]; // biome-ignore format: a list
+    for (const text of texts) {
+      assert.doesNotMatch(String(redactSecrets(text)), /Zq9XvB7m|fleas/, text);
+      assert.doesNotMatch(
+        JSON.stringify(redactSecrets({ content: [{ text: `so: ${text}` }] })),
+        /Zq9XvB7m|fleas/,
+        text,
+      );
+    }
+    const values = [
+      { headers: [["X-Api-Key", value]] }, { rawHeaders: ["Accept", "a", "X-Api-Key", value] }, { auth: ["ada", value] }, { user: "ada", pass: value },
+      { OPENAI_KEY: value }, { openaiKey: value }, { apiKeys: [value] }, { secrets: { a: value } }, { "x-functions-key": value }, { token: value, id: 5 },
+      { [`sk-${letters}`]: 1 },
+    ]; // biome-ignore format: a list
+    for (const one of values)
+      assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9XvB7m|abcDEF/, JSON.stringify(one));
+  });
+
+  it("leaves ids, counts, words of a model, keys of tables and prose as they are", () => {
+    const kept = [
+      "call_AbC123dEf456GhI789jKl012", "toolu_01AbCdEfGhIjKlMnOpQrStUv", "chatcmpl-9abcDEF0123456789abcDEF01234567",
+      "resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b", "the bearer transportation-company", "password policy requires 12 characters",
+      "PRIMARY_KEY id12345678901", "<td>pass</td>", "pass = 5", "api key is required", "--max-tokens 12345678", "secret_santa, fly_away, key-value",
+      "https://a.example:8080/x?u=ada@b.example", "ssh://git@github.com/a/b.git", "https://medium.com/@user12345678901234567890/x",
+      { prompt_cache_key: "abc12345678901234567", primaryKey: "id7", public_key: "x1", required: ["password", "email"] },
+      { token: { id: 5, text: " the", logprob: -0.1 } }, { id: 5, token: " Paris" }, { pass: 12 },
+    ]; // biome-ignore format: a list
+    for (const one of kept) assert.deepEqual(redactSecrets(one), one);
+  });
+
   it("blanks what the caller knows, and runs the hook last", () => {
     assert.equal(
       redactSecrets("is my-own-secret here", ["my-own-secret"], (value) => `${value}!`),

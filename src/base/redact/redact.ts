@@ -8,6 +8,7 @@ import { CoaError } from "../../core/errors.ts";
 import { isTextNestedDeeper } from "../../core/json-value.ts";
 import { redactText } from "./redact-text.ts";
 import { isSecretName, redactedText } from "./secret-names.ts";
+import { redactShapes } from "./secret-shapes.ts";
 
 /** Changes a value before it is written. */
 export type Redact = (value: unknown) => unknown;
@@ -37,18 +38,18 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
     return clean;
   };
 
-  const walk = (one: unknown, depth: number, textDepth: number): unknown => {
+  const walk = (one: unknown, depth: number, textDepth: number, key = ""): unknown => {
     if (typeof one === "string") return text(one, textDepth);
     if (one === null || typeof one !== "object") return one;
     if (depth > maxDepth) throw new CoaError("record", `a value is nested more than ${maxDepth} deep`);
-    if (Array.isArray(one)) return one.map((inner) => walk(inner, depth + 1, textDepth));
+    if (Array.isArray(one)) return list(one, key).map((inner) => walk(inner, depth + 1, textDepth));
     const named = nameOfPair(one);
     return Object.fromEntries(
       Object.entries(one).map(([key, inner]) => {
         const secret = (named !== undefined && /value$/i.test(key)) || isSecretField(key, one);
         return [
-          key,
-          secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth),
+          redactShapes(key),
+          secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth, key),
         ];
       }),
     );
@@ -58,9 +59,25 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   return hook ? hook(clean) : clean;
 }
 
-/** `token` is a credential, except beside a log-probability, where it is a word of the model. */
-function isSecretField(key: string, fields: object): boolean {
-  return isSecretName(key) && !(key === "token" && ("logprob" in fields || "bytes" in fields || "id" in fields));
+/** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` is a count. */
+function isSecretField(key: string, fields: { token?: unknown; pass?: unknown }): boolean {
+  const { token, pass } = fields;
+  if (key !== "token") return isSecretName(key) && (key !== "pass" || typeof pass === "string");
+  if (token !== null && typeof token === "object") return !("logprob" in token || "text" in token);
+  const isWord = typeof token !== "string" || token.length < 16;
+  return !("logprob" in fields || "bytes" in fields || ("id" in fields && isWord));
+}
+
+/** Headers also come as a list: `["X-Api-Key", "value"]`, or names and values in turn. */
+function list(values: readonly unknown[], key: string): readonly unknown[] {
+  const isPair = values.length === 2 && /[^A-Za-z_]/.test(String(values[1]));
+  if (!isPair && !/headers$/i.test(key)) return values;
+  if (key === "auth" && isPair) return [values[0], redactedText];
+  return values.map((value, at) => {
+    const name = values[at - 1];
+    const isValue = at % 2 === 1 && typeof name === "string" && typeof value === "string";
+    return isValue && isSecretName(name) ? redactedText : value;
+  });
 }
 
 /** Headers and span attributes come as `{ name, value }` and `{ key, value }`. */

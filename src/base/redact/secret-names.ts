@@ -4,7 +4,11 @@
 export const redactedText = "[redacted]";
 
 const secret =
-  /(?:^|[-_.])(?:(?:proxy-?)?authorization|(?:set-?)?cookies?|api-?key|apikey|(?:access|account|auth|master|private|secret|signing|subscription|encryption)-?key|token|secret|client-?secret|password|passwd|pwd|passphrase|credentials?|bearer|signature|sig|sas)$/;
+  /(?:^|[-_.:])(?:(?:proxy-?)?authorization|auth-?header|basic-?auth|(?:set-?)?cookies?|api-?keys?|apikeys?|(?:access|account|admin|app|application|auth|client|consumer|encryption|functions|hmac|host|licen[cs]e|master|private|secret|service|session|shared|shared-access|signing|ssh|storage|subscription|webhook|openai|anthropic|claude|gemini|google|azure|mistral|groq|cohere|deepseek|openrouter|together|fireworks|perplexity|tavily|serper|serpapi|brave|exa|jina|firecrawl|huggingface|replicate|langsmith|stripe|github|gitlab|aws)-?keys?|secret-?access-?key|token|jwt|secrets?|client-?secret|pass|password|passwd|passcode|pwd|passphrase|credentials?|bearer|signature|sig|sas|otp|pin-?code)$/;
+
+/** A variable of the environment that ends in KEY is a key, but for these. */
+const otherKey =
+  /^(?:PUBLIC|PRIMARY|FOREIGN|UNIQUE|SORT|PARTITION|CACHE|INDEX|HASH|GROUP|SEARCH|ROUTING|IDEMPOTENCY|.*_(?:PUBLIC|PRIMARY|FOREIGN|CACHE|SORT|PARTITION|PUBLISHABLE))_KEY$/;
 
 /** Tokens that are words of a model or marks of a page, not credentials. */
 const otherToken =
@@ -13,6 +17,7 @@ const otherToken =
 /** Whether a field, header, variable or parameter of this name holds a credential. */
 export function isSecretName(name: string): boolean {
   if (name.length > 200) return false;
+  if (/^[A-Z][A-Z0-9_]{0,80}_(?:KEY|PAT|PASS)$/.test(name)) return !otherKey.test(name);
   // accessToken, ACCESS_TOKEN and access-token are one name.
   const plain = name
     .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
