@@ -74,7 +74,7 @@ describe("a model's coa.json", () => {
   it("refuses a question of the real world, and says what to do", async () => {
     await assert.rejects(
       coa("ask", "What is the capital of France?", "--model", name),
-      /tools are the lab's: name a world with --lab <seed>, or use a model that was taught with real tools/,
+      /name a world with --lab <seed>, or take a real model \(--model/,
     );
   });
 

@@ -1,11 +1,12 @@
 /** A tool of the user's own reaches the model: prompt, calls and observations know it, without a profile of its own. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { main } from "../src/cli/main.ts";
 import { createOutput } from "../src/cli/output.ts";
+import { UsageError } from "../src/index.ts";
 import { type ModelServer, startModelServer } from "../src/testing/index.ts";
 
 let server: ModelServer;
@@ -61,10 +62,46 @@ describe("--tool", () => {
     assert.doesNotMatch(prompt, /web_search/);
   });
 
+  it("takes TypeScript where npm init says CommonJS, a tool alone by its file's name, and tools under names", async () => {
+    const here = join(folder, "commonjs");
+    await mkdir(here);
+    await writeFile(join(here, "package.json"), '{ "type": "commonjs" }');
+    const tool = `{ description: "d", inputSchema: { type: "object", properties: {} }, execute: (): string => "x" }`;
+    await writeFile(join(here, "tide-table.ts"), `import "./other.ts";\nexport default ${tool};\n`);
+    await writeFile(
+      join(here, "other.ts"),
+      `export const moon = ${tool};\nexport const note: string = "not a tool";\n`,
+    );
+    const files = ["--tool", join(here, "tide-table.ts"), "--tool", join(here, "other.ts")];
+    const { stdout } = await coa("tools", "--json", ...files);
+    const own = (JSON.parse(stdout) as { name: string; detail: string }[]).filter(({ detail }) =>
+      detail.startsWith(here),
+    );
+    assert.deepEqual(
+      own.map(({ name }) => name),
+      ["tide_table", "moon"],
+    );
+    await writeFile(join(here, "broken.ts"), "export default {\n  tags: [,\n");
+    for (const flag of ["--tool", "--profile"])
+      await assert.rejects(
+        coa("ask", "q", "--base-url", server.url, flag, join(here, "broken.ts")),
+        (error: Error) => error instanceof UsageError && /broken\.ts can't be loaded: /.test(error.message),
+      );
+  });
+
+  it("refuses to leave tools and documents out of a lab world in silence", async () => {
+    for (const [flag, value] of [
+      ["--tool", join(folder, "stock.mjs")],
+      ["--docs", folder],
+      ["--mcp", "node server.js"],
+    ] as const)
+      await assert.rejects(coa("ask", "--lab", "7", flag, value), new RegExp(`${flag} can't be used in the lab`));
+  });
+
   it("says what is wrong with a module", async () => {
     const base = ["ask", "q", "--base-url", server.url, "--tool"];
     await assert.rejects(coa(...base, join(folder, "none.mjs")), /there is no such file/);
     await writeFile(join(folder, "empty.mjs"), "export const nothing = 1;\n");
-    await assert.rejects(coa(...base, join(folder, "empty.mjs")), /no tools as its default export/);
+    await assert.rejects(coa(...base, join(folder, "empty.mjs")), /exports no tool/);
   });
 });

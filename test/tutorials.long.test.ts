@@ -34,7 +34,8 @@ for (const page of ["documents.md", "traces.md"]) {
     it("works as it stands, from an empty folder to a model that answers with its tools", async () => {
       const here = join(folder, page);
       mkdirSync(here);
-      writeFileSync(join(here, "package.json"), '{ "private": true, "type": "module" }\n');
+      // As `npm init -y` writes it.
+      writeFileSync(join(here, "package.json"), '{ "private": true, "type": "commonjs" }\n');
       const env: NodeJS.ProcessEnv = { ...given, PATH: [dirname(process.execPath), given["PATH"]].join(delimiter) };
       for (const { line, commands, shown } of tutorialBlocks(join(root, "docs", "tutorials", page))) {
         let output = "";

@@ -1,7 +1,6 @@
 /** A profile by its name, or from a file of the user's own. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { loadModule } from "../base/files/load-module.ts";
 import { readJson } from "../base/files/read-json.ts";
 import { UsageError } from "../core/errors.ts";
 import { labCodeProfile } from "../lab/code/code-profile.ts";
@@ -36,7 +35,7 @@ export async function chooseProfile(name: string): Promise<Profile> {
     );
   }
   if (name.endsWith(".json")) return readProfile(await readJson(name), name);
-  const { default: profile } = (await import(pathToFileURL(resolve(name)).href)) as { default?: Profile };
+  const { default: profile } = (await loadModule(name)) as { default?: Profile };
   if (!profile?.tags) throw new UsageError(`${name} has no profile as its default export: use defineProfile`);
   return readProfile(profile, name);
 }

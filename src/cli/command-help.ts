@@ -28,6 +28,6 @@ export function commandHelp(command: Command, options: Options): string {
 /** The error for a flag that a command does not have, with what was probably meant. */
 export function unknownFlag(command: string, flag: string, options: Options): UsageError {
   const near = nearestName(flag, Object.keys(options));
-  const meant = near === undefined ? "" : `: did you mean --${near}?`;
-  return new UsageError(`coa ${command} has no flag --${flag}${meant || ""} See: coa ${command} --help`);
+  const meant = near === undefined ? "." : `: did you mean --${near}?`;
+  return new UsageError(`coa ${command} has no flag --${flag}${meant} See: coa ${command} --help`);
 }

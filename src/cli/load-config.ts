@@ -4,8 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { messageOf, UsageError } from "../core/errors.ts";
+import { loadModule } from "../base/files/load-module.ts";
 
 export type Config = Record<string, Record<string, string | number | boolean | readonly string[]>>;
 
@@ -20,13 +19,7 @@ const names = ["coa.config.ts", "coa.config.js", "coa.config.json"];
 export async function configuredArguments(command: string, folder = "."): Promise<string[]> {
   const file = names.map((name) => resolve(folder, name)).find((path) => existsSync(path));
   if (!file) return [];
-  const options = file.endsWith(".json") ? { with: { type: "json" } } : undefined;
-  let config: Config;
-  try {
-    config = ((await import(pathToFileURL(file).href, options)) as { default: Config }).default;
-  } catch (error) {
-    throw new UsageError(`${file} can't be loaded: ${messageOf(error)}`, { cause: error });
-  }
+  const { default: config } = (await loadModule(file)) as { default?: Config };
   return Object.entries(config?.[command] ?? {}).flatMap(([flag, value]) => {
     if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`];
     return [value].flat().map((item) => `--${flag}=${item}`);

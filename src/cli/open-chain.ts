@@ -124,6 +124,10 @@ async function openNamedWork(flags: WorkFlags, options: WorkOptions): Promise<Op
   if (taught && profile.name !== taught.name)
     options.note(`The model was taught with the profile ${taught.name}, not ${profile.name}: expect it to do worse.`);
   if (inLab) {
+    const outside = (["tool", "mcp", "docs", "index", "search", "retrieval", "recorded"] as const).find(
+      (name) => (flags[name]?.length ?? 0) > 0,
+    );
+    if (outside) throw new UsageError(`--${outside} can't be used in the lab: its worlds have tools of their own`);
     const seed = numberOf(flags.lab, "lab", { min: 0, integer: true });
     const world = seed === undefined ? undefined : createWorld({ seed, pages: 600, split: "test" });
     const { toolsOf } = labToolsByTask(world, await disturbance(flags["tool-faults"]));

@@ -3,10 +3,11 @@
  * servers. Commands that run chains share these flags. A tool that can't be set up is reported with what to do about it,
  * and only stops the command when it was asked for by name.
  */
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { loadModule } from "../base/files/load-module.ts";
 import { type ToolSet, toolsByName } from "../chain/tool-set.ts";
-import { messageOf, UsageError } from "../core/errors.ts";
+import { UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Options, Values } from "./command.ts";
 import { numberOf } from "./command.ts";
@@ -74,7 +75,10 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
     await Promise.allSettled(closers.map((close) => close()));
   };
   try {
+    const own = await openOwnTools(flags.tool);
     for (const [name, open] of Object.entries(makers)) {
+      // A tool of one's own stands in for ours of the same name.
+      if (own.some(({ tool }) => tool.name === name)) continue;
       // Recorded runs bring their own tools; others are there when asked for.
       if (named ? !named.includes(name) : flags.recorded !== undefined) continue;
       const opened = await open(flags);
@@ -85,7 +89,10 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
       const remedy = "remedy" in opened ? opened.remedy : undefined;
       result.states.push({ name, ready: "tool" in opened, detail: opened.detail, remedy });
     }
-    await openOwnTools(flags.tool, result);
+    for (const { tool, file } of own) {
+      result.tools.push(tool);
+      result.states.push({ name: tool.name, ready: true, detail: file });
+    }
     await openMcpServers(flags, result, closers, options.signal);
     await openRecordedTools(flags.recorded, result);
     const known = new Set(result.states.map(({ name }) => name));
@@ -111,39 +118,37 @@ export async function disturbance(plan: string | undefined): Promise<(tools: Too
   return (tools) => withFaults(tools, faults);
 }
 
-/** Tools of the user's own, from the default export of a module. */
-async function openOwnTools(files: readonly string[], result: OpenTools): Promise<void> {
+/** Tools of the user's own, from what modules export: a set or one tool by default, and tools under names. */
+async function openOwnTools(files: readonly string[]): Promise<{ tool: Tool; file: string }[]> {
+  const found: { tool: Tool; file: string }[] = [];
   for (const file of files) {
-    const { existsSync } = await import("node:fs");
     if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
-    let exported: unknown;
-    try {
-      exported = ((await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }).default;
-    } catch (error) {
-      throw new UsageError(`--tool ${file} can't be loaded: ${messageOf(error)}`, { cause: error });
-    }
-    const isTool = (value: unknown) => typeof (value as Partial<Tool> | null)?.execute === "function";
-    if (exported === null || typeof exported !== "object")
-      throw new UsageError(
-        `--tool ${file} has no tools as its default export: use defineTool, or an AI SDK tool by name`,
-      );
-    const set = isTool(exported) ? [exported as Tool] : (exported as ToolSet);
-    for (const tool of toolsByName(set).values()) {
-      if (!tool.name) throw new UsageError(`--tool ${file}: a tool alone needs a name; export { name: tool } instead`);
-      result.tools.push(tool);
-      result.states.push({ name: tool.name, ready: true, detail: file });
-    }
+    const { default: main, ...named } = await loadModule(file);
+    // A tool alone without a name is called as its file is.
+    const ofFile = basename(file)
+      .replace(/\.\w+$/, "")
+      .replace(/\W+/g, "_");
+    const alone = isTool(main) ? { [main.name ?? ofFile]: main } : (main ?? {});
+    const exported = Object.fromEntries(Object.entries(named).filter(([, value]) => isTool(value)));
+    const tools = [alone, exported].flatMap((set) => [...toolsByName(set as ToolSet).values()]);
+    if (tools.length === 0)
+      throw new UsageError(`--tool ${file} exports no tool: use defineTool, or an AI SDK tool under its name`);
+    found.push(...tools.map((tool) => ({ tool, file })));
   }
+  return found;
+}
+
+function isTool(value: unknown): value is Partial<Tool> {
+  return typeof (value as Partial<Tool> | null | undefined)?.execute === "function";
 }
 
 /** Tools of recorded runs; a tool that is here under the same name is used instead. */
 async function openRecordedTools(file: string | undefined, result: OpenTools): Promise<void> {
   if (file === undefined) return;
-  const [{ replayedTools }, { readAllJsonl }, { teamRunSchema }, { existsSync }] = await Promise.all([
+  const [{ replayedTools }, { readAllJsonl }, { teamRunSchema }] = await Promise.all([
     import("../chain/replayed-tools.ts"),
     import("../base/files/read-jsonl.ts"),
     import("../core/team-run.ts"),
-    import("node:fs"),
   ]);
   if (!existsSync(file)) throw new UsageError(`--recorded ${file}: there is no such file`);
   for (const tool of replayedTools(await readAllJsonl(file, teamRunSchema))) {
@@ -239,7 +244,8 @@ async function openWikiSearch(flags: ToolFlags): Promise<Opened> {
   if (flags.retrieval) {
     return { tool: wikiSearch({ retrieve: retrievalClient({ url: flags.retrieval }) }), detail: flags.retrieval };
   }
-  if (!flags.index) return { detail: "no corpus", remedy: "give --index <folder> or --retrieval <url>" };
+  if (!flags.index)
+    return { detail: "no corpus", remedy: "give --docs <folder>, --index <folder> or --retrieval <url>" };
   const index = await openOnce(flags.index);
   const detail = `index ${flags.index}, ${index.size} passages`;
   return { tool: wikiSearch({ retrieve: indexRetriever(index) }), detail, close: index.close };
@@ -273,7 +279,6 @@ async function openVisualInspector(flags: ToolFlags): Promise<Opened> {
 /** Rules given one by one, by file, or as `benchmarks`. */
 async function readBlocklist(rules: readonly string[]) {
   const { benchmarkBlocklist, blocklist } = await import("../tools/search/blocklist.ts");
-  const { existsSync, readFileSync } = await import("node:fs");
   const entries = rules.flatMap((rule) => {
     if (rule === "benchmarks") return [...benchmarkBlocklist];
     return existsSync(rule) ? readFileSync(rule, "utf8").split("\n") : [rule];

@@ -2,6 +2,7 @@
  * What a distillation is told: plain data, so that it can be written beside its result, compared on resume and handed to
  * worker threads. Code (graders, filters of your own) comes as plugins.
  */
+import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -82,7 +83,9 @@ export function recordStages(config: DistillConfig, plugins: DistillPlugins): St
 export async function loadPlugins(modules: readonly string[]): Promise<DistillPlugins> {
   const plugins: DistillPlugins & { filters: Stage[] } = { filters: [] };
   for (const module of modules) {
-    const { filters, ...rest } = (await import(module)) as DistillPlugins & { default?: unknown };
+    const { filters, ...rest } = (await (module.startsWith("file:")
+      ? loadModule(new URL(module))
+      : import(module))) as DistillPlugins & { default?: unknown };
     for (const name of ["grade", "countTokens", "check", "rewrite"] as const) {
       if (rest[name] !== undefined) Object.assign(plugins, { [name]: rest[name] });
     }

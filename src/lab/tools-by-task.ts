@@ -20,7 +20,7 @@ export function labToolsByTask(home?: World, wrap: (tools: Tool[]) => Tool[] = (
       const origin = task.meta?.["world"];
       if (origin === undefined && home === undefined)
         throw new UsageError(
-          `${task.id} is not a task of the lab, and this model's tools are the lab's: name a world with --lab <seed>, or use a model that was taught with real tools`,
+          `this model was taught with the tools of the lab's made-up worlds, and the task ${task.id} is not from one: name a world with --lab <seed>, or take a real model (--model <folder or name>, --base-url <url> or OPENAI_BASE_URL)`,
         );
       const key = JSON.stringify(origin ?? null);
       const tools =

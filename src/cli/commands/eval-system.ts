@@ -1,10 +1,12 @@
 /** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { openCallStore } from "../../base/files/call-store.ts";
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
+import { loadModule } from "../../base/files/load-module.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runAfmHarness } from "../../chain/afm-harness.ts";
+import { errorEnding, throwIfYours } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { limitedModel } from "../../core/limited-model.ts";
 import { limiter } from "../../core/limiter.ts";
@@ -19,6 +21,7 @@ import { chainSystem } from "../../evaluate/chain-system.ts";
 import { recordedSystem } from "../../evaluate/recorded-system.ts";
 import { labTeam, teamWords } from "../../lab/lab-team.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
+import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { bestOfFlags, openBestOf } from "../choose-best.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
@@ -69,7 +72,7 @@ export async function openSystem(
   };
   try {
     const wrapped = await wrap(values, opened, closers);
-    const identity = await identityOf(values, opened);
+    const identity = await identityOf(values, opened, signal);
     const made = makeSystem(values, name ?? defaultName(values), opened, wrapped, identity);
     const best = openBestOf(values, made, wrapped.chat);
     closers.push(best.close);
@@ -98,8 +101,15 @@ function defaultName({ system, model }: SystemValues): string {
 async function identityOf(
   values: SystemValues,
   { folder, model, profile }: OpenChain,
+  signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const { system, temperature, lab, tools, index, docs, recorded, retrieval, search, mcp, tool, topology } = values;
+  // A server that was not told which model says it itself: another model there is another system.
+  if (!values["cached-only"])
+    await model.prepare?.(signal).catch((error: unknown) => {
+      if (!signal.aborted) throwIfYours(errorEnding(error));
+      throw error;
+    });
   const server =
     folder === undefined ? { server: values["base-url"] ?? process.env["OPENAI_BASE_URL"], name: model.name } : {};
   const chain = system === "chain" ? { profile, bare: values["bare-question"] } : {};
@@ -110,11 +120,30 @@ async function identityOf(
     ...(system === "team" && { topology }),
     ...(system === "lab-team" && { topology, words: values["team-words"] }),
     ...(system !== "model" && {
-      tools: { lab, tools, tool, docs, index, recorded, retrieval, search, mcp, faults: values["tool-faults"] },
+      tools: {
+        ...{ lab, tools, tool, docs, index, recorded, retrieval, search, mcp, faults: values["tool-faults"] },
+        ...(await contentOf(values)),
+      },
     }),
     sampling: { temperature, topP: values["top-p"], topK: values["top-k"] },
     ...(values.harness !== undefined && { harness: values.harness }),
     limits: { maxTokens: values["max-tokens"], maxSteps: values["max-steps"] },
+  };
+}
+
+/** What stands in the files that tools are made of, and how they were told to work where that is not as usual. */
+async function contentOf(values: SystemValues): Promise<Record<string, unknown>> {
+  const { docs, tool, recorded, results, reader } = values;
+  const files = [...tool, ...(recorded === undefined ? [] : [recorded])];
+  const content = await Promise.all([
+    ...files.map((file) => fileFingerprint(file)),
+    ...(docs === undefined ? [] : [corpusFingerprint(docs)]),
+  ]);
+  return {
+    ...(content.length > 0 && { content }),
+    ...(results !== "10" && { results }),
+    ...(reader !== "own" && { reader }),
+    ...(values["summarise-pages"] && { summaries: true }),
   };
 }
 
@@ -263,15 +292,12 @@ async function openRecorded(file: string | undefined, name: string | undefined):
 
 /** A system of the user's own: the default export is one, or a function that makes one. */
 async function openModule(path: string, name: string | undefined): Promise<OpenSystem> {
-  let module: { default?: System | (() => System | Promise<System>); close?: () => Promise<void> };
-  try {
-    module = await import(pathToFileURL(resolve(path)).href);
-  } catch (error) {
-    throw new UsageError(
-      `--system takes chain, team, model, lab-team or a module; ${path} can't be loaded: ${(error as Error).message}`,
-      { cause: error },
-    );
-  }
+  if (!existsSync(path))
+    throw new UsageError(`--system takes chain, team, model, lab-team or a module; there is no file ${path}`);
+  const module = (await loadModule(path)) as {
+    default?: System | (() => System | Promise<System>);
+    close?: () => Promise<void>;
+  };
   const system = typeof module.default === "function" ? await module.default() : module.default;
   if (!system || typeof system.run !== "function")
     throw new UsageError(`${path} has no system as its default export: { name, run(task, { seed, sample, signal }) }`);

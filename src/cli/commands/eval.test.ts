@@ -164,7 +164,7 @@ describe("coa eval", () => {
     const cases: [string[], RegExp][] = [
       [["eval", "run", "tasks.jsonl"], /no model: give --model/],
       [["eval", "run"], /needs a file of tasks/],
-      [["eval", "run", "tasks.jsonl", "--system", "./none.mjs"], /can't be loaded/],
+      [["eval", "run", "tasks.jsonl", "--system", "./none.mjs"], /there is no file \.\/none\.mjs/],
       [["eval", "compare", "a"], /two evaluations or more/],
       [["eval", "report", "nothing"], /no evaluation in/],
       [["eval", "run", "tasks.jsonl", "--system", "./a.mjs", "--samples", "0"], /--samples takes a whole number/],

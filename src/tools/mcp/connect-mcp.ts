@@ -52,8 +52,11 @@ export async function connectMcp(server: McpServer, options: McpOptions = {}): P
   const where = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
   const { Client } = await import("@modelcontextprotocol/client");
   const client = new Client({ name: "chain-of-agents", version: "1" }, { capabilities: {} });
+  let said = "";
   try {
     const transport = await transportTo(server);
+    if ("stderr" in transport)
+      transport.stderr?.on("data", (bytes) => (said = `${said}${bytes}`.slice(-longestComplaint)));
     await client.connect(transport, { timeout: connectTimeoutMs, signal });
     const { tools } = await client.listTools(undefined, { timeout: connectTimeoutMs, signal });
     const taken = new Set<string>();
@@ -84,7 +87,11 @@ export async function connectMcp(server: McpServer, options: McpOptions = {}): P
   } catch (error) {
     await client.close().catch(() => {});
     if (signal?.aborted) throw error;
-    throw new CoaError("tool", `could not use the MCP server at ${where}: ${messageOf(error)}`, { cause: error });
+    throw new CoaError(
+      "tool",
+      `could not use the MCP server at ${where}: ${messageOf(error)}${said.trim() && `. It said: ${said.trim()}`}`,
+      { cause: error },
+    );
   }
 }
 
@@ -101,11 +108,13 @@ async function transportTo(server: McpServer) {
     args: [...args],
     cwd,
     env: { ...getDefaultEnvironment(), ...env },
-    stderr: "ignore",
+    stderr: "pipe",
   });
 }
 
 const longestDescription = 2_000;
+/** Of what a server wrote to its log before it failed. */
+const longestComplaint = 400;
 
 /** Names that mean something else inside a chain or a chat: a tool of such a name would be taken for it. */
 const reserved = new Set(

@@ -1,0 +1,36 @@
+/**
+ * A module that a person wrote: tools, a profile, a configuration. In a folder that `npm init` made, files count as CommonJS
+ * whatever stands in them; one that is written with import and export is loaded as what it is.
+ */
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { messageOf, UsageError } from "../../core/errors.ts";
+
+let registered = false;
+
+/** Everything that a module exports, or an error that names the file and the line. */
+export async function loadModule(file: string | URL): Promise<Record<string, unknown>> {
+  if (!registered) registerHooks({ load: loadAsWritten });
+  registered = true;
+  const url = typeof file === "string" ? pathToFileURL(resolve(file)) : file;
+  const path = typeof file === "string" ? file : fileURLToPath(file);
+  try {
+    return await import(url.href, url.pathname.endsWith(".json") ? { with: { type: "json" } } : undefined);
+  } catch (error) {
+    const line = error instanceof SyntaxError ? /^file:\S+?:(\d+)\n/.exec(error.stack ?? "")?.[1] : undefined;
+    const where = line === undefined ? "" : `line ${line}: `;
+    throw new UsageError(`${path} can't be loaded: ${where}${messageOf(error)}`, { cause: error });
+  }
+}
+
+const asModule: Record<string, string> = { commonjs: "module", "commonjs-typescript": "module-typescript" };
+
+function loadAsWritten(...[url, context, next]: Parameters<NonNullable<Parameters<typeof registerHooks>[0]["load"]>>) {
+  const format = asModule[context.format ?? ""];
+  if (format === undefined || !url.startsWith("file:") || url.includes("/node_modules/")) return next(url, context);
+  const path = fileURLToPath(url);
+  const written = !/\.c[jt]s$/.test(path) && /^\s*(?:export|import)\b(?!\s*\()/m.test(readFileSync(path, "utf8"));
+  return next(url, written ? { ...context, format } : context);
+}
