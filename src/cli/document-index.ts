@@ -7,7 +7,7 @@ import { collectionName } from "../tools/local-index/read-corpus.ts";
 
 /** Where `coa index build` puts it: in the workspace, under the name of the folder or file. */
 export async function builtIndexFolder(path: string): Promise<string> {
-  return (await openWorkspace()).path("index", basename(path, extname(path)));
+  return (await openWorkspace()).path("index", basename(resolve(path), extname(path)));
 }
 
 /** The index of these documents that is there, or a place that no other collection of the same name has. */

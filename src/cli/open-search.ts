@@ -43,7 +43,10 @@ export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSear
       : webProviderFromEnvironment(process.env, search as WebProviderName | undefined);
   if (!provider) {
     const variables = Object.values(webProviderVariables()).map(([first]) => first);
-    return { detail: "no search service", remedy: `set one of ${variables.join(", ")}, or give --index <folder>` };
+    return {
+      detail: "no search service",
+      remedy: `set one of ${variables.join(", ")}, or give --docs <folder> or --index <folder>`,
+    };
   }
   const file = flags["search-cache"] ?? (await openWorkspace()).path("cache", "search.jsonl");
   const journal = replay ? readOnly(file) : await writable(file);

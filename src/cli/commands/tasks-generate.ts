@@ -22,6 +22,7 @@ export default defineCommand({
   arguments: "<folder or file>",
   examples,
   options: {
+    docs: { type: "string", valueName: "path", describe: "The documents, as other commands take them" },
     ...playerFlags,
     ...spendingFlags,
     "per-document": { type: "string", default: "2", valueName: "n", describe: "Atomic questions per document" },
@@ -33,7 +34,8 @@ export default defineCommand({
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
   async run({ values, positionals, out, signal }) {
-    const path = onePositional(this, positionals, "a folder or file of documents");
+    const given = values.docs === undefined ? positionals : [values.docs, ...positionals];
+    const path = onePositional(this, given, "a folder or file of documents");
     const onProblem = (problem: string) => out.note(`skipped: ${problem}`);
     const documents: SourceDocument[] = [];
     for await (const { id, title, text, url } of readCorpus(path, { passageWords, onProblem })) {
@@ -77,8 +79,10 @@ export default defineCommand({
     else {
       out.print(`${made} tasks in ${values.out}`);
       for (const [reason, count] of rejected) out.print(`thrown away ${count}: ${reason}`);
-      out.note(`next: coa team run ${values.out} --docs ${path} --out runs.jsonl`);
+      if (made + known.length > 0) out.note(`next: coa team run ${values.out} --docs ${path} --out runs.jsonl`);
     }
-    return 0;
+    if (made + known.length > 0) return 0;
+    out.note("no question was good enough: give documents with more facts, or a stronger model (--model)");
+    return 1;
   },
 });

@@ -1,10 +1,10 @@
 /** What `coa up` was given: documents to ask about, or traces of work that was done. Everything is counted before anything is spent. */
-import { readdir, stat } from "node:fs/promises";
-import { extname, join } from "node:path";
+import { stat } from "node:fs/promises";
+import { extname } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { recordedScore } from "../../tasks/recorded-tasks.ts";
-import { collectionName, readCorpus } from "../../tools/local-index/read-corpus.ts";
+import { collectionName, corpusFiles, readCorpus } from "../../tools/local-index/read-corpus.ts";
 import { importTraces } from "../trace-files.ts";
 
 export type UpInput =
@@ -18,10 +18,7 @@ const pieceWords = 600;
 export async function lookAtInput(path: string, as?: "documents" | "traces"): Promise<UpInput> {
   const about = await stat(path).catch(() => undefined);
   if (!about) throw new UsageError(`${path} does not exist: coa up needs a folder of documents, or traces`);
-  const names = about.isDirectory() ? await readdir(path, { recursive: true, withFileTypes: true }) : undefined;
-  const files = names
-    ? names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-    : [path];
+  const files = about.isDirectory() ? await corpusFiles(path) : [path];
   const maybeTraces = files.filter((file) => /\.(?:json|jsonl|ndjson)$/.test(file));
   const others = files.filter((file) =>
     /^\.(?:md|markdown|txt|text|rst|org|adoc|html?|xhtml|pdf|docx)$/i.test(extname(file)),

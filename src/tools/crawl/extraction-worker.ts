@@ -29,7 +29,7 @@ async function readArticle(html: string, options: MarkdownOptions): Promise<Read
 
 async function readPdf(bytes: Uint8Array): Promise<ReadPdf> {
   const { extractText, getDocumentProxy, getMeta } = await import("unpdf");
-  const document = await getDocumentProxy(bytes);
+  const document = await getDocumentProxy(bytes, { verbosity: 0 });
   const { text } = await extractText(document, { mergePages: false });
   const { info } = await getMeta(document);
   return { title: typeof info["Title"] === "string" ? info["Title"] : "", pages: text };

@@ -4,13 +4,13 @@
  */
 
 import { createHash } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
-import { type CorpusOptions, readCorpus } from "./read-corpus.ts";
+import { type CorpusOptions, corpusFiles, readCorpus } from "./read-corpus.ts";
 
 export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "onProblem"> {
   /** Told of each file or line that can't be read, as it happens. */
@@ -72,9 +72,10 @@ export async function isIndexOf(folder: string, path: string): Promise<boolean> 
   return header?.corpus !== undefined && header.corpus === (await corpusFingerprint(path));
 }
 
-async function corpusFingerprint(path: string): Promise<string> {
+/** What tells documents from other ones, or from what they were before. */
+export async function corpusFingerprint(path: string): Promise<string> {
   const about = await stat(path).catch(() => undefined);
-  const names = about?.isDirectory() ? (await readdir(path, { recursive: true })).sort() : [""];
+  const names = about?.isDirectory() ? await corpusFiles(path) : [""];
   const hash = createHash("sha256");
   for (const name of names) {
     const file = await stat(join(path, name)).catch(() => undefined);

@@ -60,7 +60,24 @@ describe("readCorpus", () => {
       ["ok", "ok too"],
     );
     assert.equal(problems.length, 2);
-    await assert.rejects(Array.fromAsync(readCorpus(join(folder, "absent"))), /no corpus at/);
+    await assert.rejects(
+      Array.fromAsync(readCorpus(join(folder, "absent"))),
+      /does not exist: give a folder or a file/,
+    );
+  });
+
+  it("leaves out hidden files and installed packages, and names the kinds that it does not read", async () => {
+    const project = join(folder, "project");
+    for (const part of [".git", "node_modules/x", "pages"]) await mkdir(join(project, part), { recursive: true });
+    for (const file of [".git/a.md", "node_modules/x/README.md", "pages/b.md", "pages/c.csv", "d.csv", ".env.txt"])
+      await writeFile(join(project, file), "Some text.\n");
+    const problems: string[] = [];
+    const read = await Array.fromAsync(readCorpus(project, { onProblem: (problem) => problems.push(problem) }));
+    assert.deepEqual(
+      read.map(({ url }) => url),
+      ["coa://docs/project/pages/b.md"],
+    );
+    assert.deepEqual(problems, [`2 .csv in ${project}: this kind is not read`]);
   });
 
   it("reads a folder of HTML and Markdown, with titles and addresses", async () => {

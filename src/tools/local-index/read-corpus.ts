@@ -9,7 +9,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { extractPage } from "../crawl/extract-page.ts";
 import type { IndexDocument } from "./build-index.ts";
 import { readDocx } from "./read-docx.ts";
@@ -57,17 +57,40 @@ export function collectionName(path: string): string {
 
 const readCorpusNames = optionNames<CorpusOptions>()("passageWords baseURL name onProblem");
 
+/** The files of a folder of documents, by path from it: nothing hidden, and no packages that were installed there. */
+export async function corpusFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const found = await Promise.all(
+    entries
+      .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
+      .map(async (entry) => {
+        const about = entry.isSymbolicLink() ? await stat(join(folder, entry.name)).catch(() => undefined) : entry;
+        // A linked folder may lead back here: only what lies here is walked.
+        if (!entry.isDirectory()) return about?.isFile() ? [entry.name] : [];
+        return (await corpusFiles(join(folder, entry.name))).map((name) => join(entry.name, name));
+      }),
+  );
+  return found.flat().sort();
+}
+
 /** Reads documents from a JSONL file or a folder. */
 export async function* readCorpus(path: string, options: CorpusOptions = {}): AsyncIterable<IndexDocument> {
   checkOptions("readCorpus", options, readCorpusNames);
-  const about = await stat(path).catch((error) => {
-    throw new CoaError("storage", `no corpus at ${path}: ${messageOf(error)}`, { cause: error });
+  const about = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") throw new UsageError(`${path} does not exist: give a folder or a file of documents`);
+    throw error;
   });
   const base = options.baseURL ?? `${documentScheme}${encodeURIComponent(options.name ?? collectionName(path))}/`;
   const root = base.endsWith("/") ? base : `${base}/`;
   if (about.isDirectory()) {
-    const names = await readdir(path, { recursive: true });
-    for (const name of names.sort()) yield* readDocument(path, name, root, options);
+    const unread = new Map<string, number>();
+    for (const name of await corpusFiles(path)) {
+      const extension = extname(name).toLowerCase();
+      if (types[extension] || lineFiles.has(extension)) yield* readDocument(path, name, root, options);
+      else unread.set(extension, (unread.get(extension) ?? 0) + 1);
+    }
+    for (const [extension, count] of unread)
+      options.onProblem?.(`${count} ${extension || "files without an ending"} in ${path}: this kind is not read`);
   } else if (types[extname(path).toLowerCase()]) yield* readDocument(dirname(path), basename(path), root, options);
   else yield* readLines(path, root, options);
 }
@@ -113,7 +136,6 @@ async function* readDocument(
 ): AsyncIterable<IndexDocument> {
   const extension = extname(name).toLowerCase();
   const path = join(folder, name);
-  if (!(types[extension] || lineFiles.has(extension)) || !(await stat(path).catch(() => undefined))?.isFile()) return;
   const inside = relative(folder, path).split(/[\\/]/).map(encodeURIComponent).join("/");
   const url = root + inside;
   try {
@@ -124,7 +146,7 @@ async function* readDocument(
     const passages = splitPassages(page.text, options.passageWords ?? 150);
     for (const [index, text] of passages.entries()) yield { id: `${name}#${index}`, title, text, url };
   } catch (error) {
-    report(options, `${path}: ${messageOf(error)}`);
+    report(options, `${path}: ${messageOf(error).replace(`${url}: `, "")}`);
   }
 }
 
