@@ -132,4 +132,37 @@ describe("a wrong key", () => {
     ];
     await assert.rejects(coa(...away), /no-such-host\.invalid.*(Is the server running|Check the address)/s);
   });
+
+  it("stops where the server is not there and no model was named, and keeps nothing of it", async () => {
+    process.env["OPENAI_API_KEY"] = "right";
+    const begun = (address: string, ...more: string[]) =>
+      coa(
+        ...[
+          "eval",
+          "run",
+          join(folder, "tasks.jsonl"),
+          "--system",
+          "model",
+          "--base-url",
+          address,
+          "--name",
+          "u",
+          ...more,
+        ],
+      );
+    await assert.rejects(begun("http://no-such-host.invalid/v1"), /stopped at the first failure: .*no-such-host/);
+    assert.equal((await begun(url)).code, 0);
+  });
+
+  it("lets a wrong model's name be put right under the same evaluation", async () => {
+    process.env["OPENAI_API_KEY"] = "wrong";
+    const begun = (model: string) => coa(...evaluation().slice(0, 7), "--model", model, "--name", "typo");
+    await assert.rejects(begun("n"), /401/);
+    process.env["OPENAI_API_KEY"] = "right";
+    assert.equal((await begun("m")).code, 0);
+    await assert.rejects(begun("n"), /identity\.model\.name was "m", is "n".* another name such as typo-2/);
+    // Without a name the server says which model it is.
+    const { stdout } = await coa(...evaluation().slice(0, 7), "--name", "typo");
+    assert.match(stdout, /model m at /);
+  });
 });

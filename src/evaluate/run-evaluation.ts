@@ -8,13 +8,15 @@
  */
 
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
+import { readManifest } from "../base/files/manifest.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding, throwIfYours } from "../core/ending.ts";
-import { isAbort, messageOf } from "../core/errors.ts";
+import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
@@ -165,6 +167,8 @@ async function gradeOf(task: Task, answer: string | null, { grader, signal }: Ev
     return await grader(task, answer, { signal });
   } catch (error) {
     if (signal?.aborted || isAbort(error)) throw error;
+    // A judge with a wrong key judges no other answer either.
+    if (error instanceof CoaError && error.boundary === "model") throwIfYours(errorEnding(error));
     return { correct: null, score: 0, reason: `the grader broke: ${messageOf(error)}` };
   }
 }
@@ -190,9 +194,22 @@ async function claim(tasks: readonly Task[], system: System, options: Evaluation
     ...(system.identity && { identity: system.identity }),
   };
   const inputs = [{ role: "tasks", fingerprint, records: tasks.length }];
-  const claimed = await claimFolder(folder, { kind: "evaluation", configuration, inputs }, { resume });
+  const claimed = await claimFolder(
+    folder,
+    { kind: "evaluation", configuration, inputs },
+    {
+      resume: resume !== "never" && (await holdsNothing(folder)) ? "fresh" : resume,
+    },
+  );
   if (!claimed.resumed) await writeFileAtomically(join(folder, "tasks.jsonl"), taskLines);
   return claimed;
+}
+
+/** Whether an evaluation was begun here of which no run ended: a wrong model's name can be put right. */
+async function holdsNothing(folder: string): Promise<boolean> {
+  if ((await readManifest(folder).catch(() => undefined))?.kind !== "evaluation") return false;
+  const journal = await stat(join(folder, "journal.jsonl")).catch(() => undefined);
+  return (journal?.size ?? 0) === 0;
 }
 
 async function finish(

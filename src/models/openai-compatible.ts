@@ -133,6 +133,7 @@ export function openaiCompatible(
         failure
           ? `${baseURL} can't be asked for its models: ${messageOf(failure)}. Is the base URL right? If it is, name a model (option model, or OPENAI_MODEL).`
           : `${baseURL} lists no models: name one (option model, or OPENAI_MODEL)`,
+        { code: failure instanceof CoaError ? failure.code : "not-found", cause: failure },
       );
     }
     // Where both are given, ids are for the servers that return them, and the template is for the others.

@@ -4,8 +4,9 @@
  * claim the folder.
  */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, parse } from "node:path";
 import { type Hint, UsageError } from "../../core/errors.ts";
 import { acquireLock } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -116,8 +117,16 @@ export function refuseOther(path: string, before: Manifest, wanted: Manifest, hi
         inputDifference(before.inputs, wanted.inputs) ??
         "the configuration differs")
       : `it is a ${before.kind}, not a ${wanted.kind}`;
-  const message = `${path} belongs to other work: ${difference}. Use the same settings or another folder`;
+  const message = `${path} belongs to other work: ${difference}. Use the same settings, or another name such as ${freeName(path)}`;
   throw new UsageError(message, { hint });
+}
+
+/** A name beside a path that nothing has yet. */
+function freeName(path: string): string {
+  const { dir, name, ext } = parse(path);
+  let number = 2;
+  while (existsSync(join(dir, `${name}-${number}${ext}`))) number++;
+  return `${name}-${number}${ext}`;
 }
 
 /** The first input that differs, in words: what it is, and how many records it has where that is known. */

@@ -133,7 +133,7 @@ export default defineCommand({
         );
       if (cost)
         out.print(
-          `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${money(cost.costUsd)}`,
+          `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${cost.costUsd > 0 ? money(cost.costUsd) : "money not known (--price)"}`,
         );
       out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
       return 0;
