@@ -45,7 +45,7 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
 ${comparison.ruler ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(rulerCells(comparison))}` : ""}
-<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} ${pathLine} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
+<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} ${pathLine(comparison)} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
 ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
   .join("\n")}

@@ -62,7 +62,7 @@ export function comparisonTable(comparison: Comparison): string {
     "",
     ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
-    ...(pathKnown(comparison) ? [pathLine] : []),
+    ...(pathKnown(comparison) ? [pathLine(comparison)] : []),
     ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
@@ -73,8 +73,9 @@ export function comparisonTable(comparison: Comparison): string {
 }
 
 /** What the two columns of the critical path mean. */
-export const pathLine =
-  "Rounds are model turns that had to wait for each other, path is the time along them with the slowest call of each turn; both per success as well.";
+export function pathLine(comparison: Comparison): string {
+  return `Rounds are model turns that had to wait for each other, path is the time along them with the slowest call of each turn; both per ${successWord(comparison)} as well.`;
+}
 
 /** Whether any system's records say which turns waited for each other. */
 function pathKnown({ rows }: Comparison): boolean {
