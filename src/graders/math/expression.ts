@@ -242,6 +242,8 @@ function substitute(
       terms += written?.length ?? 0;
       if (terms > mostTerms) throw refused;
       if (written) return [head === "Sum" ? "Add" : "Multiply", ...written];
+      // Terms that nobody defined have no sum that the engine could come near.
+      if (JSON.stringify(part).includes('"call_')) throw refused;
     }
     const inner = [...names, ...boundNames(part)];
     const items = part.slice(1).map((item) => walk(item, inner, at));

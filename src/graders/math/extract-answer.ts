@@ -24,7 +24,9 @@ export function extractAnswer(text: string): Extracted {
     .trim()
     .slice(-longestText)
     .replace(/\s{2,}/g, (space) => (space.includes("\n") ? "\n" : " "))
-    .replace(/^\*\*([^*]+)\*\*$/, "$1");
+    .replace(/^\*\*([^*]+)\*\*$/, "$1")
+    // A sign in words, where nothing stands before it that it could be taken from.
+    .replace(/\bnegative\s+(?=[$\\]?\d)|(?<![\d)}\]]\s?|(?<![a-zA-Z])[a-zA-Z]\s)\bminus\s+(?=[$\\]?\d)/gi, "-");
   const inBoxes = boxes(trimmed);
   const final = finalAnswer(trimmed, inBoxes.at(-1)?.end ?? 0);
   if (final !== undefined) return { text: final, by: "phrase" };

@@ -22,6 +22,8 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
     const sameTime = compareTimes(wanted.text, found.text);
     if (sameTime === false) continue;
     if (sameTime) return { correct: true, score: 1, reason: `${quote(found.text)} is the time ${quote(wanted.text)}` };
+    if (sameVerdict(wanted.text, answer))
+      return { correct: true, score: 1, reason: `begins with ${quote(wanted.text)}` };
     const golden = readings(wanted).map(parseMath);
     const same = golden.some((expected) =>
       values.some((value) => readable(() => sameMath(calculator, expected, value))),
@@ -39,8 +41,12 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
  * value; `12,5` may be two numbers or one with a decimal comma. Either may be what was asked for.
  */
 function readings({ text, by }: Extracted): string[] {
-  if (by !== "boxed" && by !== "formula" && /^\s*[-+−]?\p{Sc}?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+)\s*$/u.test(text))
-    return [text, text.replace(",", ".")];
+  if (
+    by !== "boxed" &&
+    by !== "formula" &&
+    /^\s*[-+−]?\p{Sc}?(?:\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{1,3}(?:\.\d{3})+,\d+)\s*$/u.test(text)
+  )
+    return [text, text.replace(/\./g, "").replace(",", ".")];
   const choice = /^\s*\\(?:text|textbf|mathrm|mathbf)\s*\{\s*\(?([A-H])\)?[.:)]?\s*\}\s*(?:\\\s)?\s*([^\s].*)$/s.exec(
     text,
   );
@@ -48,6 +54,12 @@ function readings({ text, by }: Extracted): string[] {
   if (lettered && /[\d\\]/.test(lettered[2]!)) return [lettered[1]!, lettered[2]!];
   const sides = text.split(/\\(?:approx|simeq|thickapprox)(?![a-zA-Z])|≈/).filter((side) => side.trim() !== "");
   return sides.length === 0 ? [text] : sides;
+}
+
+/** `Yes, because 5 > 3` for a gold that is yes, no, true or false and nothing else. */
+function sameVerdict(gold: string, answer: string): boolean {
+  const word = /^\W*(?:text\{)?(yes|no|true|false)\W*$/i.exec(gold)?.[1]?.toLowerCase();
+  return word !== undefined && /^\W*(yes|no|true|false)(?=\W*$|[,.;:!—])/i.exec(answer)?.[1]?.toLowerCase() === word;
 }
 
 /** Whether two times of day are the same; undefined where the gold may as well be a ratio, or is not a time. */
