@@ -46,7 +46,7 @@ export const scorers = {
     kind: "code",
     rule: "the authors' imports and recursion limit in front; lines stripped, then as decimals; Python equality of results; stops at the first failing test",
     differs:
-      "6 s of processor time per test, not of the clock; 4 GB per test; results are compared outside the process",
+      "6 s of processor time per test, not of the clock; 4 GB per test; each test in a process of its own, not one function called again; results are compared outside it",
     strict: "as `tests`",
   },
   codecontests: {

@@ -41,7 +41,10 @@ export function readYesNo(text: string): JudgeVerdict | undefined {
 
 /** The letter A (correct), B (incorrect) or C (not attempted). */
 export function readLetter(text: string): JudgeVerdict | undefined {
-  const letter = /^\W*([ABC])\W*$/.exec(text.trim())?.[1] ?? /\b([ABC])\b(?=[^A-Za-z]*$)/.exec(text)?.[1];
+  const letter =
+    /^\W*([ABC])\W*$/.exec(text.trim())?.[1] ??
+    /\b([ABC])\b(?=[^A-Za-z]*$)/.exec(text)?.[1] ??
+    /^\W*([ABC])\W*[:.)*]\W*(?:CORRECT|INCORRECT|NOT[_ ]ATTEMPTED)\b/.exec(text)?.[1];
   const titles = { A: "correct", B: "incorrect", C: "not attempted" };
   return letter ? { correct: letter === "A", reason: titles[letter as keyof typeof titles] } : undefined;
 }

@@ -14,6 +14,8 @@ import type { Row } from "./read-rows.ts";
 export interface Benchmark {
   name: string;
   title: string;
+  /** Other names that its published files begin with. */
+  alsoNamed?: readonly string[];
   kind: TaskKind;
   /** The figure that papers quote. */
   metric: "pass@1" | "avg@16";
@@ -37,13 +39,13 @@ const aliasesOf = (row: Row) => ({ answers: textsOf([row["answer"], row["answer_
 export const benchmarks: readonly Benchmark[] = [
   { name: "gaia", title: "GAIA", kind: "gaia", scorer: "gaia", metric: "pass@1", origin: "gaia-benchmark/GAIA", shape: "JSON, JSONL, parquet", read: gaia },
   { name: "browsecomp", title: "BrowseComp", kind: "judge", judge: "browsecomp", metric: "pass@1", origin: "openai/simple-evals", shape: "CSV, encrypted; JSON", read: browseComp },
-  { name: "hle", title: "HLE", kind: "judge", judge: "hle", metric: "pass@1", origin: "cais/hle", shape: "parquet, JSON", read: (row) => ({ family: pickText(row, "category"), ...image(row) }) },
+  { name: "hle", title: "HLE", alsoNamed: ["humanitys-last-exam"], kind: "judge", judge: "hle", metric: "pass@1", origin: "cais/hle", shape: "parquet, JSON", read: (row) => ({ family: pickText(row, "category"), ...image(row) }) },
   { name: "webwalker", title: "WebWalkerQA", kind: "judge", judge: "webwalker", metric: "pass@1", origin: "callanwu/WebWalkerQA", shape: "JSON, JSONL", read: webWalker },
-  { name: "nq", title: "Natural Questions", kind: "qa", scorer: "squad", metric: "pass@1", origin: "google-research-datasets/nq_open", shape: "JSONL, parquet" },
+  { name: "nq", title: "Natural Questions", alsoNamed: ["nq-open"], kind: "qa", scorer: "squad", metric: "pass@1", origin: "google-research-datasets/nq_open", shape: "JSONL, parquet" },
   { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet", differs: "SQuAD's normalisation, as the multi-hop papers score it; TriviaQA's own program puts a blank for each sign" },
   { name: "popqa", title: "PopQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "akariasai/PopQA", shape: "TSV, JSONL", read: popQa },
-  { name: "hotpotqa", title: "HotpotQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", shape: "JSON, parquet", read: byType },
-  { name: "2wiki", title: "2WikiMultiHopQA", kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "xanhho/2WikiMultihopQA", shape: "JSON, parquet", read: byType },
+  { name: "hotpotqa", title: "HotpotQA", alsoNamed: ["hotpot"], kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", shape: "JSON, parquet", read: byType },
+  { name: "2wiki", title: "2WikiMultiHopQA", alsoNamed: ["2wikimultihop"], kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "xanhho/2WikiMultihopQA", shape: "JSON, parquet", read: byType },
   { name: "musique", title: "MuSiQue", kind: "qa", scorer: "squad", metric: "pass@1", origin: "dgslibisey/MuSiQue", shape: "JSONL", differs: "F1 of two texts of which the normalisation leaves nothing is 0, there 1", read: aliasesOf },
   { name: "bamboogle", title: "Bamboogle", kind: "qa", scorer: "squad", metric: "pass@1", origin: "chiayewken/bamboogle", shape: "CSV, parquet" },
   { name: "livecodebench-v4", title: "LiveCodeBench v4", kind: "code", scorer: "livecodebench", metric: "pass@1", origin: "livecodebench/code_generation_lite", shape: "JSONL, parquet", read: code },
@@ -53,14 +55,14 @@ export const benchmarks: readonly Benchmark[] = [
   { name: "aime25", title: "AIME 2025", kind: "math", scorer: "math", metric: "avg@16", origin: "math-ai/aime25", shape: "JSONL, parquet" },
   { name: "math500", title: "MATH-500", kind: "math", scorer: "math", metric: "pass@1", origin: "HuggingFaceH4/MATH-500", shape: "JSONL, parquet" },
   { name: "amc23", title: "AMC 2023", kind: "math", scorer: "math", metric: "avg@16", origin: "math-ai/amc23", shape: "JSONL, parquet" },
-  { name: "olympiadbench", title: "OlympiadBench", kind: "math", scorer: "math", metric: "pass@1", origin: "Hothan/OlympiadBench", shape: "parquet, JSON", read: olympiad },
+  { name: "olympiadbench", title: "OlympiadBench", kind: "math", scorer: "math", metric: "pass@1", origin: "Hothan/OlympiadBench", shape: "parquet, JSON", differs: "own engine, not SymPy; a row's own tolerance (`error`) is not used", read: olympiad },
 ]; // biome-ignore format: one benchmark a line
 
 /** The benchmark of that name; spelling of dashes and case is free. */
 export function findBenchmark(name: string): Benchmark | undefined {
   const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
-  return benchmarks.find(
-    (benchmark) => plain(benchmark.name) === plain(name) || plain(benchmark.title) === plain(name),
+  return benchmarks.find((benchmark) =>
+    [benchmark.name, benchmark.title, ...(benchmark.alsoNamed ?? [])].some((one) => plain(one) === plain(name)),
   );
 }
 

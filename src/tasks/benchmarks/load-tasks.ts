@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
@@ -36,7 +36,7 @@ export interface TaskSource {
   file: string;
   fileHash: string;
   benchmark?: string;
-  /** The split that the file's name says, where it says one. */
+  /** The split that the file's name says, or its folder's (`validation/metadata.jsonl`), where one does. */
   split?: string;
   /** Programs are graded on the tests that everybody can see, because the others are not in the file. */
   publicTestsOnly: boolean;
@@ -81,7 +81,7 @@ export async function loadBenchmark(
     options.seed ?? 0,
   );
   const tasks = options.tests === undefined ? chosen : await withHiddenTests(chosen, options.tests, options.signal);
-  const split = /(?:^|[_\-.])(train|dev|validation|valid|test|main|full)(?=$|[_\-.\d])/i.exec(stem)?.[1]?.toLowerCase();
+  const split = splitIn(stem) ?? (benchmark && splitOfFolder(basename(dirname(resolve(file)))));
   const source: TaskSource = {
     file: basename(file),
     fileHash: await hashOf(file),
@@ -90,6 +90,14 @@ export async function loadBenchmark(
     publicTestsOnly: tasks.some((task) => task.meta?.["publicTestsOnly"] === true),
   };
   return { tasks, source };
+}
+
+function splitIn(name: string): string | undefined {
+  return /(?:^|[_\-.])(train|dev|validation|valid|test|main|full)(?=$|[_\-.\d])/i.exec(name)?.[1]?.toLowerCase();
+}
+
+function splitOfFolder(name: string): string | undefined {
+  return /^(?:train|dev|validation|valid|test)$/i.test(name) ? name.toLowerCase() : undefined;
 }
 
 function wanted(task: Task, { families, levels, textOnly, since, until }: LoadOptions): boolean {
@@ -118,9 +126,9 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** A benchmark whose name starts the file's name: `aime24.parquet`, `nq_full.jsonl`, `gaia_dev_103.json`. */
+/** A benchmark whose name starts the file's name: `aime24.parquet`, `nq_full.jsonl`, `hotpot_dev_distractor_v1.json`. */
 function guess(stem: string): ReturnType<typeof findBenchmark> {
-  const words = stem.split(/[_\-.]/);
+  const words = stem.split(/[_\-.\s]+/);
   for (let length = words.length; length > 0; length--) {
     const found = findBenchmark(words.slice(0, length).join(""));
     if (found) return found;

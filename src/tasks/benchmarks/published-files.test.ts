@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { deflateSync } from "node:zlib";
 import { gradeTask } from "../../graders/grade-task.ts";
@@ -53,6 +53,21 @@ describe("published files", () => {
     const file = await write("triviaqa-dev.json", JSON.stringify({ Data: [{ Question: "Who?", QuestionId: "tc_1", Answer }], Version: 1 }));
     const { tasks, source } = await loadBenchmark(file);
     assert.deepEqual([tasks[0]?.id, tasks[0]?.answers, source.split], ["triviaqa/tc_1", ["Sinclair", "Sinclair Lewis", "sinclair"], "dev"]);
+  });
+
+  it("knows a benchmark and its split by the names of published files and folders", async () => {
+    const row = JSON.stringify([{ question: "q", answer: "yes" }]);
+    const told = async (name: string) => {
+      await mkdir(dirname(join(folder, name)), { recursive: true });
+      const { source } = await loadBenchmark(await write(name, row));
+      return [source.benchmark, source.split];
+    };
+    assert.deepEqual(await told("hotpot_dev_distractor_v1.json"), ["hotpotqa", "dev"]);
+    assert.deepEqual(await told("2wikimultihop-train.json"), ["2wiki", "train"]);
+    assert.deepEqual(await told("NQ-open.dev.json"), ["nq", "dev"]);
+    assert.deepEqual(await told("Bamboogle Prerelease - Sheet1.json"), ["bamboogle", undefined]);
+    assert.deepEqual(await told("validation/musique.json"), ["musique", "validation"]);
+    assert.deepEqual(await told("my-questions.json"), [undefined, undefined]);
   });
 
   it("leaves out HLE's items with pictures where told", async () => {
