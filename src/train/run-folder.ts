@@ -5,7 +5,7 @@
  */
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
-import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
+import { claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
@@ -34,9 +34,10 @@ export interface RunFolder<Memory> {
   readonly path: string;
   /** The newest complete checkpoint; null for a new run. */
   readonly checkpoint: Checkpoint<Memory> | null;
+  /** Writes the figures of a step, and into the manifest how far the run is: that at most once in a second. */
   log(metrics: Metrics): Promise<void>;
-  /** Writes into the manifest how far the run is. */
-  report: ClaimedFolder["report"];
+  /** Writes into the manifest that the run has ended, after so many steps. */
+  finish(steps: number): Promise<void>;
   /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
   stepFile<Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>>;
   /** Writes a checkpoint all or nothing, then forgets all but the newest two. */
@@ -76,12 +77,23 @@ export async function openRunFolder<Memory>(
     return writer;
   };
   const metrics = await stepFile<Metrics>("metrics.jsonl");
+  const total = typeof config["steps"] === "number" ? config["steps"] : undefined;
+  let figures: Record<string, number> = {};
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const report = (state: "running" | "done", done: number) =>
+    claimed.report({ state, done, ...(total !== undefined && { total }), figures });
   return {
     path,
     checkpoint,
     stepFile,
-    log: (line) => metrics.append(line),
-    report: (progress) => claimed.report(progress),
+    async log(line) {
+      await metrics.append(line);
+      figures = { ...figures, ...headline(line) };
+      if (performance.now() - reportedAt < 1_000) return;
+      await report("running", line.step);
+      reportedAt = performance.now();
+    },
+    finish: (steps) => report("done", steps),
     async save(step, engine, memory) {
       await writeFolder(join(path, "checkpoints", checkpointName(step)), async (folder) => {
         const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
@@ -100,6 +112,12 @@ export async function openRunFolder<Memory>(
       await claimed.release();
     },
   };
+}
+
+/** The figures by which people know a run, of those that a step has. */
+function headline(line: Metrics): Record<string, number> {
+  const names = ["loss", "meanReward", "success", "heldOutLoss"].filter((name) => Number.isFinite(line[name]));
+  return Object.fromEntries(names.map((name) => [name, line[name]!]));
 }
 
 async function readCheckpoint<Memory>(folder: string): Promise<Checkpoint<Memory>> {

@@ -252,6 +252,7 @@ async function loop(
     if (signal?.aborted)
       throw new StoppedError(`stopped after step ${step} of ${options.folder}`, { hint: continueIt });
   }
+  await folder.finish(steps);
   const fifth = Math.max(1, Math.floor(memory.rewards.length / 5));
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
   return {

@@ -149,6 +149,7 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
       await folder.save(step, engine, memory);
     if (signal?.aborted) throw signal.reason;
   }
+  await folder.finish(step);
   const { firstLoss, smoothedLoss, stoppedEarly, figures } = memory;
   return {
     steps: step,
