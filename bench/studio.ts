@@ -16,7 +16,7 @@ import { openIndexDatabase } from "../src/studio/api/index-database.ts";
 import { fileIndexer } from "../src/studio/api/index-file.ts";
 import { serveStudio } from "../src/studio/api/serve-studio.ts";
 import { loadTokenizer } from "../src/tokenizers/load-tokenizer.ts";
-import { launchBrowser, noBrowser, openPage, visit } from "../test/studio/studio-browser.ts";
+import { launchBrowser, noBrowser, openPage, until, visit } from "../test/studio/studio-browser.ts";
 
 const items = Number(process.env["COA_STUDIO_ITEMS"] ?? 100_000);
 const words =
@@ -137,9 +137,7 @@ async function inBrowser(folder: string, add: Add): Promise<void> {
     const session = await page.context().newCDPSession(page);
     // Task durations in processor time of the main thread, not by the clock.
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
-    await page.waitForFunction(
-      `document.querySelectorAll(".item").length > 10 && !document.querySelector(".indexing")`,
-    );
+    await until(watched, `document.querySelectorAll(".item").length > 10 && !document.querySelector(".indexing")`);
     await scrolling(page, session, add);
     const before = await mainThreadMs(session);
     await visit(watched, "/chains/long/tokens", ".token-block .t");

@@ -75,6 +75,18 @@ export async function visit({ page }: WatchedPage, route: string, selector: stri
   await page.waitForSelector(selector);
 }
 
+/**
+ * Waits until an expression is true in the page. Not `waitForFunction`: that evaluates in the page itself when the first try
+ * fails, and the page's policy refuses it.
+ */
+export async function until({ page }: WatchedPage, expression: string): Promise<void> {
+  const deadline = Date.now() + longest;
+  while (!(await page.evaluate(`Boolean(${expression})`))) {
+    if (Date.now() > deadline) throw new Error(`never came true: ${expression}`);
+    await page.waitForTimeout(50);
+  }
+}
+
 /** Violations of accessibility in light and dark; there should be none. */
 export async function assertAccessible({ page }: WatchedPage, name: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {

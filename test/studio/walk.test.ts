@@ -9,7 +9,15 @@ import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { good } from "../fixtures/serve-server.ts";
 import { handlerPlayer } from "./handler-player.ts";
-import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
+import {
+  assertAccessible,
+  launchBrowser,
+  noBrowser,
+  openPage,
+  until,
+  visit,
+  type WatchedPage,
+} from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const inOrder = { by: "order", down: false } as const;
@@ -73,7 +81,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     assert.ok((await page.locator(".virtual-row").count()) <= 80);
     await page.locator(".facet", { hasText: "hop2" }).locator("input").check();
     const { total } = studio.context.items.page({ kind: "run", values: { family: ["hop2"] } }, inOrder, 0, 1);
-    await page.waitForFunction(`document.querySelector("h1 .soft")?.textContent === "${total}"`);
+    await until(watched, `document.querySelector("h1 .soft")?.textContent === "${total}"`);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.waitForSelector(".virtual-row.active");
@@ -86,7 +94,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.keyboard.press("/");
     await page.keyboard.type("mayor");
     await page.keyboard.press("Enter");
-    await page.waitForFunction(`location.hash.includes("q=mayor")`);
+    await until(watched, `location.hash.includes("q=mayor")`);
     await page.waitForSelector(".item");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -109,14 +117,14 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await assertSameAfterReload(".token-facts");
     await assertAccessible(watched, "tokens");
     await page.keyboard.press("2");
-    await page.waitForFunction(`location.hash.includes("colour=logprob")`);
+    await until(watched, `location.hash.includes("colour=logprob")`);
   });
 
   it("shows the team beside the chain, by mouse, by key and by address", async () => {
     const { page } = watched;
     await visit(watched, `/chains/${firstKey("chain")}`, ".segment");
     const segments = await page.locator(".segment").count();
-    await page.waitForFunction(`document.querySelectorAll(".gutter path").length >= ${segments}`);
+    await until(watched, `document.querySelectorAll(".gutter path").length >= ${segments}`);
     await page.keyboard.press("]");
     await page.waitForSelector("[data-step].open");
     assert.match(page.url(), /at=s%3Astep-1$/);
