@@ -76,15 +76,34 @@ export function lineageOf(root: string, stages: readonly StageView[], files: rea
       return from && to ? [{ from: "id" in from ? from.id : from.path, to: to.id }] : [];
     }),
   );
+  edges.push(
+    ...stages.filter(({ kind }) => kind === "quickstart").flatMap(({ path }) => withinQuickstart(path, nodes)),
+  );
   return { nodes, edges: [...new Map(edges.map((edge) => [JSON.stringify(edge), edge])).values()] };
+}
+
+/** A quickstart makes every stage of its folder from the one before, and says so once, in its own manifest. */
+function withinQuickstart(path: string, nodes: readonly LineageNode[]): LineageView["edges"] {
+  const own = nodes.filter(({ id }) => path === "." || id.startsWith(`${path}/`));
+  const before = (column: LineageNode["column"], kind?: string) =>
+    own.find((node) => node.column === column && (kind === undefined || node.kind === kind))?.id;
+  const sources = (node: LineageNode): string | undefined => {
+    if (node.column === "dataset") return before("distillation");
+    if (node.column === "training") return node.kind === "rl" ? before("training", "sft") : before("dataset");
+    return node.column === "evaluation" ? before("training", /^chain-(\w+)/.exec(node.kind)?.[1] ?? "") : undefined;
+  };
+  return own.flatMap((node) => {
+    const from = sources(node);
+    return from === undefined || from === node.id ? [] : [{ from, to: node.id }];
+  });
 }
 
 function addressOf(column: LineageNode["column"], path: string): string {
   const name = encodeURIComponent(path.toWellFormed());
   if (column === "distillation") return `/distill/${name}`;
   if (column === "dataset") return `/datasets/${name}`;
-  if (column === "training") return `/train/${name}`;
-  return column === "evaluation" ? "/evals" : "/runs";
+  if (column === "training") return `/training/${name}`;
+  return column === "evaluation" ? `/evaluations?folder=${name}` : "/runs";
 }
 
 /** Whether an input lies in the folder (or is the file) of a node. */

@@ -1,6 +1,6 @@
 /** The way from runs to measurements as columns of cards, joined where one was made from the other. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { count } from "../../../report/format-figures.ts";
+import { count, percent } from "../../../report/format-figures.ts";
 import type { LineageNode, LineageView } from "../../api/lineage.ts";
 import { href, isRoute } from "../router.ts";
 
@@ -25,7 +25,7 @@ export function LineagePicture({ view }: { view: LineageView }) {
   }, [view]);
   const used = columns.filter(([column]) => view.nodes.some((node) => node.column === column));
   return (
-    <div class="lineage" ref={root} style={{ gridTemplateColumns: `repeat(${used.length}, minmax(0, 1fr))` }}>
+    <div class="lineage" ref={root} style={{ "--columns": used.length }}>
       <svg aria-hidden="true">
         {lines.map((d) => (
           <path d={d} />
@@ -49,7 +49,8 @@ export function LineagePicture({ view }: { view: LineageView }) {
 
 function Card({ node }: { node: LineageNode }) {
   const parts = node.title.split("/");
-  const name = parts.pop()!;
+  // A folder that only says that it is a run is known by what it stands in.
+  const name = parts.length > 1 && parts.at(-1) === "run" ? parts.splice(-2).join("/") : parts.pop()!;
   const folder = parts.join("/");
   return (
     <a class={`card ${node.state ?? ""}`} href={isRoute(node.href) ? href(node.href) : undefined} data-node={node.id}>
@@ -64,18 +65,20 @@ function Card({ node }: { node: LineageNode }) {
       <span class="card-figures">
         {node.figures.map(([name, value]) => (
           <span>
-            <i>{name}</i>{" "}
-            {typeof value === "number"
-              ? Number.isInteger(value)
-                ? count(value)
-                : Number(value.toPrecision(3))
-              : value}
+            <i>{name}</i> {figureText(name, value)}
           </span>
         ))}
       </span>
       {node.problem && <span class="error">{node.problem}</span>}
     </a>
   );
+}
+
+/** A figure of a stage: shares as percent, as everywhere else. */
+function figureText(name: string, value: number | string): string {
+  if (typeof value === "string") return value;
+  if (name === "success" || name === "right") return percent(value, 1);
+  return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(3)));
 }
 
 function linesOf(root: HTMLElement, { edges }: LineageView): string[] {
