@@ -79,6 +79,20 @@ describe("evaluations in the studio", { skip: noBrowser }, () => {
     assert.deepEqual(watched.errors, []);
   });
 
+  it("compares all with the one that is chosen, and opens one evaluation from the overview", async () => {
+    const { page } = watched;
+    await visit(watched, "/evaluations", ".pairs tbody tr");
+    const before = await page.locator(".pairs tbody tr td").nth(1).innerText();
+    await page.getByLabel(/Differences on the same tasks/).selectOption({ label: "hasty" });
+    await page.locator(".pairs tbody th", { hasText: "careful against hasty" }).waitFor();
+    assert.match(page.url(), /against=/);
+    assert.equal(Number(await page.locator(".pairs tbody tr td").nth(1).innerText()), -Number(before));
+    await visit(watched, "/", ".lineage-column.evaluation .card");
+    await page.locator(".card", { hasText: "hasty" }).click();
+    await page.locator(".matrix-row").first().waitFor();
+    assert.equal(await page.locator(".matrix-head b").count(), 1);
+  });
+
   it("says what is not there", async () => {
     const response = await watched.page.request.get(`${studio.origin}/api/matrix?folder=nowhere`, {
       headers: { authorization: `Bearer ${studio.token}` },

@@ -24,14 +24,27 @@ describe("training in the studio", { skip: noBrowser }, () => {
     const metrics = await openJsonl(join(folder, "rl", "metrics.jsonl"), { lock: false });
     addStep = (step) => metrics.append({ step, meanReward: step / 10, loss: 1 / step, note: "text is not drawn" });
     const rollouts = await openJsonl(join(folder, "rl", "rollouts.jsonl"), { lock: false });
+    const figures = await openJsonl(join(folder, "rl", "rollout-figures.jsonl"), { lock: false });
+    let slot = -1;
     for await (const { task, run } of labRuns({ seed: 3, tasksPerWorld: 3, pages: 200, imperfect: 0 }, 0)) {
+      slot++;
       const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
       for (const sample of [0, 1]) {
         const chain = { ...trajectory!, id: `${trajectory!.id}-${sample}` };
-        await rollouts.append({ step: 1, round: 0, slot: 0, sample, task, trajectory: chain, reward: sample });
+        await rollouts.append({ step: 1, round: 0, slot, sample, task, trajectory: chain, reward: sample });
+        // Of the last task nothing is known yet.
+        if (slot === 2) continue;
+        const [group, rollout, kept] = [`1/0/${slot}`, `1/0/${slot}/${sample}`, slot === 0];
+        const weighed = kept ? { baseline: 0.5, advantage: sample - 0.5, clippedTokens: 3 } : { dropped: "all-right" };
+        await figures.append({ step: 2, group, rollout, taskId: task.id, reward: sample, kept, ...weighed });
+      }
+      if (slot === 0) {
+        const chain = { ...trajectory!, id: `${trajectory!.id}-before` };
+        await rollouts.append({ step: 0, round: 0, slot, sample: 0, task, trajectory: chain, reward: 0 });
       }
     }
     await rollouts.close();
+    await figures.close();
     await addStep(1);
     await addStep(2);
     studio = await serveStudio({ paths: [folder], home: folder });
@@ -51,11 +64,45 @@ describe("training in the studio", { skip: noBrowser }, () => {
     assert.deepEqual(await page.locator(".curve b").allInnerTexts(), ["meanReward", "loss"]);
     await page.waitForSelector(".rollout-groups li");
     assert.equal(await page.locator(".rollout-groups li").count(), 3);
-    assert.deepEqual(await page.locator(".rollout-groups li").first().locator(".rollout").allInnerTexts(), ["0", "1"]);
+    const shown = (place: number) => page.locator(".rollout-groups li").nth(place);
+    assert.deepEqual(await shown(0).locator(".rollout b").allInnerTexts(), ["0", "1"]);
+    assert.deepEqual(await shown(0).locator(".rollout small").allInnerTexts(), ["−0.50", "+0.50"]);
+    assert.match(await shown(0).innerText(), /baseline 0\.5/);
+    assert.match(await shown(1).innerText(), /not used: all-right/);
+    assert.equal(await shown(2).locator(".rollout small").count(), 0);
     await page.keyboard.press("h");
     await page.locator(".curve .cursor").nth(1).waitFor({ state: "attached" });
     assert.match(page.url(), /step=1$/);
     await assertAccessible(watched, "training");
+  });
+
+  it("shows every curve at the step under the pointer", async () => {
+    const { page } = watched;
+    await visit(watched, "/training", ".curve");
+    const box = (await page.locator(".curve svg").nth(1).boundingBox())!;
+    await page.mouse.move(box.x + 2, box.y + box.height / 2);
+    await page.locator(".curve", { hasText: "at step 1" }).nth(1).waitFor();
+    await page.mouse.move(0, 0);
+    await page.locator(".curve", { hasText: "at step 2" }).nth(1).waitFor();
+  });
+
+  it("follows one task through the steps, by key and by address", async () => {
+    const { page } = watched;
+    await visit(watched, "/training?step=2", ".rollout-groups li");
+    await page.keyboard.press("j");
+    await page.locator(".rollout-groups li.selected").waitFor();
+    await page.keyboard.press("Enter");
+    await page.locator(".rollout-groups h2", { hasText: "through the steps" }).waitFor();
+    await page.locator(".group-name", { hasText: "step 2" }).waitFor();
+    assert.deepEqual(await page.locator(".group-name").allInnerTexts(), ["step 1", "step 2"]);
+    await page.reload();
+    await page.locator(".group-name", { hasText: "step 2" }).waitFor();
+    await assertAccessible(watched, "one task through the steps");
+    await page.keyboard.press("j");
+    await page.locator(".rollout-groups li.selected").waitFor();
+    await page.keyboard.press("Enter");
+    await page.locator(".rollout-groups h2", { hasText: "Rollouts of step 1" }).waitFor();
+    assert.match(page.url(), /step=1$/);
   });
 
   it("grows while the training runs", async () => {

@@ -77,6 +77,16 @@ const tagOfMove: Record<string, string> = {
   answer: "answer",
 };
 
+/** A call with one text as its only argument is that text, as a chain writes it. */
+function onlyWords(given: string): string {
+  try {
+    const values: unknown[] = Object.values(JSON.parse(given) as object);
+    return values.length === 1 && typeof values[0] === "string" ? values[0] : given;
+  } catch {
+    return given;
+  }
+}
+
 function movesOf(stored: StoredItem): MoveView[] {
   if (stored.kind === "chain")
     return stored.chain.segments.map(({ tag, by, text }) => ({ name: tag, by, text: cutText(text) }));
@@ -84,7 +94,7 @@ function movesOf(stored: StoredItem): MoveView[] {
   return stored.run.steps.flatMap(({ move, text, toolCalls }): MoveView[] => {
     const words: MoveView = { name: tagOfMove[move ?? ""] ?? "think", by: "model", text: cutText(text) };
     const calls = toolCalls.flatMap((call): MoveView[] => {
-      const asked: MoveView = { name: call.name, by: "model", text: cutText(call.arguments) };
+      const asked: MoveView = { name: call.name, by: "model", text: cutText(onlyWords(call.arguments)) };
       const told = call.error ?? call.result;
       return told === undefined ? [asked] : [asked, { name: "observation", by: "tool", text: cutText(told) }];
     });

@@ -7,14 +7,14 @@ import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /** Raised when tables change: an index of another version is thrown away. */
-const version = 3;
+const version = 4;
 
 const schema = `
 CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, size INTEGER, mtime REAL, head TEXT,
   indexed INTEGER, lines INTEGER, bad INTEGER, problem TEXT);
 CREATE TABLE item (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, offset INTEGER, length INTEGER, kind TEXT, key TEXT,
   taskId TEXT, question TEXT, system TEXT, origin TEXT, family TEXT, ending TEXT, reward REAL, answer TEXT, moves INTEGER,
-  toolCalls INTEGER, billed INTEGER, computed INTEGER, violations INTEGER, runId TEXT, step INTEGER);
+  toolCalls INTEGER, billed INTEGER, computed INTEGER, violations INTEGER, runId TEXT, step INTEGER, rollout TEXT);
 CREATE INDEX item_key ON item (key);
 CREATE INDEX item_run ON item (runId) WHERE runId <> '';
 CREATE INDEX item_task ON item (taskId);

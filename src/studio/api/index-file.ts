@@ -17,7 +17,7 @@ const chunkLines = 2_000;
 
 const columns = [
   "file", "line", "offset", "length", "kind", "key", "taskId", "question", "system", "origin", "family", "ending",
-  "reward", "answer", "moves", "toolCalls", "billed", "computed", "violations", "runId", "step",
+  "reward", "answer", "moves", "toolCalls", "billed", "computed", "violations", "runId", "step", "rollout",
 ]; // biome-ignore format: a list
 
 /** Kinds whose lines hold runs, chains or examples; of all others only the file itself is known. */
@@ -85,9 +85,9 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
       const found = recordIn(value);
       if (!found) throw new Error("neither a run nor a chain");
       const { kind, key, taskId, question, system, origin, family, ending, reward, answer, ...rest } = indexRow(found);
-      const { moves, toolCalls, billed, computed, violations, runId, step, text: words } = rest;
+      const { moves, toolCalls, billed, computed, violations, runId, step, rollout, text: words } = rest;
       const about = [kind, key, taskId, question, system, origin, family, ending, reward, answer];
-      const figures = [moves, toolCalls, billed, computed, violations, runId, step];
+      const figures = [moves, toolCalls, billed, computed, violations, runId, step, rollout];
       const { lastInsertRowid } = insertItem.run(file.id, line, offset, length, ...about, ...figures);
       insertWords.run(lastInsertRowid, words);
     } catch (error) {

@@ -29,6 +29,8 @@ export interface IndexRow {
   runId: string;
   /** The step of RL that sampled it. */
   step: number | null;
+  /** How a rollout is named in the file of figures beside it. */
+  rollout: string;
   text: string;
 }
 
@@ -60,6 +62,7 @@ export function indexRow(found: FoundRecord): IndexRow {
       violations: run.completeness?.untrainable?.length ?? 0,
       runId: "",
       step: null,
+      rollout: "",
       text: joined(runTexts(run.question, run.steps, run.answer)),
     };
   }
@@ -83,6 +86,7 @@ export function indexRow(found: FoundRecord): IndexRow {
     violations: chain.violations?.length ?? 0,
     runId: chain.source?.kind === "distilled" ? word(chain.source.id) : "",
     step: around.step ?? null,
+    rollout: around.rollout ?? "",
     text: joined(chainTexts(question, chain.segments, chain.answer)),
   };
 }
@@ -118,6 +122,7 @@ function exampleRow({
     violations: figure(cutSegments),
     runId: "",
     step: null,
+    rollout: "",
     text: word(id),
   };
 }

@@ -9,10 +9,10 @@ import type { RolloutFigures } from "../../core/rollout.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { readTokens } from "../../dataset/read-tokens.ts";
 import { findModels, findTokenizer } from "./find-models.ts";
-import { readRange } from "./open-index.ts";
 import { readItem } from "./read-item.ts";
 import { askedItem, NotFound, type Reader, type StudioContext } from "./reader.ts";
 import type { Around } from "./record-kind.ts";
+import { rolloutFigures } from "./rollout-figures.ts";
 
 /** Figures by token; null where a token has none. */
 type Row = (number | null)[];
@@ -110,17 +110,7 @@ function rowOf(
 /** What the update did to a rollout: the line with its name in the file of figures beside it. */
 function figuresOf(around: Around, folder: string, { index, root }: StudioContext): TokensView["rollout"] {
   const file = index.files().find(({ kind, path }) => kind === "figures" && path.startsWith(join(root, folder)));
-  if (!file) return undefined;
-  for (const line of readRange(file.path, 0, file.size).toString("utf8").split("\n")) {
-    if (!line.includes(`"${around.rollout}"`)) continue;
-    try {
-      const figures = JSON.parse(line) as TokensView["rollout"] & { rollout?: string };
-      if (figures.rollout === around.rollout) return figures;
-    } catch {
-      // A line that is being written: the next look has it.
-    }
-  }
-  return undefined;
+  return rolloutFigures(file, new Set([around.rollout!])).get(around.rollout!);
 }
 
 /** `GET /api/score?id=…&model=…`: the same tokens under another model. */

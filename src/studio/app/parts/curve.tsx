@@ -1,11 +1,16 @@
-/** One figure over the steps of a training; a click takes the step, and all curves show it. */
+/** One figure over the steps of a training. The step under the pointer, or the one that was taken, is marked on all curves. */
+import { useMemo } from "preact/hooks";
+
+/** A step and its value, in order of steps. */
+export type Point = readonly [step: number, value: number];
 
 interface Props {
   name: string;
-  /** Step and value, in order. */
-  points: readonly (readonly [step: number, value: number])[];
-  /** The step that is selected. */
-  chosen?: number;
+  points: readonly Point[];
+  /** The step that is marked; the last one speaks where none is. */
+  marked?: number;
+  /** Told which step is under the pointer; undefined when it leaves. */
+  onPoint(step: number | undefined): void;
   onChoose(step: number): void;
 }
 
@@ -15,50 +20,74 @@ const height = 90;
 /** Beyond this many points a pixel holds several: its lowest and highest stand for them. */
 const mostPoints = 2 * width;
 
-export function Curve({ name, points, chosen, onChoose }: Props) {
-  const values = points.map(([, value]) => value);
-  const low = Math.min(...values);
-  const high = Math.max(...values);
-  const first = points[0]?.[0] ?? 0;
-  const last = points.at(-1)?.[0] ?? 1;
-  const x = (step: number) => (last === first ? width / 2 : ((step - first) / (last - first)) * width);
-  const y = (value: number) => (high === low ? height / 2 : height - 4 - ((value - low) / (high - low)) * (height - 8));
-  const shown = thinned(points);
-  const at = points.find(([step]) => step === chosen) ?? points.at(-1);
+export function Curve({ name, points, marked, onPoint, onChoose }: Props) {
+  const { low, high, first, last, x, y, line } = useMemo(() => drawnCurve(points), [points]);
+  const at = (marked === undefined ? undefined : valueAt(points, marked)) ?? points.at(-1);
+  const stepUnder = (event: MouseEvent & { currentTarget: SVGSVGElement }) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return nearest(points, first + ((event.clientX - box.left) / box.width) * (last - first));
+  };
   return (
     <figure class="panel curve">
       <figcaption>
-        <b>{name}</b>
+        <b class="one-line" title={name}>
+          <bdi>{name}</bdi>
+        </b>
         <span class="soft">{at ? `${shortNumber(at[1])} at step ${at[0]}` : "no value yet"}</span>
       </figcaption>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys h and l move the step on the whole screen */}
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${name}: from ${shortNumber(low)} to ${shortNumber(high)} over steps ${first} to ${last}`}
-        onClick={(event) => {
-          const box = event.currentTarget.getBoundingClientRect();
-          const wanted = first + ((event.clientX - box.left) / box.width) * (last - first);
-          onChoose(nearest(points, wanted));
-        }}
-      >
-        {at && chosen !== undefined && <line class="cursor" x1={x(at[0])} x2={x(at[0])} y1={0} y2={height} />}
-        <polyline points={shown.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ")} />
-        {shown.length === 1 && <circle cx={x(shown[0]![0])} cy={y(shown[0]![1])} r="3" />}
-      </svg>
-      <p class="curve-range soft">
-        <span>{shortNumber(low)}</span>
-        <span>{shortNumber(high)}</span>
+      <div class="curve-plot">
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys h and l move the step on the whole screen */}
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${name}: from ${shortNumber(low)} to ${shortNumber(high)} over steps ${first} to ${last}`}
+          onClick={(event) => onChoose(stepUnder(event))}
+          onMouseMove={(event) => onPoint(stepUnder(event))}
+          onMouseLeave={() => onPoint(undefined)}
+        >
+          {at && marked !== undefined && <line class="cursor" x1={x(at[0])} x2={x(at[0])} y1={0} y2={height} />}
+          <polyline points={line} />
+        </svg>
+        {at && (
+          <i
+            class="curve-dot"
+            style={{ left: `${(100 * x(at[0])) / width}%`, top: `${(100 * y(at[1])) / height}%` }}
+            aria-hidden="true"
+          />
+        )}
+        <span class="curve-high soft">{shortNumber(high)}</span>
+        {low !== high && <span class="curve-low soft">{shortNumber(low)}</span>}
+      </div>
+      <p class="curve-steps soft">
+        <span>step {first}</span>
+        {last !== first && <span>{last}</span>}
       </p>
     </figure>
   );
 }
 
-function thinned(points: Props["points"]): Props["points"] {
+function drawnCurve(points: readonly Point[]) {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const [, value] of points) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  const first = points[0]?.[0] ?? 0;
+  const last = points.at(-1)?.[0] ?? 1;
+  const x = (step: number) => (last === first ? width / 2 : ((step - first) / (last - first)) * width);
+  const y = (value: number) =>
+    high === low ? height / 2 : height - 6 - ((value - low) / (high - low)) * (height - 12);
+  const line = thinned(points)
+    .map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`)
+    .join(" ");
+  return { low, high, first, last, x, y, line };
+}
+
+function thinned(points: readonly Point[]): readonly Point[] {
   if (points.length <= mostPoints) return points;
   const size = Math.ceil((2 * points.length) / mostPoints);
-  const kept: (readonly [number, number])[] = [];
+  const kept: Point[] = [];
   for (let from = 0; from < points.length; from += size) {
     const part = points.slice(from, from + size);
     const least = part.reduce((a, b) => (b[1] < a[1] ? b : a));
@@ -68,8 +97,27 @@ function thinned(points: Props["points"]): Props["points"] {
   return kept;
 }
 
-function nearest(points: Props["points"], wanted: number): number {
-  return points.reduce((a, b) => (Math.abs(b[0] - wanted) < Math.abs(a[0] - wanted) ? b : a))[0];
+/** The first place whose step is not before the wanted one. */
+function placeOf(points: readonly Point[], wanted: number): number {
+  let [from, to] = [0, points.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (points[middle]![0] < wanted) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** The point of a step; of a step without one, the last before it. */
+function valueAt(points: readonly Point[], step: number): Point | undefined {
+  const place = placeOf(points, step);
+  return points[place]?.[0] === step ? points[place] : points[place - 1];
+}
+
+function nearest(points: readonly Point[], wanted: number): number {
+  const place = placeOf(points, wanted);
+  const [before, after] = [points[place - 1] ?? points[0]!, points[place] ?? points.at(-1)!];
+  return wanted - before[0] < after[0] - wanted ? before[0] : after[0];
 }
 
 function shortNumber(value: number): string {

@@ -102,7 +102,7 @@ function Bar(props: { step: StepView; axis: Axis; selected: boolean; leftOut: bo
 }
 
 function Ticks({ axis }: { axis: Axis }) {
-  const shown = axis.clock === "time" ? duration : count;
+  const shown = axis.clock === "time" ? (axis.length < 10 ? shortTime : duration) : count;
   const unit = axis.clock === "time" ? "" : axis.clock === "order" ? " steps" : " tokens billed";
   const at = axisSteps(axis.length, 6).filter((value) => value <= axis.length);
   return (
@@ -115,6 +115,11 @@ function Ticks({ axis }: { axis: Axis }) {
       ))}
     </div>
   );
+}
+
+/** Milliseconds of a run that took a few of them. */
+function shortTime(ms: number): string {
+  return `${Number(ms.toFixed(1))} ms`;
 }
 
 interface Lane {

@@ -35,6 +35,9 @@ export function PlaySide({ name, about, played, active, at, editing, onSelect, o
       </h2>
       {about.loading && <p class="soft">Opening the model…</p>}
       {about.error && <p class="error">{about.error}</p>}
+      {about.data && segments.length === 0 && !running && !error && (
+        <p class="soft">What it writes and what its tools return will stand here.</p>
+      )}
       <ol class="review-segments">
         {segments.map((segment, index) => (
           <li

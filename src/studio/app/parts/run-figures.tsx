@@ -15,9 +15,9 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
           most={most}
           parts={teamParts(run)}
           facts={[
-            [String(run.agents.length), "agents"],
-            [count(run.usage.modelCalls), "model calls"],
-            [count(run.usage.toolCalls), "tool calls"],
+            factOf(run.agents.length, "agent"),
+            factOf(run.usage.modelCalls, "model call"),
+            factOf(run.usage.toolCalls, "tool call"),
             [count(run.usage.billedTokens), "tokens billed"],
             [count(run.usage.computedTokens), "computed"],
             [duration(run.usage.wallMs), "time"],
@@ -32,8 +32,8 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
           parts={chainParts(chain)}
           facts={[
             ["1", "model"],
-            [count(chain.usage.modelCalls), "model calls"],
-            [count(chain.usage.toolCalls), "tool calls"],
+            factOf(chain.usage.modelCalls, "model call"),
+            factOf(chain.usage.toolCalls, "tool call"),
             [count(chain.usage.billedTokens), "tokens billed"],
             [count(chain.usage.computedTokens), "computed"],
             ...(run && chain.usage.billedTokens > 0
@@ -43,11 +43,26 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
         />
       )}
       <p class="legend soft">
-        <i class="part reread" /> read again <i class="part retold" /> told again <i class="part fresh" /> new in the
-        prompt <i class="part written" /> written
+        <span>
+          <i class="part reread" /> read again
+        </span>
+        <span>
+          <i class="part retold" /> told again
+        </span>
+        <span>
+          <i class="part fresh" /> new in the prompt
+        </span>
+        <span>
+          <i class="part written" /> written
+        </span>
       </p>
     </section>
   );
+}
+
+/** A number with its word, in the singular where it is one. */
+function factOf(number: number, word: string): readonly [string, string] {
+  return [count(number), number === 1 ? word : `${word}s`];
 }
 
 type Parts = readonly (readonly [kind: "reread" | "retold" | "fresh" | "written", label: string, tokens: number])[];

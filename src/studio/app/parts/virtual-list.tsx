@@ -39,12 +39,14 @@ export function VirtualList({ total, rowHeight, active, label, row, onRange }: P
   useLayoutEffect(() => {
     if (active >= 0 && active < total) virtualizer.scrollToIndex(active, { align: "auto" });
   }, [active]);
+  // A short list takes no more room than its rows; a long one as much as its style lets it.
+  const height = `${total * rowHeight + 2}px`;
   const shown = virtualizer.getVirtualItems();
   const [first, last] = [shown[0]?.index ?? 0, shown.at(-1)?.index ?? 0];
   useLayoutEffect(() => onRange?.(first, last), [first, last]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="virtual" ref={root} tabIndex={0} aria-label={label}>
+    <section class="virtual" ref={root} tabIndex={0} aria-label={label} style={{ height }}>
       <div class="virtual-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
         {shown.map(({ index, start }) => (
           <div

@@ -68,7 +68,9 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
               {data.more > 0 && `, about ${count(data.expected)} of them all the others`};{" "}
               <b class="fewer">−{count(data.fewer)}</b> kept chains would go.
             </p>
-            <pre class="wrap command">{data.command}</pre>
+            <pre class="wrap command">
+              {data.command.split(" ").flatMap((word, index) => [index === 0 ? "" : " ", <span>{word}</span>])}
+            </pre>
           </>
         )}
       </div>
@@ -82,34 +84,41 @@ function Spread({ measured, bound }: { measured: MeasuredStage; bound: number })
   const [low, high] = [Math.min(steps[0]!.from, threshold, bound), Math.max(steps.at(-1)!.to, threshold, bound)];
   const x = (value: number) => ((value - low) / (high - low || 1)) * 100;
   return (
-    <svg
-      class="spread"
-      viewBox="0 0 100 44"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`How ${measured.measure} is spread`}
-    >
-      {steps.map(({ from, to, kept, dropped }) => (
-        <g>
-          <title>{`${Number(from.toFixed(3))} to ${Number(to.toFixed(3))}: ${kept} passed, ${dropped} dropped`}</title>
-          <rect
-            class="passed"
-            x={x(from)}
-            width={Math.max(0.2, x(to) - x(from) - 0.3)}
-            y={42 - (40 * kept) / most}
-            height={(40 * kept) / most}
-          />
-          <rect
-            class="dropped"
-            x={x(from)}
-            width={Math.max(0.2, x(to) - x(from) - 0.3)}
-            y={42 - (40 * (kept + dropped)) / most}
-            height={(40 * dropped) / most}
-          />
-        </g>
-      ))}
-      <line class="was" x1={x(threshold)} x2={x(threshold)} y1="0" y2="44" />
-      {bound !== threshold && <line class="would" x1={x(bound)} x2={x(bound)} y1="0" y2="44" />}
-    </svg>
+    <>
+      <svg
+        class="spread"
+        viewBox="0 0 100 44"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`How ${measured.measure} is spread`}
+      >
+        {steps.map(({ from, to, kept, dropped }) => (
+          <g>
+            <title>{`${Number(from.toFixed(3))} to ${Number(to.toFixed(3))}: ${kept} passed, ${dropped} dropped`}</title>
+            <rect
+              class="passed"
+              x={x(from)}
+              width={Math.max(0.2, x(to) - x(from) - 0.3)}
+              y={42 - (40 * kept) / most}
+              height={(40 * kept) / most}
+            />
+            <rect
+              class="dropped"
+              x={x(from)}
+              width={Math.max(0.2, x(to) - x(from) - 0.3)}
+              y={42 - (40 * (kept + dropped)) / most}
+              height={(40 * dropped) / most}
+            />
+          </g>
+        ))}
+        <line class="was" x1={x(threshold)} x2={x(threshold)} y1="0" y2="44" />
+        {bound !== threshold && <line class="would" x1={x(bound)} x2={x(bound)} y1="0" y2="44" />}
+      </svg>
+      <p class="spread-range soft">
+        <span>{Number(low.toFixed(3))}</span>
+        <span>{measured.measure}</span>
+        <span>{Number(high.toFixed(3))}</span>
+      </p>
+    </>
   );
 }

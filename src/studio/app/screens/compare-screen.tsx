@@ -1,6 +1,7 @@
 /** One task over teams, chains and models: the same move stands in one row, so that one sees where they part. */
 import { count } from "../../../report/format-figures.ts";
 import type { CompareView } from "../../api/compare-reader.ts";
+import type { CutText } from "../../api/cut-text.ts";
 import { useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
 import { hueOf } from "../parts/hues.ts";
@@ -99,8 +100,12 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
   );
 }
 
-/** The same move with other words. */
+/** The same move with other words; another layout of the same words is no difference. */
 function differs({ systems }: CompareView, row: readonly (number | null)[]): boolean {
-  const texts = row.flatMap((place, column) => (place === null ? [] : [systems[column]!.moves[place]!.text.text]));
+  const texts = row.flatMap((place, column) => (place === null ? [] : [wordsOf(systems[column]!.moves[place]!.text)]));
   return new Set(texts).size > 1;
+}
+
+function wordsOf({ text, length }: CutText): string {
+  return `${text.replace(/\s+/g, " ").trim()}${length > text.length ? ` ${length}` : ""}`;
 }

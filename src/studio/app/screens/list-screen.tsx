@@ -91,15 +91,25 @@ export function ListScreen(_: { params: Record<string, string> }) {
         ) : pages.total === 0 ? (
           <p class="state soft">Nothing fits. Press escape to clear every choice.</p>
         ) : (
-          <VirtualList
-            key={asked.toString()}
-            total={pages.total}
-            rowHeight={46}
-            active={row}
-            label={kind === "run" ? "Team runs" : "Chains"}
-            onRange={pages.want}
-            row={(index) => rowOf(pages.row(index), kind)}
-          />
+          <div class="list-body">
+            <div class="item-head" aria-hidden="true">
+              <span />
+              <span>question and answer</span>
+              <span class="item-chips" />
+              <span class="item-figure">{kind === "run" ? "steps" : "segments"}</span>
+              <span class="item-figure">calls</span>
+              <span class="item-figure">tokens</span>
+            </div>
+            <VirtualList
+              key={asked.toString()}
+              total={pages.total}
+              rowHeight={46}
+              active={row}
+              label={kind === "run" ? "Team runs" : "Chains"}
+              onRange={pages.want}
+              row={(index) => rowOf(pages.row(index), kind)}
+            />
+          </div>
         )}
       </div>
     </article>
@@ -146,7 +156,7 @@ function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain"
         </span>
       </span>
       <span class="item-chips">
-        {item.violations > 0 && <Chip text={`${item.violations} wrong`} hue="rose" />}
+        {item.violations > 0 && <Chip text={`${item.violations} violations`} hue="rose" />}
         <Chip text={item.origin} />
         {item.step !== null && <Chip text={`step ${item.step}`} hue="violet" />}
         {item.family && <Chip text={item.family} hue="slate" />}

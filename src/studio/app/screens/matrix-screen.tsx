@@ -1,5 +1,5 @@
 /** Tasks down, systems across: who solved what, how sure the figures are, and whether two systems really differ. */
-import { count, percent, percentWithInterval, pValue } from "../../../report/format-figures.ts";
+import { count, percent, pValue } from "../../../report/format-figures.ts";
 import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
 import { useKeys } from "../keys.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
@@ -55,7 +55,8 @@ function Matrix({ view }: { view: MatrixView }) {
     [view, rows.length, at, only],
   );
   const families = [...new Set(view.rows.map((row) => row.family))].filter(Boolean).sort();
-  const columns = { gridTemplateColumns: `minmax(220px, 1fr) repeat(${view.systems.length}, minmax(120px, 180px))` };
+  const columns = { gridTemplateColumns: `minmax(260px, 2fr) repeat(${view.systems.length}, minmax(112px, 1fr))` };
+  const leastWidth = `${280 + view.systems.length * 124}px`;
   return (
     <article class="matrix-screen">
       <header class="run-head">
@@ -92,39 +93,45 @@ function Matrix({ view }: { view: MatrixView }) {
         <Problem title="An evaluation can't be read" detail={problem} />
       ))}
       {view.pairs.length > 0 && <Pairs view={view} />}
-      <div class="matrix-head" style={columns}>
-        <span class="soft">task</span>
-        {view.systems.map(({ folder, system, success, tasks, undecided }) => (
-          <span>
-            <b class="one-line" title={folder}>
-              <bdi>{system}</bdi>
-            </b>
-            <span class="soft">
-              {success ? percentWithInterval(success) : "not decided"}, {count(tasks)} tasks
-              {undecided > 0 && `, ${undecided} undecided`}
-            </span>
-          </span>
-        ))}
-      </div>
-      <VirtualList
-        total={rows.length}
-        rowHeight={34}
-        active={at}
-        label="Tasks"
-        row={(index) => {
-          const row = rows[index]!;
-          return (
-            <a class="matrix-row" style={columns} href={href(`/compare/${pathPart(row.task)}`)}>
-              <span class="one-line" dir="auto">
-                <bdi>{row.question.text}</bdi>
+      {rows.length === 0 && <p class="state soft">No task fits the choice.</p>}
+      <div class="matrix-scroll">
+        <div style={{ minWidth: leastWidth }}>
+          <div class="matrix-head" style={columns}>
+            <span class="soft">task</span>
+            {view.systems.map(({ folder, system, success, tasks, undecided }) => (
+              <span>
+                <b class="one-line" title={folder}>
+                  <bdi>{system}</bdi>
+                </b>
+                <span class="matrix-success">{success ? percent(success.value) : "not decided"}</span>
+                <span class="soft">
+                  {success && `${percent(success.low)} to ${percent(success.high)}; `}
+                  {count(tasks)} tasks{undecided > 0 && `, ${undecided} undecided`}
+                </span>
               </span>
-              {row.cells.map((cell) => (
-                <Cell cell={cell} />
-              ))}
-            </a>
-          );
-        }}
-      />
+            ))}
+          </div>
+          <VirtualList
+            total={rows.length}
+            rowHeight={34}
+            active={at}
+            label="Tasks"
+            row={(index) => {
+              const row = rows[index]!;
+              return (
+                <a class="matrix-row" style={columns} href={href(`/compare/${pathPart(row.task)}`)}>
+                  <span class="one-line" dir="auto">
+                    <bdi>{row.question.text}</bdi>
+                  </span>
+                  {row.cells.map((cell) => (
+                    <Cell cell={cell} />
+                  ))}
+                </a>
+              );
+            }}
+          />
+        </div>
+      </div>
     </article>
   );
 }
@@ -139,40 +146,66 @@ function Cell({ cell }: { cell: MatrixCell | null }) {
       class={`matrix-cell ${kind}`}
       title={`${answer || "no answer"} (${cell.ending}, ${count(cell.billed)} tokens)`}
     >
+      <span aria-hidden="true">{kind === "right" ? "✓ " : kind === "wrong" ? "✗ " : ""}</span>
       {word}
       {samples > 1 && <span class="soft"> of {samples}</span>}
     </span>
   );
 }
 
+/** Each system against one of them on the tasks that both played. */
 function Pairs({ view }: { view: MatrixView }) {
-  const name = (index: number) => view.systems[index]!.system;
+  const asked = view.systems.findIndex(({ folder }) => folder === place.value.query.get("against"));
+  const base = Math.max(0, asked);
+  const rows = view.pairs.flatMap(({ first, second, tasks, difference, pValue: p }) => {
+    if (first !== base && second !== base) return [];
+    const { value, low, high } = difference;
+    return first === base
+      ? [{ system: second, tasks, p, value, low, high }]
+      : [{ system: first, tasks, p, value: -value, low: -high, high: -low }];
+  });
   return (
-    <table class="pairs">
-      <caption>Differences on the same tasks, in points</caption>
-      <thead>
-        <tr>
-          <th scope="col">second against first</th>
-          <th scope="col">tasks</th>
-          <th scope="col">difference</th>
-          <th scope="col">by chance</th>
-        </tr>
-      </thead>
-      <tbody>
-        {view.pairs.slice(0, 12).map(({ first, second, tasks, difference, pValue: p }) => (
+    <section class="panel pairs-panel" aria-label="Differences">
+      <label>
+        Differences on the same tasks, in points, against{" "}
+        <select
+          value={view.systems[base]!.folder}
+          onChange={(event) => setQuery({ against: event.currentTarget.value })}
+        >
+          {view.systems.map(({ folder, system }) => (
+            <option value={folder}>{system}</option>
+          ))}
+        </select>
+      </label>
+      <table class="pairs">
+        <thead>
           <tr>
-            <th scope="row">
-              <bdi>{name(second)}</bdi> against <bdi>{name(first)}</bdi>
-            </th>
-            <td>{count(tasks)}</td>
-            <td>
-              {points(difference.value)} [{points(difference.low)}, {points(difference.high)}]
-            </td>
-            <td>{pValue(p)}</td>
+            <th scope="col">system</th>
+            <th scope="col">tasks</th>
+            <th scope="col">difference</th>
+            <th scope="col">95 % interval</th>
+            <th scope="col">by chance</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map(({ system, tasks, value, low, high, p }) => (
+            <tr>
+              <th scope="row">
+                <bdi>{view.systems[system]!.system}</bdi> against <bdi>{view.systems[base]!.system}</bdi>
+              </th>
+              <td>{count(tasks)}</td>
+              <td class={p < 0.05 ? (value > 0 ? "more" : "fewer") : ""}>
+                <b>{points(value)}</b>
+              </td>
+              <td>
+                {points(low)} to {points(high)}
+              </td>
+              <td>{pValue(p)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 

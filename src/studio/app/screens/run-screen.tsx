@@ -34,15 +34,14 @@ export function RunScreen({ params }: { params: Record<string, string> }) {
       ))}
       <RunFigures run={run} chain={chain} />
       {run && <Gantt run={run} chain={chain} />}
-      <div class="beside">
-        {run ? (
-          <StepList run={run} chain={chain} />
-        ) : (
-          <Nothing title="No team run">
-            <p>This chain was written by a model itself: {chain?.model}.</p>
-          </Nothing>
-        )}
-        <Links run={run} chain={chain} />
+      {!run && chain && (
+        <p class="soft">
+          No team stands behind this chain: the model <bdi>{chain.model}</bdi> wrote it itself.
+        </p>
+      )}
+      <div class={`beside${run ? "" : " alone"}`}>
+        {run && <StepList run={run} chain={chain} />}
+        {run && <Links run={run} chain={chain} />}
         {chain ? (
           <SegmentList chain={chain} run={run} />
         ) : (

@@ -1,14 +1,14 @@
 /** Training as it happens: every figure as a curve with one cursor, and what was sampled in the step under it. */
-import { useEffect, useState } from "preact/hooks";
-import type { StepRollouts, TrainingView } from "../../api/training-readers.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { TrainingView } from "../../api/training-readers.ts";
 import { useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
-import { Curve } from "../parts/curve.tsx";
+import { Curve, type Point } from "../parts/curve.tsx";
 import { useLines } from "../parts/lines.ts";
+import { RolloutGroups } from "../parts/rollout-groups.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
-import { go, href, pathPart, place, setQuery } from "../router.ts";
+import { go, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
-import { staticStudio } from "../static-data.ts";
 
 type Metrics = Record<string, unknown> & { step: number };
 
@@ -40,11 +40,32 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
   return <Training run={run} runs={runs.data!} lines={lines} />;
 }
 
+/** Figures that people look at first, in this order; the others follow as the run wrote them. */
+const foremost = ["meanReward", "success", "loss", "heldOutLoss"];
+
+/** Every figure that is a number as a series of its own. */
+function seriesOf(lines: readonly Metrics[]): [name: string, points: Point[]][] {
+  const series = new Map<string, Point[]>();
+  for (const line of lines) {
+    for (const [name, value] of Object.entries(line)) {
+      if (name === "step" || typeof value !== "number") continue;
+      const points = series.get(name);
+      if (points) points.push([line.step, value]);
+      else series.set(name, [[line.step, value]]);
+    }
+  }
+  const rank = (name: string) => (foremost.includes(name) ? foremost.indexOf(name) : foremost.length);
+  return [...series].sort(([a], [b]) => rank(a) - rank(b));
+}
+
 function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[]; lines: readonly Metrics[] }) {
   const asked = place.value.query.get("step");
-  const steps = lines.map(({ step }) => step);
+  // A step that was evaluated has two lines.
+  const steps = useMemo(() => [...new Set(lines.map(({ step }) => step))], [lines]);
+  const series = useMemo(() => seriesOf(lines), [lines]);
+  const [pointed, setPointed] = useState<number | undefined>();
   const chosen = asked === null ? undefined : Number(asked);
-  const choose = (step: number | undefined) => setQuery({ step });
+  const choose = (step: number | undefined) => setQuery({ step, task: undefined, group: undefined });
   const move = (by: number) => {
     const at = chosen === undefined ? steps.length - 1 : steps.indexOf(chosen);
     choose(steps[Math.max(0, Math.min(steps.length - 1, at + by))]);
@@ -57,81 +78,61 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
     ],
     [steps.length, chosen],
   );
-  const names = [...new Set(lines.flatMap((line) => Object.keys(line)))].filter(
-    (name) => name !== "step" && lines.some((line) => typeof line[name] === "number"),
-  );
   const last = chosen ?? steps.at(-1);
+  // A run of an older version never wrote that it had ended.
+  const ended = run.total !== undefined && (steps.at(-1) ?? 0) >= run.total;
+  const state = run.state === "running" && ended ? "done" : run.state;
+  const moving = series.filter(
+    ([, points]) => points.length === 1 || points.some(([, value]) => value !== points[0]![1]),
+  );
+  const still = series.filter((one) => !moving.includes(one));
   return (
     <article class="training-screen">
       <header class="run-head">
         <h1>
           Training <bdi>{run.folder}</bdi>
         </h1>
-        {runs.length > 1 && (
-          <select
-            aria-label="Training"
-            value={run.folder}
-            onChange={(event) => go(`/training/${pathPart(event.currentTarget.value)}`)}
-          >
-            {runs.map(({ folder }) => (
-              <option value={folder}>{folder}</option>
-            ))}
-          </select>
-        )}
         <div class="chips">
+          {runs.length > 1 && (
+            <select
+              aria-label="Training"
+              value={run.folder}
+              onChange={(event) => go(`/training/${pathPart(event.currentTarget.value)}`)}
+            >
+              {runs.map(({ folder }) => (
+                <option value={folder}>{folder}</option>
+              ))}
+            </select>
+          )}
           {run.stage && <Chip text={run.stage} />}
-          {run.state && <Chip text={run.state} hue={run.state === "failed" ? "rose" : undefined} />}
-          <Chip text={`${lines.length} steps${run.total ? ` of ${run.total}` : ""}`} />
+          {state && <Chip text={state} hue={stateHues[state]} />}
+          <Chip text={`${steps.length} steps${run.total ? ` of ${run.total}` : ""}`} />
         </div>
       </header>
       {lines.length === 0 && <p class="soft">The first step has not ended yet.</p>}
       <div class="curves">
-        {names.map((name) => (
+        {moving.map(([name, points]) => (
           <Curve
+            key={name}
             name={name}
-            points={lines.flatMap((line) => (typeof line[name] === "number" ? [[line.step, line[name]] as const] : []))}
-            chosen={chosen}
+            points={points}
+            marked={pointed ?? chosen}
+            onPoint={setPointed}
             onChoose={choose}
           />
         ))}
       </div>
-      {last !== undefined && <Rollouts folder={run.folder} step={last} />}
+      {still.length > 0 && (
+        <p class="soft still">
+          the same in every step:{" "}
+          {still.map(([name, points]) => (
+            <Chip text={`${name} ${points[0]![1]}`} />
+          ))}
+        </p>
+      )}
+      {last !== undefined && <RolloutGroups folder={run.folder} step={last} />}
     </article>
   );
 }
 
-function Rollouts({ folder, step }: { folder: string; step: number }) {
-  // Figures are numbered from 1, when a step has ended; what it sampled is numbered from 0, when it began.
-  const query = new URLSearchParams({ folder, step: String(step - 1) });
-  const { data, error } = useResource<StepRollouts>(`rollouts?${query}`, (event) => event.type === "idle");
-  if (error && staticStudio) return <p class="not-loaded">What this step sampled is not part of the export.</p>;
-  if (error && !data) return <Problem title="The rollouts can't be shown" detail={error} />;
-  if (!data || data.groups.length === 0) return null;
-  return (
-    <section class="rollout-groups" aria-label={`Rollouts of step ${step}`}>
-      <h2>
-        Step {step} <span class="soft">{data.groups.length} tasks</span>
-      </h2>
-      <ul>
-        {data.groups.map(({ task, question, rollouts }) => (
-          <li>
-            <a class="one-line" href={href(`/compare/${pathPart(task)}`)}>
-              <bdi>{question || task}</bdi>
-            </a>
-            <span class="rollout-row">
-              {rollouts.map(({ key, reward, ending }) => (
-                <a
-                  class={`rollout ${reward === null ? "undecided" : reward > 0 ? "right" : "wrong"}`}
-                  href={href(`/chains/${pathPart(key)}`, { in: data.file })}
-                  title={`${key}: ${ending}`}
-                >
-                  {reward === null ? "?" : Number(reward.toFixed(2))}
-                </a>
-              ))}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
+const stateHues: Record<string, string> = { failed: "rose", running: "blue", done: "green" };

@@ -1,0 +1,20 @@
+/** What updates made of rollouts: the lines with their names in the file of figures beside them. */
+import type { RolloutFigures } from "../../core/rollout.ts";
+import type { FileRow } from "./index-database.ts";
+import { readRange } from "./open-index.ts";
+
+/** The figures of these rollouts, by their name; those that no update has seen yet are absent. */
+export function rolloutFigures(file: FileRow | undefined, wanted: ReadonlySet<string>): Map<string, RolloutFigures> {
+  const found = new Map<string, RolloutFigures>();
+  if (!file || wanted.size === 0) return found;
+  for (const line of readRange(file.path, 0, file.size).toString("utf8").split("\n")) {
+    const name = /"rollout":"([^"]+)"/.exec(line)?.[1];
+    if (name === undefined || !wanted.has(name)) continue;
+    try {
+      found.set(name, JSON.parse(line) as RolloutFigures);
+    } catch {
+      // A line that is being written: the next look has it.
+    }
+  }
+  return found;
+}

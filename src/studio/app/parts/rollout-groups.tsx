@@ -1,0 +1,115 @@
+/** What a step of RL sampled, task by task; or one task through the steps. Each answer opens as a chain. */
+import { count } from "../../../report/format-figures.ts";
+import type { RolloutGroup, RolloutView, StepRollouts } from "../../api/training-readers.ts";
+import { useKeys } from "../keys.ts";
+import { href, pathPart, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
+import { staticStudio } from "../static-data.ts";
+import { Chip } from "./chip.tsx";
+import { Problem } from "./states.tsx";
+
+export function RolloutGroups({ folder, step }: { folder: string; step: number }) {
+  const { query } = place.value;
+  const task = query.get("task");
+  // Figures are numbered from 1, when a step has ended; what it sampled is numbered from 0, when it began.
+  const asked = new URLSearchParams({ folder, ...(task === null ? { step: String(step - 1) } : { task }) });
+  const { data, error } = useResource<StepRollouts>(`rollouts?${asked}`, (event) => event.type === "idle");
+  const groups = data?.groups ?? [];
+  const at = Number(query.get("group") ?? -1);
+  const move = (by: number) =>
+    groups.length > 0 && setQuery({ group: Math.max(0, Math.min(groups.length - 1, at + by)) });
+  useKeys(
+    [
+      { keys: "j", does: task === null ? "Next task of the step" : "Next step of the task", run: () => move(1) },
+      {
+        keys: "k",
+        does: task === null ? "Previous task of the step" : "Previous step of the task",
+        run: () => move(-1),
+      },
+      {
+        keys: "enter",
+        does: task === null ? "This task through the steps" : "The step of this group",
+        run: () => groups[at] && setQuery(otherWay(groups[at], task)),
+      },
+    ],
+    [data, at, task],
+  );
+  if (error && staticStudio) return <p class="not-loaded">What this step sampled is not part of the export.</p>;
+  if (error && !data) return <Problem title="The rollouts can't be shown" detail={error} />;
+  if (!data || (groups.length === 0 && task === null)) return null;
+  const title = task === null ? `Rollouts of step ${step}` : "One task through the steps";
+  return (
+    <section class="rollout-groups" aria-label={title}>
+      <h2>
+        {title}{" "}
+        <span class="soft">{task === null ? `${groups.length} tasks` : <bdi>{groups[0]?.question || task}</bdi>}</span>{" "}
+        {task !== null && (
+          <button type="button" class="quiet" onClick={() => setQuery({ task: undefined, group: undefined })}>
+            all tasks of step {step}
+          </button>
+        )}
+      </h2>
+      {groups.length === 0 && <p class="soft">No step has sampled this task.</p>}
+      <ul>
+        {groups.map((group, index) => (
+          <li class={index === at ? "selected" : ""} aria-current={index === at ? "true" : undefined}>
+            <Group group={group} task={task} file={data.file} />
+          </li>
+        ))}
+      </ul>
+      {data.more > 0 && <p class="not-loaded">more rollouts than {count(groups.length)} groups hold are not loaded</p>}
+    </section>
+  );
+}
+
+/** From a step's tasks to a task's steps, and back. */
+function otherWay(group: RolloutGroup, task: string | null) {
+  return task === null
+    ? { task: group.task, group: undefined }
+    : { task: undefined, group: undefined, step: group.step + 1 };
+}
+
+function Group({ group, task, file }: { group: RolloutGroup; task: string | null; file?: string }) {
+  const { question, rollouts, baseline, dropped, step } = group;
+  return (
+    <>
+      <button type="button" class="quiet group-name" onClick={() => setQuery(otherWay(group, task))}>
+        <bdi class="one-line">{task === null ? question || group.task : `step ${step + 1}`}</bdi>
+      </button>
+      <span class="rollout-row">
+        {rollouts.map((rollout) => (
+          <Rollout rollout={rollout} file={file} />
+        ))}
+      </span>
+      <span class="group-figures soft">
+        {baseline !== undefined && `baseline ${Number(baseline.toFixed(3))}`}
+        {dropped !== undefined && <Chip text={`not used: ${dropped}`} hue="amber" />}
+        <a href={href(`/compare/${pathPart(group.task)}`)}>compare</a>
+      </span>
+    </>
+  );
+}
+
+function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
+  const { key, reward, ending, tokens, advantage, clippedTokens } = rollout;
+  const facts = [
+    ending,
+    `${count(tokens)} tokens billed`,
+    advantage === undefined ? "" : `advantage ${signed(advantage)}`,
+    clippedTokens ? `${clippedTokens} tokens clipped` : "",
+  ].filter(Boolean);
+  return (
+    <a
+      class={`rollout ${reward === null ? "undecided" : reward > 0 ? "right" : "wrong"}`}
+      href={href(`/chains/${pathPart(key)}`, { in: file })}
+      title={`${key}: ${facts.join(", ")}`}
+    >
+      <b>{reward === null ? "?" : Number(reward.toFixed(2))}</b>
+      {advantage !== undefined && <small>{signed(advantage)}</small>}
+    </a>
+  );
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+}
