@@ -6,7 +6,8 @@
 
 import { type HttpAnswer, HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import { readChunkChoice, readUsage } from "../base/wire/openai-chat.ts";
+import { readChunkChoice } from "../base/wire/openai-chat.ts";
+import { readUsage } from "../base/wire/reply-facts.ts";
 import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";

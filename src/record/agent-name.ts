@@ -2,27 +2,16 @@
 import { asObject, asString, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 
-/** Arguments that name the agent meant, surest first. */
-const namingKeys = [
-  "subagent_type",
-  "subagentType",
-  "subagent",
-  "agent_name",
-  "agentName",
-  "agent_id",
-  "agentId",
-  "agent",
-  "assistant",
-  "coworker",
-  "assignee",
-  "recipient",
-  "specialist",
-  "worker",
-  "target",
-  "to",
-  "name",
-  "role",
+/** Arguments that name the agent meant, whatever the tool is called; surest first. */
+const sureKeys = [
+  /^(?:to_|target_|next_)?sub_?agent(?:_(?:type|name|id|role|key))?$/,
+  /^(?:to_|target_|next_)?agent_(?:name|type|id|key|role)$/,
+  /^(?:to_|target_|next_)?agent$/,
 ];
+
+/** Arguments that do so where the tool starts whichever agent is named. */
+const likelyKeys =
+  /^(?:assistant|coworker|assignee|recipient|specialist|expert|member|team_?member|worker|delegate_to|hand_?off_to|target|to|who|next|name|role|persona)(?:_(?:name|id|type))?$/;
 
 /** Tools that start whichever agent their arguments name; a tool that is called like its agent is not among them. */
 const genericTool =
@@ -36,11 +25,13 @@ export function nameFromCall(call: ToolCall): string {
 
 function nameInArguments(call: ToolCall): string | undefined {
   const input = asObject(parseJson(call.arguments)) ?? {};
-  const sure = namingKeys.slice(0, 8);
-  const keys = genericTool.test(call.name.replace(/([a-z])([A-Z])/g, "$1_$2")) ? namingKeys : sure;
-  for (const key of keys) {
-    const value = asString(input[key]) ?? asString(asObject(input[key])?.["name"]);
-    if (value && /^[\p{L}\p{N}][\p{L}\p{N} ._:/-]{0,59}$/u.test(value)) return value;
+  const snake = (text: string) => text.replace(/([a-z])([A-Z])/g, "$1_$2");
+  const patterns = genericTool.test(snake(call.name)) ? [...sureKeys, likelyKeys] : sureKeys;
+  for (const pattern of patterns) {
+    for (const [key, raw] of Object.entries(input)) {
+      const value = pattern.test(snake(key).toLowerCase()) ? (asString(raw) ?? asString(asObject(raw)?.["name"])) : "";
+      if (value && /^[\p{L}\p{N}][\p{L}\p{N} ._:/-]{0,59}$/u.test(value)) return value;
+    }
   }
   return undefined;
 }

@@ -1,30 +1,34 @@
 /** Answers that an agent gives by calling a tool: `final_answer`, a forced call, structured output. */
 import { asObject, asString, parseJson } from "../core/json-value.ts";
-import type { TeamStep } from "../core/team-run.ts";
+import type { TeamToolCall } from "../core/team-run.ts";
 
 const answerTool =
-  /^(?:final_?(?:answer|result|output|response)|submit(?:_?(?:answer|result|final_?answer|final_?report))?|give_?answer|answer|respond|response|finish|done|structured_?(?:output|response)|return_?(?:answer|result)|json_?(?:output|tool_?call)?|output|(?:extract|result)(?:-\d+)?)$/i;
+  /^(?:(?:give|provide|submit|return|report)_?)?final_?(?:answer|result|output|response|report)$|^(?:submit(?:_?(?:answer|result))?|give_?answer|answer|respond|response|finish|done|structured_?(?:output|response)|return_?(?:answer|result)|attempt_?completion|complete_?task|task_?complete|json_?(?:output|tool_?call)?|output|(?:extract|result)(?:-\d+)?)$/i;
 
 /** The answer that the last step of a run gave to a tool; undefined where it only called one. */
-export function answerByTool(step: Pick<TeamStep, "toolCalls" | "settings">): string | undefined {
-  const [call, ...others] = step.toolCalls;
+export function answerByTool(
+  step: { toolCalls: readonly TeamToolCall[]; settings?: Record<string, unknown> | undefined },
+  offered: readonly { name: string }[] = [],
+): string | undefined {
+  const only = offered.length === 1 ? offered[0]!.name : undefined;
+  const forced = forcedTool(step.settings?.["toolChoice"], only);
+  const [call, ...others] = step.toolCalls.filter(
+    ({ name }) => answerTool.test(name.replace(/([a-z])([A-Z])/g, "$1_$2")) || name === forced,
+  );
   if (!call || others.length > 0 || call.delegatesTo !== undefined) return undefined;
-  const snake = call.name.replace(/([a-z])([A-Z])/g, "$1_$2");
-  if (!answerTool.test(snake) && forcedTool(step.settings?.["toolChoice"]) !== call.name) return undefined;
   const input = parseJson(call.arguments);
   if (typeof input === "string") return input;
   const fields = Object.entries(asObject(input) ?? {});
-  const named = asString(asObject(input)?.["answer"]) ?? asString(asObject(input)?.["final_answer"]);
-  if (named !== undefined && fields.length === 1) return named;
-  const only = fields.length === 1 ? asString(fields[0]![1]) : undefined;
-  return only ?? call.arguments;
+  const single = fields.length === 1 ? asString(fields[0]![1]) : undefined;
+  return single ?? call.arguments;
 }
 
-/** The one tool that a request forced the model to call, in the spelling of any API. */
-function forcedTool(choice: unknown): string | undefined {
+/** The one tool that a request forced the model to call, in the spelling of any API; `only` is the one it offered. */
+function forcedTool(choice: unknown, only: string | undefined): string | undefined {
   const raw = asObject(choice);
   const inner = asObject(raw?.["function"]) ?? asObject(raw?.["tool"]) ?? raw;
   const allowed = raw?.["allowedFunctionNames"] ?? raw?.["allowed_function_names"];
   if (Array.isArray(allowed) && allowed.length === 1) return asString(allowed[0]);
-  return asString(inner?.["name"]);
+  const mode = asString(choice) ?? asString(raw?.["type"]) ?? asString(raw?.["mode"]) ?? (raw?.["any"] ? "any" : "");
+  return asString(inner?.["name"]) ?? (/^(?:required|any)$/i.test(mode) ? only : undefined);
 }

@@ -2,7 +2,7 @@
  * Makes a team run out of agents and calls, whichever recorder saw them: every message stored once by hash, usage
  * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
  */
-import type { HostedCall, Loss, ToolDefinition } from "../base/wire/wire-api.ts";
+import type { HostedCall, Loss, ToolDefinition, WireReply } from "../base/wire/wire-api.ts";
 import type { Message } from "../core/message.ts";
 import { messageHash } from "../core/message-hash.ts";
 import { runUsage } from "../core/run-usage.ts";
@@ -19,6 +19,8 @@ export interface CallParts extends Omit<TeamStep, "id" | "input"> {
   lost?: Loss[];
   /** Tools that the server ran before it wrote the text. */
   hosted?: HostedCall[];
+  /** Other replies to the same request, of which any may have been used. */
+  others?: WireReply["others"];
 }
 
 /** What a recorder knows of a run before it is put together. */
@@ -52,7 +54,8 @@ export function assembleRun(parts: RunParts): TeamRun {
   const calls = [...parts.calls].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   const messages: Record<string, Message> = {};
   const steps = calls.flatMap(withHostedCalls).map((call, index): TeamStep => {
-    const { messages: seen, tools: _tools, truncated: _truncated, lost: _lost, hosted: _hosted, ...step } = call;
+    const { messages: seen, tools: _tools, truncated: _truncated, lost: _lost, ...more } = call;
+    const { hosted: _hosted, others: _others, ...step } = more;
     const input = seen.map((message) => {
       const key = messageHash(message);
       messages[key] ??= message;
@@ -112,12 +115,13 @@ function describeAgents(given: readonly TeamAgent[], calls: readonly CallParts[]
     const instructions = agent.instructions ?? own[0]?.messages.find((message) => message.role === "system")?.content;
     // What the calls offered is exact; a trace often knows names alone.
     const tools = own.find((call) => call.tools.length > 0)?.tools ?? agent.tools;
-    const last = own.findLast((call) => call.toolCalls.length === 0 && call.text !== "");
+    const last = own.findLast((call) => call.toolCalls.length === 0 && call.text !== "")?.text;
+    const report = agent.report ?? (own.at(-1) && answerByTool(own.at(-1)!, tools)) ?? last;
     return {
       ...agent,
       ...(instructions !== undefined && { instructions }),
       ...(tools && { tools }),
-      ...((agent.report ?? last) && { report: agent.report ?? last?.text }),
+      ...(report && { report }),
     };
   });
 }
@@ -156,7 +160,9 @@ function lastAnswer(
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const last = steps.findLast((step) => holders.has(step.agentId));
   if (!last || last.error !== undefined) return null;
-  if (last.toolCalls.length > 0) return answerByTool(last) ?? null;
+  if (last.toolCalls.length > 0) {
+    return answerByTool(last, agents.find(({ id }) => id === last.agentId)?.tools) ?? null;
+  }
   return last.text !== "" ? last.text : null;
 }
 
@@ -181,7 +187,9 @@ function completenessOf(
       (call.messages.length === 0 || (call.text === "" && call.toolCalls.length === 0 && !call.reasoning)),
   ).length;
   if (empty > 0) notes.push(`${empty} of ${calls.length} model calls have no prompt or no reply`);
-  const open = toolCalls.filter((call) => call.result === undefined && call.error === undefined).length;
+  const answers = new Set(calls.filter((call) => answerByTool(call, call.tools)).flatMap((call) => call.toolCalls));
+  const left = toolCalls.filter((call) => call.result === undefined && call.error === undefined);
+  const open = left.filter((call) => !answers.has(call)).length;
   if (open > 0) notes.push(`${open} of ${toolCalls.length} tool calls have no result`);
   const failed = calls.filter((call) => call.error !== undefined).length;
   if (failed > 0) notes.push(`${failed} of ${calls.length} model calls failed or broke off`);
@@ -194,7 +202,7 @@ function completenessOf(
   return {
     toolSchemas,
     toolCallIds: parts.toolCallIds !== false && new Set(ids).size === ids.length && !ids.includes(""),
-    content: empty === 0 && calls.length > 0 && (toolCalls.length === 0 || open < toolCalls.length),
+    content: empty === 0 && calls.length > 0 && (open === 0 || open < toolCalls.length),
     truncated: (parts.truncated ?? false) || cut > 0,
     notes: [...new Set(notes)],
     ...(parts.inferred && parts.inferred.length > 0 && { inferred: parts.inferred }),

@@ -31,7 +31,7 @@ export interface Thread {
 export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = callFlow(calls)): Thread[] {
   const threads: Thread[] = [];
   const byAgent = new Map<string, Thread>();
-  const replies = new Map<string, { call: RecordedCall; thread: Thread; continued: boolean }[]>();
+  const replies = new Map<string, Entry[]>();
   const failures = new Map<string, Thread>();
   const byResponse = new Map<string, RecordedCall>();
   const byConversation = new Map<string, RecordedCall>();
@@ -56,11 +56,12 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
     } else if (found) {
       const { entry } = found;
       entry.continued = true;
+      settleReply(entry);
       if (isHandoff(entry.call, call)) thread = begin(call, entry.thread);
       else thread = beginsTurn(entry.call, call) ? begin(call, undefined, entry.thread) : entry.thread;
       if (!found.known) thread.inferred = true;
     } else thread = failures.get(opening) ?? begin(call);
-    const unique = withUniqueIds(call, thread.lineage);
+    const unique = { ...withUniqueIds(call, thread.lineage) };
     thread.calls.push(unique);
     noteResults(thread, unique);
     const told = call.agent?.handoffFrom;
@@ -69,8 +70,10 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
     if (call.error !== undefined) failures.set(opening, thread);
     if (call.responseId) byResponse.set(call.responseId, call);
     if (call.conversation) byConversation.set(call.conversation, call);
-    const entry = { call, thread, continued: false };
-    for (const key of replyKeys(call.text, call.toolCalls)) addTo(replies, key, entry);
+    for (const one of [call, ...(call.others ?? [])]) {
+      const entry = { call: one === call ? call : { ...call, ...one }, kept: unique, thread, continued: false };
+      for (const key of replyKeys(one.text, one.toolCalls)) addTo(replies, key, entry);
+    }
   }
   return threads;
 }
@@ -126,17 +129,31 @@ function withServerHistory(
   }
   const said: Message = { role: "assistant", content: before.text };
   if (before.toolCalls.length > 0) said.toolCalls = before.toolCalls;
+  const ran = (before.hosted ?? []).flatMap(({ result, ...tool }): Message[] => [
+    { role: "assistant", content: "", toolCalls: [tool] },
+    ...(result === undefined ? [] : [{ role: "tool" as const, content: result, toolCallId: tool.id }]),
+  ]);
   const system = call.messages.filter((message) => message.role === "system");
   const history = system.length > 0 ? before.messages.filter((message) => message.role !== "system") : before.messages;
-  const lost = before.lost?.includes("server-history") ? { lost: ["server-history" as const] } : {};
+  // What the history lacks, this call's prompt lacks too.
+  const lost = [...new Set([...(before.lost ?? []), ...(call.lost ?? [])])];
   return {
     ...call,
-    ...lost,
-    messages: [...system, ...history, said, ...call.messages.filter((message) => message.role !== "system")],
+    ...(lost.length > 0 && { lost }),
+    messages: [...system, ...history, ...ran, said, ...call.messages.filter((message) => message.role !== "system")],
   };
 }
 
-type Entry = { call: RecordedCall; thread: Thread; continued: boolean };
+/** A reply that a later call may repeat; one of several to the same request has the call as it is kept beside it. */
+type Entry = { call: RecordedCall; kept: RecordedCall; thread: Thread; continued: boolean };
+
+/** Of several replies to one request, the one that a later call repeats was used. */
+function settleReply({ call, kept, thread }: Entry): void {
+  if (!kept.others) return;
+  const { text, toolCalls, reasoning, finish } = withUniqueIds(call, thread.lineage);
+  Object.assign(kept, { text, toolCalls, reasoning, finish });
+  delete kept.others;
+}
 
 /** The call whose reply this one continues, and whether the program's flow says so too. */
 function predecessor(

@@ -6,6 +6,7 @@
 
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
+import { answerByTool } from "./answer-by-tool.ts";
 import type { CallFlow } from "./call-flow.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
 import type { RecordedCall } from "./recorded-call.ts";
@@ -156,7 +157,7 @@ function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
   const first = thread.calls[0]!;
   const last = thread.calls.at(-1)!;
   const task = squeeze(first.messages.findLast((message) => message.role === "user")?.content ?? "");
-  const report = last.toolCalls.length === 0 ? squeeze(last.text) : "";
+  const report = squeeze(last.toolCalls.length === 0 ? last.text : (answerByTool(last, last.tools) ?? ""));
   const found: Candidate[] = [];
   for (const one of open) {
     const { parent, call, callerId, to, result } = one;

@@ -2,7 +2,7 @@
  * One model call as the wire saw it: what was asked, what came back, how it ended. The proxy and the preload produce
  * these; trace formats produce the same shape from spans. Everything later (threads, links, team runs) starts here.
  */
-import type { HostedCall, Loss, ToolDefinition, WireFinish } from "../base/wire/wire-api.ts";
+import type { HostedCall, Loss, ToolDefinition, WireFinish, WireReply } from "../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 
 /** How a call ended: whole, refused by the server, left by the client, or broken off by the server. */
@@ -42,6 +42,8 @@ export interface RecordedCall {
   finish?: WireFinish;
   /** Tools that the server ran itself before it wrote the text. */
   hosted?: HostedCall[];
+  /** The other replies, where several were asked for and it is not known which of them was used. */
+  others?: WireReply["others"];
   /** Sampling and output settings as sent. */
   settings?: Record<string, unknown>;
   /** What the bodies held and messages can't. */

@@ -1,53 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { calls, chat, exchange, reasons, runsOf, user } from "../../test/fixtures/exchanges.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import type { Json } from "../core/json-value.ts";
-import type { TeamRun } from "../core/team-run.ts";
-import { callsToRuns } from "./calls-to-runs.ts";
-import { resolveItems } from "./resolve-items.ts";
 import { refusedForTraining } from "./trainable.ts";
-import { exchangeToCall, type WireExchange } from "./wire-exchange.ts";
-
-let clock = 0;
-
-function exchange(path: string, request: Json, response: unknown, more: Partial<WireExchange> = {}): WireExchange {
-  clock += 10;
-  return {
-    version: 1,
-    id: `e${clock}`,
-    path,
-    startedAt: clock,
-    endedAt: clock + 5,
-    status: 200,
-    outcome: "complete",
-    request,
-    contentType: "application/json",
-    response: JSON.stringify(response),
-    ...more,
-  };
-}
-
-const runsOf = (exchanges: readonly WireExchange[]): TeamRun[] =>
-  callsToRuns(
-    resolveItems(exchanges).flatMap((one) => exchangeToCall(one) ?? []),
-    "wire",
-  );
-const reasons = (run: TeamRun | undefined) => (run?.completeness.untrainable ?? []).map(({ reason }) => reason);
-
-const usage = { prompt_tokens: 10, completion_tokens: 5 };
-const chat = (messages: Json[], message: Json, finish = "stop", more: Json = {}) =>
-  exchange(
-    "/v1/chat/completions",
-    { model: "m", messages, ...more },
-    {
-      id: `r${clock}`,
-      choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: finish }],
-      usage,
-    },
-  );
-const user = (content: unknown): Json => ({ role: "user", content });
-const calls = (...list: [id: string, name: string, args: string][]) =>
-  list.map(([id, name, args]) => ({ id, type: "function", function: { name, arguments: args } }));
 
 describe("turns of a session", () => {
   it("become one run each, with the turns before as their history", () => {
@@ -80,6 +36,33 @@ describe("turns of a session", () => {
     assert.equal(new Set(runs.map(({ id }) => id)).size, 3);
     assert.equal(runs[2]?.steps.length, 2);
     assert.deepEqual(runs.map(refusedForTraining), [null, null, null]);
+  });
+
+  it("are told apart where the user stopped a reply half-way", () => {
+    const half = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "Half an" } }] })}\n\n`;
+    const stopped = exchange("/v1/chat/completions", { messages: [user("First?")] }, "", {
+      contentType: "text/event-stream",
+      response: half,
+      outcome: "client-disconnect",
+    });
+    const next = [user("First?"), { role: "assistant", content: "Half an" }, user("Second?")];
+    assert.deepEqual(
+      runsOf([stopped, chat(next, { content: "Two." })]).map((run) => [run.question, run.answer, reasons(run)]),
+      [
+        ["First?", null, ["no-answer"]],
+        ["Second?", "Two.", []],
+      ],
+    );
+  });
+
+  it("keep what stands in messages before the question, a document for example", () => {
+    const [run] = runsOf([
+      chat([user("The moon is 4.5 billion years old."), user("How old is it?")], { content: "4.5" }),
+    ]);
+    assert.deepEqual(
+      [run?.question, run?.history?.map(({ content }) => content)],
+      ["How old is it?", ["The moon is 4.5 billion years old."]],
+    );
   });
 
   it("are not begun by observations that a text agent reads in the user's name", () => {
@@ -241,117 +224,138 @@ describe("what must not be trained on", () => {
     assert.deepEqual(reasons(named[0]), ["unlinked"]);
   });
 
+  it("what follows on the server after images, hosted searches or unseen turns", () => {
+    const said = (text: string) => ({ type: "message", role: "assistant", content: [{ type: "output_text", text }] });
+    const ask = (id: string, body: Json, ...output: Json[]) =>
+      exchange("/v1/responses", { model: "m", ...body }, { id, object: "response", status: "completed", output });
+    const after = (body: Json, ...output: Json[]) =>
+      runsOf([
+        ask("one", body, ...output),
+        ask("two", { input: "And then?", previous_response_id: "one" }, said("So.")),
+      ]);
+    const image = { role: "user", content: [{ type: "input_image", image_url: "x" }] };
+    assert.deepEqual(reasons(after({ input: [image] }, said("A cat."))[1]), ["missing-media"]);
+    const search = {
+      type: "web_search_call",
+      id: "ws",
+      action: { query: "q", sources: [{ url: "https://a.example" }] },
+    };
+    assert.deepEqual(after({ input: "When?" }, search, said("1990.")).map(reasons), [["hosted-tool"], ["hosted-tool"]]);
+    const told = { type: "mcp_call", id: "mc", name: "look", arguments: "{}", output: "1990" };
+    const [, second] = after({ input: "When?" }, told, said("It was 1990."));
+    assert.deepEqual(reasons(second), []);
+    assert.deepEqual(
+      second?.history?.map(({ role, content }) => [role, content]),
+      [
+        ["user", "When?"],
+        ["assistant", ""],
+        ["tool", "1990"],
+        ["assistant", "It was 1990."],
+      ],
+    );
+    const again = [{ role: "user", content: "When?" }, search, said("1990."), { role: "user", content: "Where?" }];
+    assert.deepEqual(reasons(runsOf([ask("c", { input: again }, said("In orbit."))])[0]), ["hosted-tool"]);
+    for (const body of [
+      { prompt: { id: "pmpt_1" }, input: "Q" },
+      {
+        input: [
+          { type: "compaction", encrypted_content: "x" },
+          { role: "user", content: "Q" },
+        ],
+      },
+    ]) {
+      assert.deepEqual(reasons(runsOf([ask("d", body, said("A."))])[0]), ["history-unseen"]);
+    }
+    const plot = { type: "code_interpreter_call", id: "ci", code: "plot()", outputs: [{ type: "image", url: "x" }] };
+    assert.deepEqual(reasons(runsOf([ask("e", { input: "Plot" }, plot, said("Here."))])[0]), ["missing-media"]);
+  });
+
+  it("searches of other servers, whose pages nobody but the model saw", () => {
+    const cited = [{ type: "url_citation", url_citation: { url: "https://a.example" } }];
+    for (const run of [
+      runsOf([chat([user("When?")], { content: "1990", annotations: cited })])[0],
+      runsOf([chat([user("When?")], { content: "1990", executed_tools: [{ type: "search" }] })])[0],
+      runsOf([chat([user("When?")], { content: "1990" }, "stop", { web_search_options: {} })])[0],
+      runsOf([
+        exchange(
+          "/v1/messages",
+          { model: "m", max_tokens: 9, messages: [user("When?")] },
+          {
+            content: [
+              { type: "server_tool_use", id: "s", name: "web_search", input: { query: "q" } },
+              {
+                type: "web_search_tool_result",
+                tool_use_id: "s",
+                content: [{ type: "web_search_result", url: "https://a.example", title: "T", encrypted_content: "x" }],
+              },
+              { type: "text", text: "1990" },
+            ],
+            stop_reason: "end_turn",
+          },
+        ),
+      ])[0],
+    ]) {
+      assert.deepEqual(reasons(run), ["hosted-tool"]);
+    }
+  });
+
+  it("replies that did not end by themselves, and prompts that are not one text", () => {
+    const finishes = ["model_length", "insufficient_system_resource", "error", "abort"];
+    for (const finish of finishes)
+      assert.deepEqual(reasons(runsOf([chat([user("Q")], { content: "Half" }, finish)])[0]), ["cut"], finish);
+    for (const finish of ["eos", "end_turn", "STOP"])
+      assert.deepEqual(reasons(runsOf([chat([user("Q")], { content: "Whole." }, finish)])[0]), [], finish);
+    for (const body of [{ prompt: ["One?", "Two?"] }, { prompt: [1, 2, 3] }, { prompt: "One?", echo: true }]) {
+      const reply = { choices: [{ index: 0, text: "1", finish_reason: "stop" }] };
+      assert.deepEqual(reasons(runsOf([exchange("/v1/completions", body, reply)])[0]), ["no-content"]);
+    }
+    const reply = { choices: [{ index: 0, text: "1", finish_reason: "stop" }] };
+    assert.deepEqual(reasons(runsOf([exchange("/v1/completions", { prompt: ["One?"] }, reply)])[0]), []);
+  });
+
+  it("one of several different replies, unless a later call shows which was used", () => {
+    const pick = calls(["b1", "look", '{"q":"b"}']);
+    const two = (first: Json, second: Json) =>
+      exchange(
+        "/v1/chat/completions",
+        { model: "m", n: 2, messages: [user("Q")] },
+        {
+          choices: [first, second].map((message, index) => ({ index, message, finish_reason: "stop" })),
+        },
+      );
+    assert.deepEqual(reasons(runsOf([two({ content: "x" }, { content: "y" })])[0]), ["ambiguous"]);
+    assert.deepEqual(reasons(runsOf([two({ content: "x" }, { content: "x" })])[0]), []);
+    const [run, ...more] = runsOf([
+      two({ content: null, tool_calls: calls(["a1", "look", '{"q":"a"}']) }, { content: null, tool_calls: pick }),
+      chat([user("Q"), { role: "assistant", tool_calls: pick }, { role: "tool", tool_call_id: "b1", content: "B" }], {
+        content: "B it is.",
+      }),
+    ]);
+    assert.equal(more.length, 0);
+    assert.deepEqual(reasons(run), []);
+    assert.deepEqual(
+      run?.steps[0]?.toolCalls.map(({ id, result }) => [id, result]),
+      [["b1", "B"]],
+    );
+    const part = (index: number, text: string, last: boolean) =>
+      `data: ${JSON.stringify({ candidates: [{ index, content: { parts: [{ text }] }, ...(last && { finishReason: "STOP" }) }] })}\n\n`;
+    const [streamed] = runsOf([
+      exchange(
+        "/v1beta/models/g:streamGenerateContent?alt=sse",
+        { contents: [{ role: "user", parts: [{ text: "Q" }] }] },
+        "",
+        {
+          contentType: "text/event-stream",
+          response: part(0, "one ", false) + part(1, "uno ", false) + part(1, "due", true) + part(0, "two", true),
+        },
+      ),
+    ]);
+    assert.equal(streamed?.answer, "one two");
+  });
+
   it("a refusal; but it is kept", () => {
     const [run] = runsOf([chat([user("Do harm")], { content: null, refusal: "I can't help with that." })]);
     assert.equal(run?.steps[0]?.refusal, "I can't help with that.");
     assert.deepEqual(reasons(run), ["refused"]);
-  });
-});
-
-describe("what a recording keeps", () => {
-  it("is one run where a framework repeats only one of two parallel calls", () => {
-    const both = calls(["c1", "web_search", '{"q":"a"}'], ["c2", "web_search", '{"q":"b"}']);
-    const start = [user("Compare a and b")];
-    const runs = runsOf([
-      chat(start, { content: null, tool_calls: both }, "tool_calls"),
-      chat(
-        [
-          ...start,
-          { role: "assistant", content: null, tool_calls: [both[1]] },
-          { role: "tool", tool_call_id: "c2", content: "B" },
-        ],
-        { content: "b is B." },
-      ),
-    ]);
-    assert.equal(runs.length, 1);
-    assert.deepEqual([runs[0]?.agents.length, runs[0]?.answer], [1, "b is B."]);
-  });
-
-  it("counts a call once, however often it was tried", () => {
-    const start = [user("Compute")];
-    const error = { error: { message: "slow down" } };
-    const fail = (status: number) =>
-      exchange("/v1/chat/completions", { model: "m", messages: start }, error, { status, outcome: "upstream-error" });
-    const [run, ...more] = runsOf([fail(429), fail(500), chat(start, { content: "5953" })]);
-    assert.equal(more.length, 0);
-    assert.equal(run?.usage.modelCalls, 1);
-    assert.equal(run?.usage.computedTokens, 15);
-    assert.equal(refusedForTraining(run!), null);
-  });
-
-  it("names sub-agents by the arguments that choose them", () => {
-    const names = [
-      ["task", { description: "Find the year now", subagent_type: "researcher" }, "researcher"],
-      ["delegate_task", { task: "Find the year now", agent: "Web Scout" }, "Web Scout"],
-      ["handOff", { to: "analyst", message: "Find the year now" }, "analyst"],
-      ["Delegate_work_to_coworker", { task: "Find the year now", coworker: "Senior Researcher" }, "Senior Researcher"],
-      ["search_agent", { input: "Find the year now" }, "search_agent"],
-      ["transfer_to_search", { input: "Find the year now" }, "search"],
-    ] as const;
-    for (const [tool, input, wanted] of names) {
-      const call = calls(["c1", tool, JSON.stringify(input)]);
-      const [run] = runsOf([
-        chat([user("When?")], { content: null, tool_calls: call }, "tool_calls"),
-        chat([{ role: "system", content: "Help." }, user("Find the year now")], {
-          content: "It was 1990, says the page.",
-        }),
-        chat(
-          [
-            user("When?"),
-            { role: "assistant", content: null, tool_calls: call },
-            { role: "tool", tool_call_id: "c1", content: "It was 1990, says the page." },
-          ],
-          { content: "1990" },
-        ),
-      ]);
-      assert.equal(run?.agents[1]?.name, wanted, tool);
-    }
-  });
-
-  it("takes an answer that was given to a tool", () => {
-    const by = (name: string, args: string, more: Json = {}) =>
-      runsOf([chat([user("When?")], { content: null, tool_calls: calls(["c1", name, args]) }, "tool_calls", more)])[0];
-    assert.equal(by("final_answer", '{"answer":"1990"}')?.answer, "1990");
-    assert.equal(by("StructuredOutput", '{"year":1990,"sure":true}')?.answer, '{"year":1990,"sure":true}');
-    const forced = { tool_choice: { type: "function", function: { name: "year_of" } } };
-    assert.equal(by("year_of", '{"year":"1990"}', forced)?.answer, "1990");
-    assert.equal(by("web_search", '{"q":"year"}')?.answer, null);
-  });
-
-  it("keeps reasoning tokens, cached tokens, settings, and streamed function calls of the old kind", () => {
-    const [run] = runsOf([
-      exchange(
-        "/v1/chat/completions",
-        { model: "m", messages: [user("When?")], temperature: 0.2, response_format: { type: "json_object" }, n: 2 },
-        {
-          choices: [
-            { index: 0, message: { role: "assistant", content: "1990" }, finish_reason: "stop" },
-            { index: 1, message: { role: "assistant", content: "1991" }, finish_reason: "stop" },
-          ],
-          usage: { ...usage, prompt_cache_hit_tokens: 8, completion_tokens_details: { reasoning_tokens: 3 } },
-        },
-      ),
-    ]);
-    assert.deepEqual(run?.steps[0]?.settings, {
-      temperature: 0.2,
-      responseFormat: { type: "json_object" },
-      samples: 2,
-    });
-    assert.deepEqual([run?.usage.cachedTokens, run?.usage.reasoningTokens, run?.answer], [8, 3, "1990"]);
-    assert.match(run?.completeness.notes.join() ?? "", /several replies/);
-    const chunk = (delta: Json, finish: string | null = null) =>
-      `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-    const [old] = runsOf([
-      exchange("/v1/chat/completions", { messages: [user("When?")] }, "", {
-        contentType: "text/event-stream",
-        response:
-          chunk({ function_call: { name: "look", arguments: '{"q":' } }) +
-          chunk({ function_call: { arguments: '"x"}' } }, "function_call"),
-      }),
-    ]);
-    assert.deepEqual(
-      old?.steps[0]?.toolCalls.map(({ name, arguments: text }) => [name, text]),
-      [["look", '{"q":"x"}']],
-    );
   });
 });

@@ -10,12 +10,12 @@ export type Untrainable = NonNullable<TeamRun["completeness"]["untrainable"]>[nu
 
 /** The reasons, with what each means. */
 export const untrainableReasons = {
-  cut: "text is missing: a reply ended at the token limit, or the recording was shortened",
+  cut: "text is missing: a reply ended at the token limit or broke off, or the recording was shortened",
   "missing-media": "images, sound or files that the model saw are not in the recording",
   "hosted-tool": "a tool that the server ran left no result",
   "history-unseen": "a part of the conversation stayed on the server",
   unlinked: "an agent could not be linked to the one that started it",
-  ambiguous: "more than one call may have started an agent: record with a run id",
+  ambiguous: "more than one call may have started an agent (record with a run id), or more than one reply may be meant",
   "no-content": "prompts or replies are missing",
   refused: "the model refused to answer",
   "no-answer": "the run has no answer",
@@ -35,6 +35,7 @@ export function whyUntrainable(
   const { truncated, content, notes } = run.completeness;
   for (const step of run.steps) {
     if (step.finish === "length") add("cut", "the reply ended at the token limit", step.id);
+    else if (step.finish === "other") add("cut", "the reply did not end by itself", step.id);
   }
   if (truncated && found.length === 0) add("cut", notes.join("; "));
   const lost = new Set(calls.flatMap((call) => call.lost ?? []));
@@ -42,15 +43,24 @@ export function whyUntrainable(
   if (lost.has("hosted-tool")) add("hosted-tool");
   if (lost.has("server-history")) add("history-unseen");
   if (!content) add("no-content", notes.join("; "));
+  else if (lost.has("prompt")) add("no-content", "a prompt is not one text");
   const roots = run.agents.filter((agent) => !agent.parentCallId && !agent.handoffFrom).length;
   // A team that records itself says what each step is; its judges are called by its rules, not by an agent.
   const marked = run.steps.some((step) => step.move !== undefined);
   if (roots > 1 && !marked) add("unlinked", `${roots - 1} of ${run.agents.length} agents`);
   const ambiguous = run.agents.filter((agent) => agent.ambiguousLink).length;
   if (ambiguous > 0) add("ambiguous", `${ambiguous} of ${run.agents.length} agents`);
+  if (calls.some(mayBeAnother)) add("ambiguous", "several replies were asked for: which of them was used is not known");
   if (run.answer === null) add("no-answer");
   else if (run.steps.some((step) => step.refusal !== undefined && step.refusal === run.answer)) add("refused");
   return found;
+}
+
+/** Several different replies came to one request, and no later call shows which was used. */
+function mayBeAnother({ text, toolCalls, others = [] }: CallParts): boolean {
+  const said = (one: Pick<CallParts, "text" | "toolCalls">) =>
+    JSON.stringify([one.text.trim(), one.toolCalls.map((call) => [call.name, call.arguments])]);
+  return others.some((one) => said(one) !== said({ text, toolCalls }));
 }
 
 /** What keeps this run from being trained on, in one line, or null when nothing does. */

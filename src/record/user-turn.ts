@@ -10,11 +10,11 @@ const observation =
 const steering =
   /^\s*(?:carry out the plan|bring the plan up to date|before the plan|write the plan|the three ratings|your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)|write a new plan that avoids this|has reported\. manager, continue|reflector, judge the work|verifier, check it/i;
 
-type Spoken = Pick<RecordedCall, "messages" | "text" | "error"> & { toolCalls: readonly unknown[] };
+type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };
 
-/** Whether a call answers something new: the call before it gave an answer, and somebody wrote since. */
+/** Whether a call answers something new: the call before it answered, whole or stopped half-way, and somebody wrote since. */
 export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): boolean {
-  if (before.toolCalls.length > 0 || before.error !== undefined || before.text.trim() === "") return false;
+  if (before.toolCalls.length > 0 || before.text.trim() === "") return false;
   const { messages } = call;
   const last = messages.findLastIndex(isQuestion);
   const reply = messages.findLastIndex((message) => message.role === "assistant");
@@ -33,7 +33,7 @@ export function isQuestion(message: Message): boolean {
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */
 export function historyBefore(messages: readonly Message[]): Message[] | undefined {
   const at = messages.findLastIndex(isQuestion);
-  const first = messages.findIndex((message) => message.role === "assistant");
-  if (at <= 0 || first === -1 || first > at) return undefined;
-  return messages.slice(0, at).filter((message) => message.role !== "system");
+  // Not only earlier turns: a document often stands in a message of its own in front of the question.
+  const before = messages.slice(0, Math.max(0, at)).filter((message) => message.role !== "system");
+  return before.length > 0 ? before : undefined;
 }

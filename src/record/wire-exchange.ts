@@ -61,6 +61,7 @@ const lossNotes: Record<Loss, string> = {
   media: "images, sound or files are named, not kept",
   "hosted-tool": "a tool that the server ran left no result",
   "server-history": "its history stayed on the server",
+  prompt: "its prompt is not one text",
 };
 
 /** Reads the model call out of an exchange; undefined for embeddings and anything else that is not a model call. */
@@ -77,7 +78,8 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
   const lost = [...new Set([...missing, ...(reply.lost ?? [])])];
   const notes = lost.map((loss) => lossNotes[loss]);
   if (!reply.usage && !failed && outcome === "complete") notes.push("the server reported no usage");
-  if (reply.others) notes.push("several replies were asked for; the first is taken as the one that was used");
+  if (reply.others)
+    notes.push("several replies were asked for; the one that a later call repeats is taken, else the first");
   const { model, stream: _stream, previousResponseId, conversation, ...settings } = request;
   return {
     id: exchange.id,
@@ -94,6 +96,9 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(reply.reasoning && { reasoning: reply.reasoning }),
     toolCalls: fillReplyIds(messages, reply.toolCalls),
     ...(reply.hosted && { hosted: reply.hosted }),
+    ...(reply.others && {
+      others: reply.others.map((one) => ({ ...one, toolCalls: fillReplyIds(messages, one.toolCalls) })),
+    }),
     ...(reply.finish && { finish: reply.finish }),
     ...(Object.keys(settings).length > 0 && { settings }),
     promptTokens: 0,

@@ -36,7 +36,14 @@ function isMedia(block: Json): boolean {
 
 /** What the blocks of one assistant message say; a tool that the server ran comes with its result. */
 function readBlocks(blocks: readonly Json[]) {
-  const read = { text: "", reasoning: "", toolCalls: [] as Message["toolCalls"] & object, hosted: [] as HostedCall[] };
+  const read = {
+    text: "",
+    reasoning: "",
+    toolCalls: [] as Message["toolCalls"] & object,
+    hosted: [] as HostedCall[],
+    /** The model read pages that the client gets encrypted. */
+    sealed: false,
+  };
   for (const block of blocks) {
     const type = asText(block["type"]);
     const call = { id: asText(block["id"]), name: asText(block["name"]), arguments: inputText(block["input"]) };
@@ -46,7 +53,9 @@ function readBlocks(blocks: readonly Json[]) {
     else if (/^(?:server|mcp)_tool_use$/.test(type)) read.hosted.push(call);
     else if (/_tool_result$/.test(type)) {
       const hosted = read.hosted.find(({ id }) => id === block["tool_use_id"]);
-      if (hosted) hosted.result = resultText(block["content"]);
+      if (!hosted) continue;
+      hosted.result = resultText(block["content"]);
+      if (objectsOf(block["content"]).some((one) => one["encrypted_content"] !== undefined)) read.sealed = true;
     }
   }
   return read;
@@ -58,7 +67,9 @@ function inputText(input: unknown): string {
 
 /** Results of server tools: searches have titles, addresses and encrypted pages, of which the first two are kept. */
 function resultText(content: unknown): string {
-  if (asObject(content)) return asText((content as Json)["stdout"] ?? content);
+  const ran = asObject(content);
+  if (ran?.["stdout"] !== undefined) return [ran["stdout"], ran["stderr"]].map(asText).filter(Boolean).join("\n");
+  if (ran) return asText(ran);
   return blocksOf(content)
     .map((block) => asString(block["text"]) ?? [block["title"], block["url"]].map(asText).filter(Boolean).join(" "))
     .join("\n");
@@ -99,7 +110,7 @@ function readMessage(raw: Json): Message[] {
 
 function readReply(json: Json): WireReply {
   if (json["type"] === "error" || json["error"]) return { ...noReply(), error: errorText(json["error"] ?? json) };
-  const { text, reasoning, toolCalls, hosted } = readBlocks(objectsOf(json["content"]));
+  const { text, reasoning, toolCalls, hosted, sealed } = readBlocks(objectsOf(json["content"]));
   const stop = asString(json["stop_reason"]);
   const reply: WireReply = {
     text,
@@ -110,7 +121,7 @@ function readReply(json: Json): WireReply {
     finished: stop !== undefined,
     ...defined({ responseId: asString(json["id"]), model: asString(json["model"]), usage: readUsage(json["usage"]) }),
   };
-  if (hosted.some(({ result }) => result === undefined)) lose(reply, "hosted-tool");
+  if (sealed || hosted.some(({ result }) => result === undefined)) lose(reply, "hosted-tool");
   return reply;
 }
 
@@ -229,7 +240,10 @@ export const anthropicMessages: WireApi = {
   name: "anthropic-messages",
   framing: "named-sse",
   lastEvent: /"type": ?"message_stop"/,
-  matches: (path) => path.endsWith("/messages") || /\/model\/[^/]+\/invoke$/.test(path),
+  matches: (path) =>
+    path.endsWith("/messages") ||
+    /\/model\/[^/]+\/invoke$/.test(path) ||
+    /\/publishers\/anthropic\/models\/[^/]+:(?:r|streamR)awPredict$/.test(path),
   accepts: (body) => Array.isArray(body["messages"]) && body["max_tokens"] !== undefined,
   readRequest(body) {
     const system = blocksOf(body["system"] ?? []);
@@ -253,6 +267,8 @@ export const anthropicMessages: WireApi = {
     };
     const blocks = raw.flatMap((message) => blocksOf(message["content"]));
     if ([...blocks, ...blocks.flatMap((block) => objectsOf(block["content"]))].some(isMedia)) lose(request, "media");
+    const said = readBlocks(blocks);
+    if (said.sealed || said.hosted.some(({ result }) => result === undefined)) lose(request, "hosted-tool");
     return request;
   },
   writeRequest(request) {

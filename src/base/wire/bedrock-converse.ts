@@ -17,12 +17,14 @@ function readBlocks(blocks: readonly Json[]) {
     reasoning: "",
     toolCalls: [] as NonNullable<Message["toolCalls"]>,
     results: [] as Message[],
+    media: false,
   };
   for (const block of blocks) {
     const use = asObject(block["toolUse"]);
     const result = asObject(block["toolResult"]);
     const thought =
       asObject(asObject(block["reasoningContent"])?.["reasoningText"]) ?? asObject(block["reasoningContent"]);
+    const guarded = asString(asObject(asObject(block["guardContent"])?.["text"])?.["text"]);
     if (use) {
       const text = asString(use["input"]) ?? JSON.stringify(use["input"] ?? {});
       read.toolCalls.push({ id: asText(use["toolUseId"]), name: asText(use["name"]), arguments: text });
@@ -33,7 +35,11 @@ function readBlocks(blocks: readonly Json[]) {
       read.results.push({ role: "tool", content: content.join(""), toolCallId: asText(result["toolUseId"]) });
     } else if (thought) read.reasoning += asText(thought["text"]);
     else if (typeof block["text"] === "string") read.text += block["text"];
-    else if (!block["cachePoint"]) read.text += `[${Object.keys(block)[0] ?? "part"}]`;
+    else if (guarded !== undefined) read.text += guarded;
+    else if (!block["cachePoint"]) {
+      read.text += `[${Object.keys(block)[0] ?? "part"}]`;
+      read.media = true;
+    }
   }
   return read;
 }
@@ -51,7 +57,7 @@ function readReply(json: Json): WireReply {
   const usage = asObject(json["usage"]);
   const stop = asString(json["stopReason"]);
   if (!message && !stop) return { ...noReply(), error: errorText(json["message"] ?? json["Message"] ?? "no message") };
-  const { text, reasoning, toolCalls } = readBlocks(objectsOf(message?.["content"]));
+  const { text, reasoning, toolCalls, media } = readBlocks(objectsOf(message?.["content"]));
   const cached = asNumber(usage?.["cacheReadInputTokens"]);
   return {
     text,
@@ -59,6 +65,7 @@ function readReply(json: Json): WireReply {
     toolCalls,
     ...(stop && { finish: stopReasons[stop] ?? "other" }),
     finished: stop !== undefined,
+    ...(media && { lost: ["media" as const] }),
     ...(usage && {
       usage: defined({
         promptTokens:
@@ -194,9 +201,8 @@ export const bedrockConverse: WireApi = {
     };
     const blocks = raw.flatMap((message) => objectsOf(message["content"]));
     const inside = blocks.flatMap((block) => objectsOf(asObject(block["toolResult"])?.["content"]));
-    if ([...blocks, ...inside].some((block) => block["image"] || block["document"] || block["video"])) {
-      lose(request, "media");
-    }
+    const text = (block: Json) => block["text"] !== undefined || block["json"] !== undefined;
+    if (readBlocks(blocks).media || inside.some((block) => !text(block))) lose(request, "media");
     return request;
   },
   writeRequest(request) {

@@ -5,18 +5,9 @@ import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } f
 import type { Message } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop } from "./openai-chat.ts";
-import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import { readFinish } from "./reply-facts.ts";
+import type { ReplyReader, ToolDefinition, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
-
-const finishes: Record<string, WireFinish> = {
-  STOP: "stop",
-  MAX_TOKENS: "length",
-  SAFETY: "refusal",
-  RECITATION: "refusal",
-  BLOCKLIST: "refusal",
-  PROHIBITED_CONTENT: "refusal",
-  SPII: "refusal",
-};
 
 /** A field in either spelling: Google's own libraries write both. */
 function field(raw: Json | undefined, name: string): unknown {
@@ -119,16 +110,18 @@ function readReply(json: Json): WireReply {
 function readCandidate(candidate: Json): WireReply {
   const { text, reasoning, toolCalls, hosted, media } = readParts(partsOf(candidate["content"]));
   const finish = asString(field(candidate, "finishReason"));
+  const read = readFinish(finish) ?? "other";
   const reply: WireReply = {
     text,
     ...(reasoning && { reasoning }),
     toolCalls,
     ...(hosted.length > 0 && { hosted }),
-    ...(finish && { finish: finish === "STOP" && toolCalls.length > 0 ? "tool_calls" : (finishes[finish] ?? "other") }),
+    ...(finish && { finish: read === "stop" && toolCalls.length > 0 ? "tool_calls" : read }),
     finished: finish !== undefined,
   };
   if (media) lose(reply, "media");
-  if (hosted.some(({ result }) => result === undefined) || field(candidate, "groundingMetadata")) {
+  const searched = field(candidate, "groundingMetadata") ?? field(candidate, "urlContextMetadata");
+  if (searched || hosted.some(({ result }) => result === undefined)) {
     lose(reply, "hosted-tool");
   }
   return reply;
@@ -139,8 +132,9 @@ function readUsage(value: unknown): WireReply["usage"] {
   if (!usage) return undefined;
   const thoughts = asNumber(field(usage, "thoughtsTokenCount"));
   const candidates = asNumber(field(usage, "candidatesTokenCount"));
+  const asked = asNumber(field(usage, "promptTokenCount"));
   const found = defined({
-    promptTokens: asNumber(field(usage, "promptTokenCount")),
+    promptTokens: asked === undefined ? undefined : asked + (asNumber(field(usage, "toolUsePromptTokenCount")) ?? 0),
     // Thoughts are billed as output but counted apart.
     completionTokens:
       candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0),
@@ -152,27 +146,27 @@ function readUsage(value: unknown): WireReply["usage"] {
 
 function contentReader(): ReplyReader {
   const whole: Json = {};
-  const parts: Json[] = [];
+  const found: { facts: Json; parts: Json[] }[] = []; // by the candidate's index
   return {
     get reply() {
-      return readReply(
-        parts.length > 0 || whole["candidate"]
-          ? { ...whole, candidates: [{ ...asObject(whole["candidate"]), content: { role: "model", parts } }] }
-          : whole,
-      );
+      const candidates = found.filter(Boolean).map(({ facts, parts }) => ({ ...facts, content: { parts } }));
+      return readReply({ ...whole, candidates });
     },
     add(event) {
       const json = asObject(event);
       if (!json) return "";
       const { candidates, ...rest } = json;
       Object.assign(whole, rest);
-      const candidate = objectsOf(candidates)[0];
-      if (!candidate) return "";
-      const { content, ...facts } = candidate;
-      whole["candidate"] = { ...asObject(whole["candidate"]), ...facts };
-      const added = partsOf(content);
-      parts.push(...added);
-      return readParts(added).text;
+      let text = "";
+      for (const { content, ...facts } of objectsOf(candidates)) {
+        const index = Math.min(asNumber(facts["index"]) ?? 0, 1000);
+        const one = (found[index] ??= { facts: {}, parts: [] });
+        const added = partsOf(content);
+        Object.assign(one.facts, facts);
+        one.parts.push(...added);
+        if (index === 0) text += readParts(added).text;
+      }
+      return text;
     },
   };
 }
@@ -229,6 +223,8 @@ export const gemini: WireApi = {
   framing: "sse",
   lastEvent: /"finishReason"/,
   matches: (path) => /:(?:stream)?[gG]enerateContent$/.test(path),
+  // Google's own tools wrap the request once more, for servers that are not this API.
+  accepts: (body) => asObject(body["request"]) === undefined,
   readRequest(body, path) {
     const settings = asObject(field(body, "generationConfig")) ?? {};
     const system = partsOf(field(body, "systemInstruction"));

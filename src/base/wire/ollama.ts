@@ -203,6 +203,7 @@ export const ollamaGenerate: WireApi = {
     };
     if (Array.isArray(body["images"]) && body["images"].length > 0) lose(request, "media");
     if (body["context"]) lose(request, "server-history");
+    if (body["suffix"]) lose(request, "prompt");
     return request;
   },
   writeRequest(request) {

@@ -3,8 +3,8 @@
 import type { Json } from "../../core/json-value.ts";
 import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
-import type { CallUsage } from "../../core/model.ts";
 import { fillCallIds } from "./call-ids.ts";
+import { readFinish, readReplyFacts, writeFinish, writeUsage } from "./reply-facts.ts";
 import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -33,7 +33,7 @@ export function readChatMessage(value: unknown): Message | undefined {
     role,
     content: contentText(raw["content"]) || asString(raw["refusal"]) || spoken || "",
   };
-  const reasoning = asString(raw["reasoning_content"]) ?? asString(raw["reasoning"]);
+  const reasoning = asString(raw["reasoning_content"]) ?? asString(raw["reasoning"]) ?? thoughtText(raw["content"]);
   if (reasoning) message.reasoning = reasoning;
   const calls = asArray(raw["tool_calls"]).flatMap((call) => readToolCall(call) ?? []);
   const legacy = asObject(raw["function_call"]);
@@ -74,6 +74,21 @@ export function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
   return { id, type: "function", function: { name, arguments: text } };
 }
 
+/** Parts that are not words of a reply: what the model thought, and calls, which stand beside the content too. */
+const notSaid =
+  /^(?:thinking|redacted_thinking|reasoning|tool_use|tool_call|tool-call|function_call|input_json_delta)$/;
+
+/** What the parts of a content field say that the model thought. */
+function thoughtText(content: unknown): string {
+  return objectsOf(content)
+    .filter((part) => /^(?:thinking|reasoning)$/.test(asText(part["type"])))
+    .map((part) => {
+      const thought = part["thinking"] ?? part["reasoning"] ?? part["text"] ?? part["summary"];
+      return typeof thought === "string" ? thought : contentText(thought);
+    })
+    .join("");
+}
+
 /** The text of a content field: a string, or parts. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
@@ -81,6 +96,7 @@ export function contentText(content: unknown): string {
     .map((part) => {
       if (typeof part === "string") return part;
       const raw = asObject(part) ?? {};
+      if (notSaid.test(asText(raw["type"]))) return "";
       const text = raw["text"] ?? raw["refusal"] ?? raw["content"];
       if (typeof text === "string") return text;
       return raw["type"] === undefined ? "" : `[${asText(raw["type"])}]`;
@@ -108,54 +124,6 @@ export function readTools(value: unknown): ToolDefinition[] {
   });
 }
 
-/** What a call used, in any of the spellings that OpenAI-compatible servers have for it. */
-export function readUsage(value: unknown): Partial<CallUsage> | undefined {
-  const usage = asObject(value);
-  if (!usage) return undefined;
-  const prompt = asObject(usage["prompt_tokens_details"]) ?? asObject(usage["input_tokens_details"]);
-  const reply = asObject(usage["completion_tokens_details"]) ?? asObject(usage["output_tokens_details"]);
-  const found = defined({
-    promptTokens: asNumber(usage["prompt_tokens"] ?? usage["input_tokens"]),
-    completionTokens: asNumber(usage["completion_tokens"] ?? usage["output_tokens"]),
-    // DeepSeek has a field of its own for what its cache held.
-    cachedTokens: asNumber(prompt?.["cached_tokens"] ?? usage["prompt_cache_hit_tokens"]),
-    reasoningTokens: asNumber(reply?.["reasoning_tokens"] ?? usage["reasoning_tokens"]),
-  });
-  return Object.keys(found).length > 0 ? found : undefined;
-}
-
-/** Usage as the API writes it; nothing for a reply that does not know. */
-export function writeUsage(usage: Partial<CallUsage> | undefined): Json {
-  if (!usage) return {};
-  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = usage;
-  return {
-    usage: {
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      total_tokens: promptTokens + completionTokens,
-      ...(cachedTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedTokens } }),
-      ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
-    },
-  };
-}
-
-/** The finish reason in our words. */
-export function readFinish(value: unknown): WireFinish | undefined {
-  if (value === "stop" || value === "length" || value === "tool_calls") return value;
-  if (value === "function_call") return "tool_calls";
-  if (value === "content_filter") return "refusal";
-  return asString(value) === undefined ? undefined : "other";
-}
-
-/** Id, model and usage, which stand in whole replies and in chunks alike. */
-export function readReplyFacts(json: Json): Partial<WireReply> {
-  return defined({
-    responseId: asString(json["id"]),
-    model: asString(json["model"]),
-    usage: readUsage(json["usage"]),
-  });
-}
-
 function readChoice(choice: Json): Omit<WireReply, "finished"> {
   const raw = asObject(choice["message"]) ?? {};
   const message = readChatMessage({ ...raw, role: "assistant" });
@@ -168,7 +136,13 @@ function readChoice(choice: Json): Omit<WireReply, "finished"> {
     ...(refused ? { finish: "refusal" } : finish && { finish }),
   };
   if (raw["audio"]) lose(reply, "media");
+  if (tellsOfTools(raw)) lose(reply, "hosted-tool");
   return reply;
+}
+
+/** Signs that the server searched or ran something on its own: citations, sources, tools that it names as executed. */
+function tellsOfTools(raw: Json): boolean {
+  return ["annotations", "executed_tools", "citations", "search_results"].some((key) => asArray(raw[key]).length > 0);
 }
 
 /** A whole chat completion, or a plain one. */
@@ -176,6 +150,7 @@ export function readCompletion(json: Json): WireReply {
   if (json["error"]) return { ...noReply(), error: errorText(json["error"]) };
   const [first, ...others] = objectsOf(json["choices"]).map(readChoice);
   if (!first) return { ...noReply(), ...readReplyFacts(json) };
+  if (tellsOfTools(json)) lose(first, "hosted-tool");
   return { ...readReplyFacts(json), ...first, finished: true, ...(others.length > 0 && { others }) };
 }
 
@@ -196,7 +171,7 @@ export function readChunkChoice(choice: Json): ChunkChoice {
   const spoken = asString(asObject(delta["audio"])?.["transcript"]) ?? "";
   return {
     text: asString(choice["text"]) ?? (contentText(delta["content"]) || asString(delta["refusal"]) || spoken),
-    reasoning: asString(delta["reasoning_content"]) ?? asString(delta["reasoning"]) ?? "",
+    reasoning: asString(delta["reasoning_content"]) ?? asString(delta["reasoning"]) ?? thoughtText(delta["content"]),
     ...(finish && { finish }),
     ...(choice["stop_reason"] !== undefined && { stopReason: choice["stop_reason"] }),
     tokens: asArray(choice["token_ids"]) as number[],
@@ -224,6 +199,7 @@ export function chunkReader(): ReplyReader {
       if (!json) return "";
       if (json["error"]) reply.error = errorText(json["error"]);
       Object.assign(reply, readReplyFacts(json));
+      if (tellsOfTools(json)) lose(reply, "hosted-tool");
       let added = "";
       for (const choice of objectsOf(json["choices"])) {
         const index = asNumber(choice["index"]) ?? 0;
@@ -261,6 +237,7 @@ function addChoice(reply: Omit<WireReply, "finished">, calls: Map<number, ToolCa
   if (finish) reply.finish = finish;
   if (asString(delta["refusal"]) || reply.finish === "refusal") reply.finish = "refusal";
   if (delta["audio"]) lose(reply, "media");
+  if (tellsOfTools(delta)) lose(reply, "hosted-tool");
   return text;
 }
 
@@ -282,6 +259,7 @@ export const openaiChat: WireApi = {
     };
     fillCallIds(request.messages);
     if (objectsOf(raw).some((message) => hasMedia(message["content"]) || message["audio"])) lose(request, "media");
+    if (body["web_search_options"]) lose(request, "hosted-tool");
     return request;
   },
   writeRequest(request) {
@@ -379,10 +357,4 @@ export function writeSettings(request: {
 
 function writeFacts(reply: WireReply, object: string): Json {
   return { id: reply.responseId ?? "", object, created: 0, model: reply.model ?? "" };
-}
-
-/** The finish reason as the API writes it. */
-export function writeFinish({ finish, toolCalls }: Pick<WireReply, "finish" | "toolCalls">): string {
-  if (finish === "refusal") return "content_filter";
-  return finish && finish !== "other" ? finish : toolCalls.length > 0 ? "tool_calls" : "stop";
 }

@@ -1,15 +1,9 @@
 /** OpenAI plain completions: one prompt, one text. */
 import { asString } from "../../core/json-value.ts";
-import {
-  chunkReader,
-  openaiChat,
-  readCompletion,
-  readSettings,
-  writeFinish,
-  writeSettings,
-  writeUsage,
-} from "./openai-chat.ts";
-import type { WireApi, WireReply } from "./wire-api.ts";
+import { chunkReader, openaiChat, readCompletion, readSettings, writeSettings } from "./openai-chat.ts";
+import { writeFinish, writeUsage } from "./reply-facts.ts";
+import type { WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { lose } from "./wire-api.ts";
 
 function choice(reply: WireReply, text: string, finish: string | null) {
   return {
@@ -27,9 +21,17 @@ export const openaiCompletions: WireApi = {
   lastEvent: openaiChat.lastEvent,
   matches: (path) => path.endsWith("/completions") && !openaiChat.matches(path),
   readRequest(body) {
-    const prompt = body["prompt"];
+    const given = body["prompt"];
+    const prompt = Array.isArray(given) && given.length === 1 ? given[0] : given;
     const text = Array.isArray(prompt) ? prompt.filter((part) => typeof part === "string").join("") : asString(prompt);
-    return { ...readSettings(body), messages: [{ role: "user", content: text ?? "" }], tools: [] };
+    const request: WireRequest = {
+      ...readSettings(body),
+      messages: [{ role: "user", content: text ?? "" }],
+      tools: [],
+    };
+    // Several prompts at once, tokens instead of text, a text to fill in between, a reply that begins with the prompt.
+    if (typeof prompt !== "string" || body["suffix"] || body["echo"] === true) lose(request, "prompt");
+    return request;
   },
   writeRequest(request) {
     const prompt = request.messages.map(({ content }) => content).join("\n");

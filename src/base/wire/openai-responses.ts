@@ -6,8 +6,9 @@
 import type { Json } from "../../core/json-value.ts";
 import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
-import { contentText, hasMedia, readChatMessage, readReplyFacts, readTools } from "./openai-chat.ts";
-import type { HostedCall, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { contentText, hasMedia, readChatMessage, readTools } from "./openai-chat.ts";
+import { readReplyFacts } from "./reply-facts.ts";
+import type { HostedCall, Loss, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 /** The conversation of a request: instructions, then items of several types. */
@@ -38,19 +39,17 @@ export function addResponsesItem(messages: Message[], item: Json): void {
     if (result !== undefined) messages.push({ role: "tool", content: result, toolCallId: call.id });
     return;
   }
-  switch (item["type"]) {
-    case "function_call":
-    case "custom_tool_call": {
+  switch (kindOf(item)) {
+    case "call": {
       const into = assistant();
       into.toolCalls = [...(into.toolCalls ?? []), readCallItem(item)];
       return;
     }
-    case "function_call_output":
-    case "custom_tool_call_output": {
+    case "output": {
       const output = item["output"];
       messages.push({
         role: "tool",
-        content: Array.isArray(output) ? contentText(output) : asText(output),
+        content: Array.isArray(output) ? partsText(output) : asText(output),
         toolCallId: asString(item["call_id"]) ?? "",
       });
       return;
@@ -70,12 +69,27 @@ export function addResponsesItem(messages: Message[], item: Json): void {
   }
 }
 
+/** What an item is: a call for the client's program to make, what came of one, or anything else by its type. */
+function kindOf(item: Json): string {
+  const type = asText(item["type"]);
+  if (/_call_output$/.test(type)) return "output";
+  return /_call$/.test(type) && (asString(item["call_id"]) || /^(?:function|custom_tool)_call$/.test(type))
+    ? "call"
+    : type;
+}
+
+/** A call for the client: of its own tools, or of those that the API defines (shell, patches, the computer). */
 function readCallItem(item: Json) {
+  const type = asText(item["type"]);
   return {
     id: asString(item["call_id"]) ?? asString(item["id"]) ?? "",
-    name: asText(item["name"]),
-    arguments: asText(item["arguments"] ?? item["input"]),
+    name: asString(item["name"]) ?? type.replace(/_call$/, ""),
+    arguments: asText(item["arguments"] ?? item["input"] ?? item["action"] ?? item["operation"]),
   };
+}
+
+function partsText(parts: readonly unknown[]): string {
+  return contentText(parts) || (outputText(parts) ?? "");
 }
 
 function reasoningText(item: Json): string {
@@ -85,10 +99,11 @@ function reasoningText(item: Json): string {
 /** A call that the server made itself; its name is the tool's, its arguments are what the item tells of them. */
 function readHostedCall(item: Json): HostedCall | undefined {
   const type = asString(item["type"]) ?? "";
-  if (!/_call$/.test(type) || /^(?:function|custom_tool)_call$/.test(type)) return undefined;
+  if (!/_call$/.test(type) || kindOf(item) === "call") return undefined;
   const known = ["id", "type", "status", "output", "outputs", "results", "error", "name", "server_label", "arguments"];
   const rest = Object.fromEntries(Object.entries(item).filter(([key]) => !known.includes(key)));
-  const output = item["output"] ?? item["outputs"] ?? item["results"] ?? asObject(item["action"])?.["sources"];
+  // A search names its sources at most: what the model read of them stays with the server.
+  const output = item["output"] ?? item["outputs"] ?? item["results"];
   const error = item["error"];
   const result = error ? `error: ${errorText(error)}` : outputText(output);
   return {
@@ -103,8 +118,22 @@ function outputText(output: unknown): string | undefined {
   if (output === undefined || output === null) return undefined;
   if (!Array.isArray(output)) return asText(output);
   return objectsOf(output)
-    .map((part) => asText(part["logs"] ?? part["text"] ?? part))
+    .map((part) => asText(part["logs"] ?? part["text"] ?? part["stdout"] ?? part))
     .join("\n");
+}
+
+/** What an item tells of that the recording can't keep. */
+function loseOf(target: { lost?: Loss[] }, item: Json): void {
+  const type = asText(item["type"]);
+  const shown = [item["content"], item["output"], item["outputs"]];
+  if (type === "image_generation_call" || asText(asObject(item["output"])?.["type"]).includes("screenshot")) {
+    lose(target, "media");
+  } else if (shown.some((one) => hasMedia(objectsOf(one).filter((part) => part["type"] !== "logs")))) {
+    lose(target, "media");
+  }
+  const hosted = readHostedCall(item);
+  if (hosted && hosted.result === undefined) lose(target, "hosted-tool");
+  if (type === "item_reference" || type === "compaction") lose(target, "server-history");
 }
 
 /** The whole answer of the API. */
@@ -116,12 +145,11 @@ export function readResponse(json: Json): WireReply {
     const hosted = readHostedCall(item);
     if (hosted) {
       reply.hosted = [...(reply.hosted ?? []), hosted];
-      if (hosted.result === undefined) lose(reply, "hosted-tool");
-      if (item["type"] === "image_generation_call") lose(reply, "media");
+      loseOf(reply, item);
     } else if (item["type"] === "reasoning") {
       const text = reasoningText(item);
       if (text) reply.reasoning = (reply.reasoning ?? "") + text;
-    } else if (/^(?:function|custom_tool)_call$/.test(asText(item["type"]))) reply.toolCalls.push(readCallItem(item));
+    } else if (kindOf(item) === "call") reply.toolCalls.push(readCallItem(item));
     else {
       reply.text += readChatMessage({ role: "assistant", ...item })?.content ?? "";
       refused ||= objectsOf(item["content"]).some((part) => part["type"] === "refusal");
@@ -129,6 +157,7 @@ export function readResponse(json: Json): WireReply {
   }
   const status = asString(json["status"]) ?? "completed";
   reply.finished = status === "completed" || status === "incomplete";
+  if (json["background"] === true && /^(?:queued|in_progress)$/.test(status)) reply.pending = true;
   if (status === "failed") reply.error = errorText(json["error"]);
   const why = asString(asObject(json["incomplete_details"])?.["reason"]);
   if (status === "incomplete") reply.finish = why === "content_filter" ? "refusal" : "length";
@@ -181,8 +210,8 @@ export const openaiResponses: WireApi = {
       messages: readResponsesInput(body),
       tools: readTools(body["tools"]),
     };
-    if (items.some((item) => hasMedia(item["content"]) || hasMedia(item["output"]))) lose(request, "media");
-    if (items.some((item) => item["type"] === "item_reference")) lose(request, "server-history");
+    for (const item of items) loseOf(request, item);
+    if (asObject(body["prompt"])) lose(request, "server-history"); // a template whose text the server keeps
     return request;
   },
   writeRequest(request) {

@@ -15,8 +15,11 @@ export interface ToolDefinition {
   parameters?: unknown;
 }
 
-/** Something that a body holds and our messages can't: images or sound, a tool run by the server, a history kept there. */
-export type Loss = "media" | "hosted-tool" | "server-history";
+/**
+ * Something that a body holds and our messages can't: images or sound, a tool run by the server, a history kept there,
+ * a prompt that is not one text.
+ */
+export type Loss = "media" | "hosted-tool" | "server-history" | "prompt";
 
 export interface WireRequest {
   model?: string;
@@ -58,6 +61,8 @@ export interface WireReply {
   finish?: WireFinish;
   /** The server said that it was done. */
   finished: boolean;
+  /** The server works on it in the background; the answer is fetched later under its id. */
+  pending?: boolean;
   usage?: Partial<CallUsage>;
   responseId?: string;
   model?: string;

@@ -6,7 +6,7 @@
 import { asArray, asNumber, asObject, asString, type Json } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { RecordedCall } from "../recorded-call.ts";
-import { readSdkMessage } from "./genai-messages.ts";
+import { endAndLosses, readSdkMessage } from "./genai-messages.ts";
 
 const types = new Set(["generateText", "streamText", "step", "languageModelCall", "executeTool", "generateObject"]);
 
@@ -49,12 +49,18 @@ interface Reply {
   said: Message | undefined;
   usage: Json;
   response: Json;
+  finish: unknown;
 }
 
 function replyOf(result: Json): Reply | undefined {
   if (!Array.isArray(result["content"])) return undefined;
   const [said] = readSdkMessage({ role: "assistant", content: result["content"] });
-  return { said, usage: asObject(result["usage"]) ?? {}, response: asObject(result["response"]) ?? {} };
+  return {
+    said,
+    usage: asObject(result["usage"]) ?? {},
+    response: asObject(result["response"]) ?? {},
+    finish: result["finishReason"],
+  };
 }
 
 function callOf(event: Json, messages: Message[], reply: Reply | undefined, index: number): RecordedCall {
@@ -75,6 +81,7 @@ function callOf(event: Json, messages: Message[], reply: Reply | undefined, inde
     text: reply?.said?.content ?? "",
     ...(reply?.said?.reasoning && { reasoning: reply.said.reasoning }),
     toolCalls: reply?.said?.toolCalls ?? [],
+    ...endAndLosses(reply?.finish, event["messages"]),
     promptTokens: count(reply?.usage["inputTokens"]),
     completionTokens: count(reply?.usage["outputTokens"]),
     ...(responseId && { responseId }),

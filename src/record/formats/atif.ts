@@ -53,6 +53,8 @@ function toRun(root: Json, all: ReadonlyMap<string, Json>): TeamRun {
   return assembleRun({ id: idOf(root), source: "import:atif", agents, calls, notes: [...notes] });
 }
 
+const mediaNote = "images or files are named, not kept";
+
 function trajectoryCalls(trajectory: Json, agentId: string, offset: number, notes: Set<string>): CallParts[] {
   const agent = asObject(trajectory["agent"]) ?? {};
   const tools = readTools(agent["tool_definitions"]);
@@ -60,7 +62,8 @@ function trajectoryCalls(trajectory: Json, agentId: string, offset: number, note
   const calls: CallParts[] = [];
   for (const item of asArray(trajectory["steps"])) {
     const step = asObject(item) ?? {};
-    if (hasMedia(step["message"])) notes.add("images or files are named, not kept");
+    const shown = asArray(asObject(step["observation"])?.["results"]).map((one) => asObject(one)?.["content"]);
+    if ([step["message"], ...shown].some(hasMedia)) notes.add(mediaNote);
     const text = contentText(step["message"]);
     const results = asArray(asObject(step["observation"])?.["results"]).map((one) => asObject(one) ?? {});
     const answers = results.map(
@@ -103,6 +106,7 @@ function trajectoryCalls(trajectory: Json, agentId: string, offset: number, note
         completionTokens: asNumber(metrics["completion_tokens"]) ?? 0,
         ...(cached !== undefined && { cachedTokens: cached }),
         costUsd: asNumber(metrics["cost_usd"]) ?? 0,
+        ...(notes.has(mediaNote) && { lost: ["media" as const] }),
         startedAt: at,
         endedAt: at,
       });

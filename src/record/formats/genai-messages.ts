@@ -1,6 +1,7 @@
 /** Messages as tracing conventions write them: GenAI parts, the AI SDK's own, flattened attributes, content events. */
 
-import { contentText, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import { contentText, hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
+import { readFinish } from "../../base/wire/reply-facts.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { asArray, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
@@ -159,6 +160,31 @@ export function readContentEvents(span: OtlpSpan): { input: Message[]; output: M
     }
   }
   return { input, output };
+}
+
+/** How the reply of a traced call ended, and what its raw messages hold that text can't: each only where the trace tells. */
+export function endAndLosses(
+  finish: unknown,
+  ...messages: readonly unknown[]
+): Pick<NonNullable<TraceSpan["call"]>, "finish" | "lost"> {
+  const read = readFinish(asArray(parseJson(finish))[0] ?? finish); // some exporters write the list as text
+  const shown = messages.flatMap((value) => {
+    const list = typeof value === "string" ? parseJson(value) : value;
+    return asArray(asArray(asObject(list)?.["messages"] ?? list).flat()).flatMap(contentsOf);
+  });
+  return { ...(read && { finish: read }), ...(shown.some(hasMedia) && { lost: ["media" as const] }) };
+}
+
+/** The lists of parts in a message of any shape, those of its tool results among them. */
+function contentsOf(message: unknown): unknown[] {
+  const raw = asObject(message) ?? {};
+  const inner = asObject(raw["kwargs"]) ?? asObject(raw["data"]) ?? raw;
+  const parts = [...asArray(inner["content"]), ...asArray(inner["parts"])];
+  const results = parts.flatMap((part) => {
+    const { output, content, result, response } = asObject(part) ?? {};
+    return [asObject(output)?.["value"] ?? output, content, result, response].filter(Array.isArray);
+  });
+  return [parts, ...results];
 }
 
 /** The reply of a model call out of its output messages. */

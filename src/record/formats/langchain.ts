@@ -4,7 +4,7 @@ import { contentText, readChatMessage, readToolCall } from "../../base/wire/open
 import { asArray, asNumber, asObject, asString, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { toolCall } from "./genai-messages.ts";
+import { endAndLosses, toolCall } from "./genai-messages.ts";
 
 const rolesByClass = new Map([
   ["SystemMessage", "system"],
@@ -48,6 +48,12 @@ export function readLangChainMessage(value: unknown): Message | undefined {
   return message;
 }
 
+/** What the prompt of a chat model run holds that text can't. */
+export function langChainLosses(value: unknown): Pick<NonNullable<TraceSpan["call"]>, "lost"> {
+  const { lost } = endAndLosses(undefined, value);
+  return lost ? { lost } : {};
+}
+
 /** The prompt of a chat model run: `{messages: [[...]]}`. */
 export function readLangChainInput(value: unknown): Message[] {
   const inputs = asObject(typeof value === "string" ? parseJson(value) : value);
@@ -68,7 +74,13 @@ export function readLangChainOutput(value: unknown): NonNullable<TraceSpan["call
   const details = asObject(usage?.["input_token_details"]);
   const cached = asNumber(details?.["cache_read"]);
   const responseId = asString(kwargs["id"]);
+  const told = [kwargs["response_metadata"], kwargs["additional_kwargs"], generation?.["generationInfo"]].map(asObject);
+  const generated = asObject(generation?.["generation_info"]);
+  const finish = [...told, generated]
+    .map((one) => one?.["finish_reason"] ?? one?.["finishReason"] ?? one?.["stop_reason"] ?? one?.["done_reason"])
+    .find((one) => one !== undefined && one !== null);
   return {
+    ...endAndLosses(finish, [raw]),
     text: message.content || asString(generation?.["text"]) || "",
     ...(message.reasoning && { reasoning: message.reasoning }),
     toolCalls: message.toolCalls ?? [],

@@ -3,7 +3,7 @@
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asArray, asNumber, asObject, asString, asText, objectsOf } from "../../core/json-value.ts";
 import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
-import { readPartMessages, replyOf } from "./genai-messages.ts";
+import { endAndLosses, readPartMessages, replyOf } from "./genai-messages.ts";
 import { readLangChainMessage } from "./langchain.ts";
 import { timeOf } from "./langsmith.ts";
 
@@ -86,6 +86,13 @@ function callOf(raw: Json): NonNullable<TraceSpan["call"]> {
   return {
     messages,
     ...replyOf(said),
+    ...endAndLosses(
+      asObject(raw["metadata"])?.["finish_reason"] ??
+        asObject(output)?.["finish_reason"] ??
+        objectsOf(asObject(output)?.["choices"])[0]?.["finish_reason"],
+      input,
+      Array.isArray(output) ? output : [output],
+    ),
     tools: readTools(asObject(input)?.["tools"] ?? asObject(raw["modelParameters"])?.["tools"]),
     model: asString(raw["model"]),
     promptTokens: asNumber(usage["input"] ?? raw["promptTokens"]) ?? 0,

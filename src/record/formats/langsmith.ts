@@ -4,7 +4,13 @@ import { readTools } from "../../base/wire/openai-chat.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
 import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
-import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
+import {
+  isAgentChain,
+  langChainLosses,
+  readLangChainInput,
+  readLangChainOutput,
+  readLangChainToolOutput,
+} from "./langchain.ts";
 
 type Json = Record<string, unknown>;
 
@@ -95,6 +101,7 @@ function llmCall(run: Json, extra: Json, metadata: Json): NonNullable<TraceSpan[
   const reply = readLangChainOutput(run["outputs"]) ?? { text: "", toolCalls: [] };
   return {
     ...reply,
+    ...langChainLosses(run["inputs"]),
     messages: readLangChainInput(run["inputs"]),
     tools: readTools(parameters["tools"]),
     model: asString(parameters["model"]) ?? asString(metadata["ls_model_name"]),

@@ -1,7 +1,7 @@
 /** Mastra's own tracing events (`exportTracingEvent`), written down one by one: spans with content and tool schemas. */
 import { asArray, asNumber, asObject, asString, asText, defined, type Json, objectsOf } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { plainText, readDefinitions, readSdkMessage, toolCall } from "./genai-messages.ts";
+import { endAndLosses, plainText, readDefinitions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import { agentResult } from "./mastra.ts";
 
 /** Whether a record is such an event. */
@@ -99,6 +99,7 @@ function stepCall(step: Json, attributes: Json, generation: Json | undefined): N
       cachedTokens: asNumber(asObject(usage["inputDetails"])?.["cacheRead"] ?? usage["cachedInputTokens"]),
       reasoningTokens: asNumber(asObject(usage["outputDetails"])?.["reasoning"] ?? usage["reasoningTokens"]),
     }),
+    ...endAndLosses(attributes["finishReason"] ?? output["finishReason"], input),
     promptTokens: asNumber(usage["inputTokens"] ?? usage["promptTokens"]) ?? 0,
     completionTokens: asNumber(usage["outputTokens"] ?? usage["completionTokens"]) ?? 0,
     lossyHistory: messages.some((message) => /^\[tool-result: /.test(message.content)),

@@ -7,7 +7,7 @@ import { readCompletion } from "../../base/wire/openai-chat.ts";
 import { readResponse } from "../../base/wire/openai-responses.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
+import { endAndLosses, readDefinitions, readInstructions, readSdkMessage, toolCall } from "./genai-messages.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 
 type Mapped = Partial<TraceSpan> & { kind: TraceSpan["kind"] };
@@ -71,6 +71,11 @@ function stepCall({ attributes }: OtlpSpan, children: readonly OtlpSpan[]): NonN
     text: asString(output["text"]) ?? whole?.text ?? "",
     ...(whole?.reasoning && { reasoning: whole.reasoning }),
     toolCalls: calls.length > 0 ? calls : (whole?.toolCalls ?? []),
+    ...(whole?.finish && { finish: whole.finish }),
+    ...endAndLosses(
+      attributes["mastra.model_step.finish_reason"] ?? inference["gen_ai.response.finish_reasons"],
+      attributes["mastra.model_step.input"],
+    ),
     tools: [],
     model: asString(inference["gen_ai.response.model"]) ?? whole?.model,
     promptTokens: asNumber(inference["gen_ai.usage.input_tokens"]) ?? whole?.usage?.promptTokens ?? 0,

@@ -4,11 +4,12 @@
  */
 
 import { readChatMessage, readCompletion, readTools } from "../../base/wire/openai-chat.ts";
-import { readResponse, readResponsesInput } from "../../base/wire/openai-responses.ts";
+import { openaiResponses, readResponse, readResponsesInput } from "../../base/wire/openai-responses.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
 import { CoaError } from "../../core/errors.ts";
-import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, defined } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
+import { endAndLosses } from "./genai-messages.ts";
 import { timeOf } from "./langsmith.ts";
 
 type Json = Record<string, unknown>;
@@ -87,6 +88,8 @@ function generation(data: Json): NonNullable<TraceSpan["call"]> {
     text: reply.text,
     ...(reply.reasoning && { reasoning: reply.reasoning }),
     toolCalls: reply.toolCalls,
+    ...endAndLosses(undefined, data["input"]),
+    ...(reply.finish && { finish: reply.finish }),
     tools: [],
     model: asString(data["model"]),
     promptTokens: reply.usage?.promptTokens ?? asNumber(usage?.["input_tokens"]) ?? 0,
@@ -102,10 +105,14 @@ function response(data: Json): NonNullable<TraceSpan["call"]> {
   const reply = whole ? readResponse(whole) : undefined;
   const responseId = asString(data["response_id"]) ?? reply?.responseId;
   const instructions = asString(whole?.["instructions"]);
+  const asked = openaiResponses.readRequest({ input: data["_input"] }, "");
+  const lost = [...new Set([...(asked.lost ?? []), ...(reply?.lost ?? [])])];
   return {
     messages: readResponsesInput({ input: data["_input"], ...(instructions && { instructions }) }),
     text: reply?.text ?? "",
     toolCalls: reply?.toolCalls ?? [],
+    ...defined({ finish: reply?.finish, hosted: reply?.hosted, reasoning: reply?.reasoning }),
+    ...(lost.length > 0 && { lost }),
     tools: readTools(whole?.["tools"]),
     model: reply?.model,
     promptTokens: reply?.usage?.promptTokens ?? 0,

@@ -3,8 +3,14 @@
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";
 import type { TraceSpan } from "../trace-span.ts";
-import { readFlattened, replyOf } from "./genai-messages.ts";
-import { isAgentChain, readLangChainInput, readLangChainOutput, readLangChainToolOutput } from "./langchain.ts";
+import { endAndLosses, readFlattened, replyOf } from "./genai-messages.ts";
+import {
+  isAgentChain,
+  langChainLosses,
+  readLangChainInput,
+  readLangChainOutput,
+  readLangChainToolOutput,
+} from "./langchain.ts";
 import type { OtlpSpan } from "./otlp-spans.ts";
 
 type Mapped = Partial<TraceSpan> & { kind: TraceSpan["kind"] };
@@ -52,8 +58,13 @@ function llmCall({ attributes }: OtlpSpan): NonNullable<TraceSpan["call"]> {
     tools.push(...readTools([schema]));
   }
   const cached = asNumber(attributes["llm.token_count.prompt_details.cache_read"]);
+  const flat = Object.keys(attributes).some((key) => /^llm\.input_messages\..*\.image\.image\.url$/.test(key));
+  const finish = attributes["llm.finish_reason"] ?? attributes["llm.output_messages.0.message.finish_reason"];
   return {
+    ...endAndLosses(finish),
     ...reply,
+    ...langChainLosses(attributes["input.value"]),
+    ...(flat && { lost: ["media" as const] }),
     messages,
     tools,
     model: asString(attributes["llm.model_name"]),

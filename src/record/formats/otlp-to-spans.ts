@@ -3,6 +3,7 @@ import { asArray, asNumber, asObject, asString, asText, parseJson } from "../../
 import { addTo } from "../recorded-call.ts";
 import { cutText, sessionOf, type TraceSpan } from "../trace-span.ts";
 import {
+  endAndLosses,
   plainText,
   readContentEvents,
   readDefinitions,
@@ -116,6 +117,13 @@ function genAiCall(span: OtlpSpan, attributes: Record<string, unknown>): NonNull
   return {
     messages: input,
     ...replyOf(output),
+    ...endAndLosses(
+      attributes["gen_ai.response.finish_reasons"] ??
+        asObject(asArray(parseJson(attributes["gen_ai.output.messages"])).at(-1))?.["finish_reason"] ??
+        attributes["gen_ai.completion.0.finish_reason"],
+      attributes["gen_ai.input.messages"],
+      attributes["gen_ai.output.messages"],
+    ),
     tools: readDefinitions(attributes["gen_ai.tool.definitions"]) ?? flattenedTools(attributes),
     model: asString(attributes["gen_ai.response.model"]) ?? asString(attributes["gen_ai.request.model"]),
     promptTokens: number("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens") ?? 0,
@@ -172,6 +180,10 @@ function legacyAiSdkSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan
       text: asText(attributes["ai.response.text"]),
       ...(reasoning && { reasoning }),
       toolCalls: calls,
+      ...endAndLosses(
+        attributes["ai.response.finishReason"] ?? attributes["gen_ai.response.finish_reasons"],
+        attributes["ai.prompt.messages"],
+      ),
       tools: readDefinitions(attributes["ai.prompt.tools"]) ?? [],
       model: asString(attributes["ai.response.model"]) ?? asString(attributes["ai.model.id"]),
       promptTokens: asNumber(attributes["ai.usage.inputTokens"] ?? attributes["ai.usage.promptTokens"]) ?? 0,
