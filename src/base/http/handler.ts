@@ -3,6 +3,7 @@
  * back-pressure, and a fetch handler for frameworks. The signal aborts when the client leaves before its answer is
  * complete.
  */
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Listener } from "./listen.ts";
 import { headersOf, RefusedRequest, readBytes, unpack } from "./request-body.ts";
@@ -44,12 +45,26 @@ export type Handler = (request: HttpRequest, reply: Reply) => Promise<void>;
 
 /** Reads a body as JSON; what is not JSON is refused with 400. */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
-  const text = (await request.bytes(maxBytes)).toString("utf8");
+  const bytes = await request.bytes(maxBytes);
+  if (!isUtf8(bytes)) throw new RefusedRequest(400, "the body is not UTF-8");
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(bytes.toString("utf8"));
   } catch (error) {
     throw new RefusedRequest(400, `the body is not JSON: ${(error as Error).message}`);
   }
+  if (isDeeper(value, deepest)) throw new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`);
+  return value;
+}
+
+/** What is deeper than this would end in the stack of whoever walks over it. */
+const deepest = 256;
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const part of Array.isArray(value) ? value : Object.values(value)) if (isDeeper(part, levels - 1)) return true;
+  return false;
 }
 
 /** Answers with JSON. */
@@ -57,8 +72,11 @@ export function replyJson(reply: Reply, status: number, value: unknown, headers:
   if (!reply.started) reply.send(status, JSON.stringify(value), { "content-type": "application/json", ...headers });
 }
 
+/** A reader that takes nothing for so long has left: it would hold its writer, and the place of that writer, for ever. */
+const longestStallMs = 300_000;
+
 /** The face for node:http. */
-export function nodeListener(handler: Handler): Listener {
+export function nodeListener(handler: Handler, { stallMs = longestStallMs } = {}): Listener {
   return async (request, response) => {
     const left = new AbortController();
     const onClose = () => {
@@ -66,7 +84,7 @@ export function nodeListener(handler: Handler): Listener {
     };
     response.once("close", onClose);
     try {
-      await handler(requestOf(request, left.signal), nodeReply(response));
+      await handler(requestOf(request, left.signal), nodeReply(response, stallMs));
     } finally {
       response.off("close", onClose);
     }
@@ -88,7 +106,7 @@ function requestOf(request: IncomingMessage, signal: AbortSignal): HttpRequest {
   };
 }
 
-function nodeReply(response: ServerResponse): Reply {
+function nodeReply(response: ServerResponse, stallMs: number): Reply {
   return {
     get started() {
       return response.headersSent;
@@ -105,7 +123,9 @@ function nodeReply(response: ServerResponse): Reply {
         write(text) {
           if (response.destroyed || response.write(text)) return undefined;
           return new Promise((resolve) => {
+            const stalled = setTimeout(() => response.destroy(), stallMs);
             const go = () => {
+              clearTimeout(stalled);
               response.off("drain", go);
               response.off("close", go);
               resolve();

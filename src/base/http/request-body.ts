@@ -7,9 +7,11 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 export class RefusedRequest extends Error {
   override readonly name = "RefusedRequest";
   readonly status: number;
-  constructor(status: number, message: string) {
+  readonly headers: Record<string, string>;
+  constructor(status: number, message: string, headers: Record<string, string> = {}) {
     super(message);
     this.status = status;
+    this.headers = headers;
   }
 }
 

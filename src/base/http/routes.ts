@@ -1,6 +1,7 @@
 /**
  * Routes by method and path: `"POST /v1/responses/{id}/cancel"`. A path that is not served is refused with 404, a path
- * that is served under another method with 405; the shape of the refusal is the caller's.
+ * that is served under another method with 405; the shape of the refusal is the caller's. HEAD is answered as GET is: the
+ * server leaves the body out.
  */
 import type { Handler } from "./handler.ts";
 import { RefusedRequest } from "./request-body.ts";
@@ -22,16 +23,20 @@ export function routes(table: Readonly<Record<string, Handler>>): Handler {
   }
   return async (request, reply) => {
     const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
-    const exact = fixed.get(`${request.method} ${path}`);
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const exact = fixed.get(`${method} ${path}`);
     if (exact) return exact(request, reply);
     const parts = path.split("/");
     for (const route of open) {
-      const params = route.method === request.method ? match(route.parts, parts) : undefined;
+      const params = route.method === method ? match(route.parts, parts) : undefined;
       if (params) return route.handler({ ...request, params }, reply);
     }
-    const other =
-      [...fixed.keys()].some((key) => key.endsWith(` ${path}`)) || open.some((route) => match(route.parts, parts));
-    if (other) throw new RefusedRequest(405, `${request.method} is not served at ${path}`);
+    const methods = [
+      ...[...fixed.keys()].filter((key) => key.endsWith(` ${path}`)).map((key) => key.slice(0, key.indexOf(" "))),
+      ...open.filter((route) => match(route.parts, parts)).map((route) => route.method),
+    ];
+    if (methods.length > 0)
+      throw new RefusedRequest(405, `${request.method} is not served at ${path}`, { allow: methods.join(", ") });
     throw new RefusedRequest(404, `nothing is served at ${request.method} ${path}`);
   };
 }

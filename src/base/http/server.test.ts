@@ -53,6 +53,21 @@ describe("a handler", () => {
     });
   });
 
+  it("gives up a reader that takes nothing, and tells its writer", async () => {
+    const left = Promise.withResolvers<unknown>();
+    const handler: Handler = async (request, reply) => {
+      const writer = reply.stream(200, { "content-type": "text/plain" });
+      while (!request.signal.aborted) await writer.write("x".repeat(1_000_000));
+      left.resolve(request.signal.reason);
+    };
+    const server = await listen(nodeListener(handler, { stallMs: 20 }));
+    const socket = connect(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"));
+    socket.pause().on("error", () => {});
+    assert.equal(((await left.promise) as Error).message, "the client left");
+    socket.destroy();
+    await server.close();
+  });
+
   it("refuses what it can't take, with the status that says so", async () => {
     await faces(table, async (ask) => {
       const status = async (path: string, init?: RequestInit) => (await ask(path, init)).status;
