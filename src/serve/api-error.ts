@@ -15,20 +15,18 @@ export interface ApiErrorOptions {
 export class ApiError extends RefusedRequest {
   readonly code: string | null;
   readonly param: string | null;
-  readonly headers: Record<string, string>;
 
   constructor(status: number, message: string, options: ApiErrorOptions = {}) {
-    super(status, message);
+    super(status, message, options.headers);
     this.code = options.code ?? null;
     this.param = options.param ?? null;
-    this.headers = options.headers ?? {};
   }
 }
 
 /** Any error as a refusal. What is not ours to explain is an internal error, without its inner words. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof RefusedRequest) return new ApiError(error.status, error.message);
+  if (error instanceof RefusedRequest) return new ApiError(error.status, error.message, { headers: error.headers });
   if (error instanceof CoaError) {
     const status =
       error.boundary === "usage" || error.boundary === "format" ? 400 : error.boundary === "model" ? 502 : 500;

@@ -10,6 +10,8 @@ const keptMs = 10 * 60_000;
 /** One run. */
 export interface BackgroundRun {
   readonly ended: boolean;
+  /** Resolves when it has ended, however. */
+  readonly work: Promise<void>;
   response(): Json;
   /** Its events from the one with this number on, to the end. */
   follow(from: number, signal: AbortSignal): AsyncGenerator<Json>;
@@ -27,6 +29,8 @@ export interface BackgroundRuns {
     options?: { lonelyMs?: number },
   ): BackgroundRun;
   find(id: string, caller: string): BackgroundRun | undefined;
+  /** Waits until all have ended; those that still run when the signal aborts are stopped. */
+  settle(signal: AbortSignal): Promise<void>;
 }
 
 /** A server without runs. */
@@ -36,6 +40,14 @@ export function backgroundRuns(): BackgroundRuns {
     find(id, caller) {
       const found = runs.get(id);
       return found?.caller === caller ? found.run : undefined;
+    },
+    async settle(signal) {
+      const under = [...runs.values()].filter(({ run }) => !run.ended);
+      const stop = () => under.forEach(({ run }) => void run.cancel());
+      if (signal.aborted) stop();
+      signal.addEventListener("abort", stop, { once: true });
+      await Promise.all(under.map(({ run }) => run.work));
+      signal.removeEventListener("abort", stop);
     },
     start(id, caller, projection, events, { lonelyMs } = {}) {
       const controller = new AbortController();
@@ -65,6 +77,7 @@ export function backgroundRuns(): BackgroundRuns {
         }
       })();
       const run: BackgroundRun = {
+        work,
         response: () => ({ ...projection.response(), ...(cancelled && { status: "cancelled" }) }),
         get ended() {
           return ended;

@@ -9,11 +9,12 @@ import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";
+import { backgroundRuns } from "./background-runs.ts";
 import { type ChainService, type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
 import { chatEndpoint } from "./chat-endpoint.ts";
 import { completionsEndpoint } from "./completions-endpoint.ts";
-import { type Call, corsHeaders, type EndpointSetup, endpoint } from "./endpoint.ts";
+import { type Call, corsHeaders, type EndpointSetup, endpoint, newRequestId } from "./endpoint.ts";
 import { idempotentReplies } from "./idempotent-replies.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { askChain } from "./mcp/ask-chain.ts";
@@ -110,7 +111,8 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   });
   const store = options.store ?? (await openResponseStore());
   const responsesOptions = { store, showTools: options.showTools, forget: options.forget };
-  const responses = responsesEndpoints(service, responsesOptions);
+  const background = backgroundRuns();
+  const responses = responsesEndpoints(service, responsesOptions, background);
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
   });
@@ -142,7 +144,10 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ),
   });
   const sockets = responsesSocket(setup, service, responsesOptions);
-  return { ...served, sockets, ...(shadowed && { settle: shadowed.settle }) };
+  const settle = async (signal: AbortSignal): Promise<void> => {
+    await Promise.all([background.settle(signal), shadowed?.settle(signal)]);
+  };
+  return { ...served, sockets, settle };
 }
 
 /** Adds what every server has (health, readiness, metrics, preflight) and both faces. */
@@ -177,7 +182,8 @@ export function servedHandler(
       await all(request, reply);
     } catch (error) {
       const refused = apiErrorOf(error);
-      replyJson(reply, refused.status, openaiError(refused), refused.headers);
+      const shape = request.path.startsWith("/v1/messages") ? anthropicError : openaiError;
+      replyJson(reply, refused.status, shape(refused), { "x-request-id": newRequestId(), ...refused.headers });
     }
   };
   return {

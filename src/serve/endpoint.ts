@@ -35,6 +35,9 @@ export interface Call {
   json(): Promise<Json>;
 }
 
+/** The id that an answer carries. */
+export const newRequestId = (): string => `req_${randomUUID().replaceAll("-", "")}`;
+
 /** Wraps the work of one route. `errorBody` is the error shape of its API. */
 export function endpoint(
   setup: EndpointSetup,
@@ -44,7 +47,7 @@ export function endpoint(
 ): Handler {
   return async (request, reply) => {
     const started = performance.now();
-    const id = `req_${randomUUID().replaceAll("-", "")}`;
+    const id = newRequestId();
     let headers: Record<string, string> = { "x-request-id": id };
     let status = 200;
     let recorded: RecordedReply | undefined;

@@ -47,7 +47,10 @@ export function sendPage(service: ChainService, host: string, reply: Reply): voi
     ["AI SDK, in a page", `useChat({ transport: new DefaultChatTransport({ api: "${origin}/api/chat" }) })`],
     ["Claude Code", `ANTHROPIC_BASE_URL=${origin} ANTHROPIC_API_KEY=… claude --model ${model}`],
     ["Claude Code, as a tool", `claude mcp add --transport http coa ${origin}/mcp`],
-    ["Codex", `codex -c model_providers.coa.base_url=${origin}/v1 -c model_provider=coa -m ${model}`],
+    [
+      "Codex",
+      `codex -c model_providers.coa.name=coa -c model_providers.coa.base_url=${origin}/v1 -c model_providers.coa.wire_api=responses -c model_provider=coa -m ${model}`,
+    ],
     ["Open WebUI", `Settings, Connections, OpenAI API: ${origin}/v1`],
   ];
   const tools = service.profile.tags.flatMap(({ tool }) => tool ?? []);

@@ -2,7 +2,7 @@
 import { replyJson } from "../base/http/handler.ts";
 import { asObject, asString, type Json } from "../core/json-value.ts";
 import { ApiError } from "./api-error.ts";
-import { type BackgroundRuns, backgroundRuns } from "./background-runs.ts";
+import type { BackgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
 import { compactEndpoint } from "./compact-endpoint.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
@@ -13,8 +13,11 @@ import type { ResponseStore } from "./stored-responses.ts";
 type Work = (call: Call) => Promise<void>;
 
 /** The routes of the API. */
-export function responsesEndpoints(service: ChainService, options: ResponsesOptions): Record<string, Work> {
-  const running = backgroundRuns();
+export function responsesEndpoints(
+  service: ChainService,
+  options: ResponsesOptions,
+  running: BackgroundRuns,
+): Record<string, Work> {
   return {
     "POST /v1/responses": create(service, options, running),
     "POST /v1/responses/compact": compactEndpoint(service, options.store),
@@ -94,6 +97,8 @@ function get(store: ResponseStore, running: BackgroundRuns): Work {
     const live = running.find(id, caller.owner);
     if (live && request.query.get("stream") === "true") {
       const after = Number(request.query.get("starting_after") ?? -1);
+      if (!Number.isInteger(after) || after < -1)
+        throw new ApiError(400, "starting_after must be the number of an event", { param: "starting_after" });
       return follow(live.follow(after + 1, request.signal), eventStream(reply, headers));
     }
     const response = live?.response() ?? store.find(id, caller.owner)?.response;

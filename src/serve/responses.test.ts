@@ -117,11 +117,36 @@ describe("responses", () => {
       const mine = { authorization: "Bearer first-key" };
       const made: Loose = await (await ask("/v1/responses", { input: question }, mine)).json();
       assert.equal((await ask(`/v1/responses/${made.id}`, undefined, mine)).status, 200);
+      const named = [{ id: "m1", role: "user", content: question }];
+      const others = { authorization: "Bearer other-key" };
+      for (const key of [mine, others]) assert.equal((await ask("/v1/responses", { input: named }, key)).status, 200);
+      const again = { input: [{ type: "item_reference", id: "m1" }], previous_response_id: made.id };
+      assert.equal((await ask("/v1/responses", again, mine)).status, 200, "another key's item has the same name");
+      assert.equal((await ask("/v1/responses", again, others)).status, 404);
       assert.equal(
         (await ask(`/v1/responses/${made.id}`, undefined, { authorization: "Bearer other-key" })).status,
         404,
       );
     });
+  });
+
+  it("lets what runs in the background end when the server is stopped", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-responses-"));
+    try {
+      const store = await openResponseStore(folder);
+      let id = "";
+      const go = Promise.withResolvers<void>();
+      const model = scriptedModel(async (request) => go.promise.then(() => (good as Loose)(request)));
+      await withServer({ store, model }, async (ask) => {
+        id = ((await (await ask("/v1/responses", { input: question, background: true })).json()) as Loose).id;
+        assert.equal((await ask(`/v1/responses/${id}?stream=true&starting_after=x`)).status, 400);
+        setImmediate(go.resolve); // the server is being stopped by then
+      });
+      assert.equal(store.find(id, "anyone")?.response["status"], "completed");
+      await store.close();
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   it("runs in the background: polled, streamed from any event, cancelled", async () => {

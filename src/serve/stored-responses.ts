@@ -71,13 +71,15 @@ export async function openResponseStore(
   disk: Disk = nodeDisk,
 ): Promise<ResponseStore> {
   const all = new Map<string, StoredResponse>();
+  // Clients may name their items as they like: two callers can have the same name for different things.
   const items = new Map<string, { item: Json; owner: StoredResponse }>();
+  const itemKey = (id: string, caller: string) => `${caller}\n${id}`;
   const file = folder === undefined ? undefined : join(folder, "responses.jsonl");
   const add = (stored: StoredResponse): void => {
     all.set(stored.id, stored);
     for (const item of [...stored.input, ...objectsOf(stored.response["output"])]) {
       const id = asString(item["id"]);
-      if (id) items.set(id, { item, owner: stored });
+      if (id) items.set(itemKey(id, stored.caller), { item, owner: stored });
     }
   };
   const remove = (id: string): void => {
@@ -101,10 +103,7 @@ export async function openResponseStore(
       const stored = all.get(id);
       return stored?.caller === caller ? stored : undefined;
     },
-    item(id, caller) {
-      const found = items.get(id);
-      return found?.owner.caller === caller ? found.item : undefined;
-    },
+    item: (id, caller) => items.get(itemKey(id, caller))?.item,
     async delete(id, caller) {
       if (all.get(id)?.caller !== caller) return false;
       await writer?.append({ deleted: id });
