@@ -31,7 +31,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   evaluate: 1600,
   report: 950,
   lab: 3800,
-  serve: 6300,
+  serve: 6350,
   "studio/api": 4200,
   "studio/app": 6500,
   cli: 9600,

@@ -36,6 +36,8 @@ export interface ChainRequest {
   store?: boolean;
   /** Hand the state of a suspended chain to the caller. */
   carryState?: boolean;
+  /** Texts at which the answer ends. */
+  stop?: readonly string[];
   /** Under which the model keeps its cache, where later requests may need it. */
   session?: string;
 }
@@ -52,11 +54,6 @@ export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
 /** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
 export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest, "task"> {
   if ((wire.samples ?? 1) > 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });
-  checkNumber(wire.temperature, "temperature", 0, 100);
-  checkNumber(wire.topP, "top_p", 0, 1);
-  if (wire.maxTokens !== undefined && !(wire.maxTokens >= 1)) {
-    throw new ApiError(400, "the limit of tokens must be at least 1", { param: "max_tokens" });
-  }
   const system = wire.messages.filter((message) => message.role === "system").map(({ content }) => content);
   const effort = asString(body["reasoning_effort"]) ?? asString(asObject(body["reasoning"])?.["effort"]);
   const maxSteps = effort === undefined ? undefined : stepsOfEffort[effort];
@@ -75,6 +72,7 @@ export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest,
       ...(maxSteps !== undefined && { maxSteps }),
       ...(maxToolCalls !== undefined && { maxToolCalls }),
     },
+    ...(wire.stop && { stop: wire.stop.filter((text) => text !== "") }),
     keep: body["store"] !== false,
     noTools: choice === "none" || asObject(choice)?.["type"] === "none",
   };
@@ -99,9 +97,4 @@ export function taskOf(messages: readonly Message[], id: string): Task {
 export function checkMedia({ lost }: WireRequest): void {
   if (!lost?.includes("media")) return;
   throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
-}
-
-function checkNumber(value: number | undefined, param: string, min: number, max: number): void {
-  if (value === undefined || (value >= min && value <= max)) return;
-  throw new ApiError(400, `${param} must be between ${min} and ${max}, not ${value}`, { param });
 }

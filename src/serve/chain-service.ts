@@ -22,6 +22,7 @@ import { ApiError } from "./api-error.ts";
 import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
+import { cutAtStops } from "./stop-sequences.ts";
 import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
 
 /** What is kept of a chain that ended, and what its caller is shown. */
@@ -180,6 +181,8 @@ export function chainService(options: ChainServiceOptions): ChainService {
       const begun = continues?.chain.trajectory.segments ?? [];
       // What is checked or replaced when the chain has ended can't be told before.
       const early = request.schema === undefined && options.finish === undefined;
+      const cut = request.stop?.length ? cutAtStops(request.stop) : undefined;
+      const shown = (events: ServedEvent[]): ServedEvent[] => (cut ? events.flatMap(cut) : events);
       const project = servedEvents(exact, {
         ...(early && { from: begun.reduce((state, segment) => advance(exact, state, segment), startState()) }),
         clientTools: new Set(clientTools.map((tool) => tool.name)),
@@ -192,7 +195,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
           const best = startCandidates(options.bestOf, request, running, signal);
           for await (const event of streamChain(request.task, running)) {
             if (event.type !== "chain-end") {
-              yield* project(event);
+              yield* shown(project(event));
               continue;
             }
             const trajectory = await best(event.trajectory);
@@ -202,7 +205,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
             const served = project({ ...event, trajectory: inForm(ended?.served ?? trajectory, request.schema) });
             const end = served.at(-1);
             if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? end.trajectory, request.keep, end.usage);
-            yield* served;
+            yield* shown(served);
           }
         } finally {
           release();

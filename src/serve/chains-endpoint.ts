@@ -3,7 +3,7 @@
  * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
  */
 import { replyJson } from "../base/http/handler.ts";
-import { asString } from "../core/json-value.ts";
+import { asNumber, asString, defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
@@ -13,27 +13,29 @@ import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
+import { checkFields, requestShapes } from "./request-shapes.ts";
 import { settle } from "./settle.ts";
 
 /** Runs or continues one chain. */
 export function chainsEndpoint(service: ChainService): (call: Call) => Promise<void> {
   return async ({ request, reply, caller, headers, json }) => {
     const body = await json();
+    checkFields(requestShapes.chains, body);
     const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
     const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
     if (!question) throw new ApiError(400, "give a question, or a trajectory to continue", { param: "question" });
-    const maxTokens = body["max_tokens"] as number | undefined;
-    const settings = {
-      temperature: body["temperature"] as number | undefined,
-      seed: body["seed"] as number | undefined,
-    };
+    const settings = defined({
+      maxTokens: asNumber(body["max_tokens"]),
+      temperature: asNumber(body["temperature"]),
+      seed: asNumber(body["seed"]),
+    });
     const wire = {
       model: asString(body["model"]),
       messages: [{ role: "user" as const, content: question }],
       tools: [],
     };
     const asked: ChainRequest = await askedChain(service, {
-      wire: { ...wire, ...settings, ...(maxTokens !== undefined && { maxTokens }) },
+      wire: { ...wire, ...settings },
       body,
       caller,
       functions: [],

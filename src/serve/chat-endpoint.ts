@@ -8,6 +8,7 @@ import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { chatChunks, chatCompletion } from "./project/chat.ts";
+import { checkFields, requestShapes } from "./request-shapes.ts";
 import type { ServedEvent } from "./served-events.ts";
 import { settle } from "./settle.ts";
 
@@ -20,6 +21,7 @@ export interface ChatEndpointOptions {
 export function chatEndpoint(service: ChainService, options: ChatEndpointOptions): (call: Call) => Promise<void> {
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
+    checkFields(requestShapes.chat, body);
     const wire = openaiChat.readRequest(body, request.path);
     const asked = await askedChain(service, { wire, body, caller, functions: wire.tools });
     const projection = {

@@ -68,8 +68,8 @@ describe("chat completions", () => {
       await refused(chat, { ...body, model: "gpt-9" }, 404, "model_not_found");
       await refused(chat, "{ nonsense", 400, null);
       await refused(chat, [], 400, null);
-      await refused(chat, { ...body, messages: [] }, 400, null);
-      await refused(chat, { ...body, temperature: 1000 }, 400, null);
+      await refused(chat, { ...body, messages: [] }, 400, "invalid_value");
+      await refused(chat, { ...body, temperature: 1000 }, 400, "invalid_value");
       await refused(chat, { ...body, n: 2 }, 400, null);
       const image = [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:," } }] }];
       await refused(chat, { ...body, messages: image }, 400, "unsupported_media");

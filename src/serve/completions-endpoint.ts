@@ -12,6 +12,7 @@ import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
+import { checkFields, requestShapes } from "./request-shapes.ts";
 
 interface Piece {
   text: string;
@@ -23,6 +24,7 @@ interface Piece {
 export function completionsEndpoint(service: ChainService): (call: Call) => Promise<void> {
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
+    checkFields(requestShapes.completions, body);
     const settings = readSettings(body);
     checkModel(service, settings.model);
     const { tokenizer } = service.model;

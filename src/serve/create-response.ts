@@ -13,6 +13,7 @@ import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
 import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
+import { checkFields, requestShapes } from "./request-shapes.ts";
 import type { Seal } from "./sealed-state.ts";
 import { settle } from "./settle.ts";
 import type { ResponseStore, StoredResponse } from "./stored-responses.ts";
@@ -44,6 +45,7 @@ export async function prepareResponse(
   body: Json,
   caller: Caller,
 ): Promise<PreparedResponse> {
+  checkFields(requestShapes.responses, body);
   const id = `resp_${randomUUID().replaceAll("-", "")}`;
   const { seal } = await service.suspended;
   const { input, conversation } = conversationOf(body, id, store, caller.owner, seal);

@@ -11,6 +11,7 @@ import { checkModel } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
 import { messagesProjection } from "./project/messages.ts";
+import { checkFields, requestShapes } from "./request-shapes.ts";
 import { settle } from "./settle.ts";
 
 const ping = eventText('{"type": "ping"}', "ping");
@@ -22,6 +23,7 @@ export function messagesEndpoint(
 ): (call: Call) => Promise<void> {
   return async ({ request, reply, caller, id, headers, json }) => {
     const body = await json();
+    checkFields(requestShapes.messages, body);
     const wire = anthropicMessages.readRequest(body, request.path);
     const functions = wire.tools.filter((tool) => tool.parameters !== undefined);
     const asked = await askedChain(service, { wire, body, caller, functions, ...carriedBy(body) });
@@ -75,10 +77,15 @@ function carriedBy(body: Json): { sealed: string[]; failed: Set<string> } {
 export function countTokensEndpoint(service: ChainService): (call: Call) => Promise<void> {
   return async ({ request, reply, headers, json }) => {
     const body = await json();
+    checkFields(requestShapes.messages, body);
     const wire = anthropicMessages.readRequest(body, request.path);
     checkModel(service, wire.model);
     const count = service.model.countTokens ?? estimateTokens;
-    const tokens = wire.messages.reduce((sum, message) => sum + count(message.content), 0);
+    const offered = wire.tools.map((tool) => JSON.stringify(tool));
+    const tokens = [...wire.messages.map(({ content }) => content), ...offered].reduce(
+      (sum, text) => sum + count(text),
+      0,
+    );
     replyJson(reply, 200, { input_tokens: tokens }, headers);
   };
 }

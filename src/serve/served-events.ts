@@ -21,8 +21,8 @@ export type ServedEvent =
   | { type: "answer"; text: string }
   /** The chain waits for the client; `state` is what the client may carry for us. */
   | { type: "client-calls"; calls: ClientCall[]; state?: string }
-  /** `usage` is what this request used: of a continued chain only the rest. */
-  | { type: "end"; trajectory: Trajectory; usage: Usage };
+  /** `usage` is what this request used: of a continued chain only the rest. `stop` is the text at which the answer was cut. */
+  | { type: "end"; trajectory: Trajectory; usage: Usage; stop?: string };
 
 export interface ServedEventsOptions {
   /** Tools that the client runs; neither their calls nor their results are shown as ours. */

@@ -128,9 +128,9 @@ export function messagesProjection(options: MessagesProjectionOptions): Messages
   }
   function finish(end: Extract<ServedEvent, { type: "end" }>): Json[] {
     const events = [...closeThinking(), ...closeAnswer()];
-    const reason = stops[end.trajectory.ending.reason] ?? "end_turn";
-    facts = { stop_reason: reason, stop_sequence: null, usage: usageOf(end) };
-    const delta = { stop_reason: reason, stop_sequence: null };
+    const reason = end.stop === undefined ? (stops[end.trajectory.ending.reason] ?? "end_turn") : "stop_sequence";
+    const delta = { stop_reason: reason, stop_sequence: end.stop ?? null };
+    facts = { ...delta, usage: usageOf(end) };
     return [...events, { type: "message_delta", delta, usage: facts["usage"] }, { type: "message_stop" }];
   }
 
