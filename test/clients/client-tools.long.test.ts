@@ -140,6 +140,20 @@ describe("tool loops of real clients", { skip }, () => {
       }
       return "no end";
     },
+    async "LangChain chat"(run) {
+      const { ChatOpenAI } = await load("@langchain/openai");
+      const model = new ChatOpenAI({ model: "coa", apiKey, configuration: { baseURL: `${origin}/v1` }, maxRetries: 0 });
+      const bound = model.bindTools([{ type: "function", function: { name: "find_order", description, parameters } }]);
+      const said: Loose[] = [...messages];
+      for (let step = 0; step < 5; step++) {
+        const reply = await bound.invoke(said);
+        if (!reply.tool_calls?.length) return reply.text;
+        said.push(reply);
+        for (const { id, args } of reply.tool_calls)
+          said.push({ role: "tool", tool_call_id: id, content: await run(args) });
+      }
+      return "no end";
+    },
     async "AI SDK responses"(run, store) {
       const { createOpenAI } = await load("@ai-sdk/openai");
       return generate(createOpenAI({ baseURL: `${origin}/v1`, apiKey }).responses("coa"), run, { openai: { store } });
