@@ -65,7 +65,7 @@ export interface Reservation {
   /** The request, with a limit on its reply where the budget needs one. */
   body: Json;
   /** Charges what the call used; undefined for a call that the model never answered. */
-  settle(reply: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls"> | undefined): void;
+  settle(reply: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls" | "others" | "pending"> | undefined): void;
 }
 
 export interface Budget {
@@ -111,7 +111,8 @@ export function createBudget(options: BudgetOptions): Budget {
     const price = priceOf(options.prices, read?.model ?? body["model"]);
     const prompt = Math.ceil(request.bytes / 3);
     const usual = options.replyTokens ?? Math.max(firstReplyTokens, longestReply * 2);
-    const wanted = api ? (read?.maxTokens ?? usual) : 0;
+    const samples = Math.max(1, read?.samples ?? 1); // each of several replies may be that long
+    const wanted = api ? (read?.maxTokens ?? usual) * samples : 0;
     let reply = wanted;
     for (const one of scopes) {
       const why = refusal(one, prompt, price);
@@ -121,7 +122,7 @@ export function createBudget(options: BudgetOptions): Budget {
           : { refused: why };
       reply = Math.min(reply, roomFor(one, prompt, price));
     }
-    reply = Math.floor(reply);
+    reply = Math.floor(reply / samples) * samples;
     if (api && reply < wanted && scopes.some((one) => one.inFlight > 0)) return "wait";
     if (api && reply < 1) {
       return { refused: `the budget leaves no room for a reply after a prompt of about ${prompt} tokens` };
@@ -134,12 +135,15 @@ export function createBudget(options: BudgetOptions): Budget {
     }
     let settled = false;
     return {
-      body: api && limited ? prepared(api, body, read?.maxTokens, reply, read?.stream === true) : body,
+      body: api && limited ? prepared(api, body, read?.maxTokens, reply / samples, read?.stream === true) : body,
       settle(answer) {
         if (settled) return;
         settled = true;
-        const used = answer && usageOf(answer, prompt);
-        if (used) longestReply = Math.max(longestReply, used.completionTokens);
+        // What the server goes on with in the background is charged in full: its end is not seen here.
+        const used = answer?.pending
+          ? { promptTokens: prompt, completionTokens: reply }
+          : answer && usageOf(answer, prompt);
+        if (used && !answer?.pending) longestReply = Math.max(longestReply, used.completionTokens / samples);
         for (const one of scopes) {
           add(one.held, held, -1);
           one.inFlight--;
@@ -187,9 +191,14 @@ function prepared(api: WireApi, body: Json, asked: number | undefined, reply: nu
 }
 
 /** What the server said, or an estimate from the length of what came. */
-function usageOf(answer: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls">, prompt: number): CallUsage {
-  const calls = answer.toolCalls.map((call) => call.name + call.arguments).join("");
-  const estimated = estimateTokens(answer.text + (answer.reasoning ?? "") + calls);
+function usageOf(
+  answer: Pick<WireReply, "usage" | "text" | "reasoning" | "toolCalls" | "others">,
+  prompt: number,
+): CallUsage {
+  const estimated = [answer, ...(answer.others ?? [])].reduce((sum, { text, reasoning = "", toolCalls }) => {
+    const calls = toolCalls.map((call) => call.name + call.arguments).join("");
+    return sum + estimateTokens(text + reasoning + calls);
+  }, 0);
   return {
     ...answer.usage,
     promptTokens: answer.usage?.promptTokens ?? prompt,

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { apiOf } from "../base/wire/apis.ts";
 import { bedrockConverse, readEventStream } from "../base/wire/bedrock-converse.ts";
 import { gemini } from "../base/wire/gemini.ts";
-import type { WireReply } from "../base/wire/wire-api.ts";
-import { readAnswer } from "./read-answer.ts";
+import { frameEvent, streamType, type WireReply } from "../base/wire/wire-api.ts";
+import { isOver, readAnswer } from "./read-answer.ts";
 
 const reply: WireReply = {
   text: "näher 😀 hin",
@@ -53,5 +54,21 @@ describe("streams that are not server-sent events", () => {
       [text, reasoning, toolCalls.map(({ name }) => name), finish, usage?.promptTokens],
       [reply.text, "think", ["look"], "tool_calls", 7],
     );
+  });
+
+  it("is not over where the sign of the end stands in the arguments of a call", () => {
+    for (const [path, input] of [
+      ["/api/chat", '{"done":true}'],
+      ["/v1beta/models/m:generateContent", '{"finishReason":"late"}'],
+    ] as const) {
+      const api = apiOf(path)!;
+      const call = { id: "", name: "set", arguments: input };
+      const events = api
+        .writeEvents({ text: "", toolCalls: [call], finished: true })
+        .map((one) => frameEvent(api, one));
+      const type = streamType(api);
+      assert.equal(isOver(api, events.slice(0, -1).join(""), type), false, api.name);
+      assert.equal(isOver(api, events.join(""), type), true, api.name);
+    }
   });
 });

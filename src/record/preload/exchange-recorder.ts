@@ -11,6 +11,7 @@ import { readEventStream } from "../../base/wire/bedrock-converse.ts";
 import { asObject, type Json, parseJson } from "../../core/json-value.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
+import { isOver } from "../read-answer.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 import { redactResponse } from "../redact-response.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
@@ -145,7 +146,7 @@ export function openExchange(
       size += chunk.length;
       if (!api || !/event-stream|ndjson/.test(contentType) || contentEncoding) return;
       const text = tail + Buffer.from(chunk).toString("latin1");
-      if (api.lastEvent.test(text)) end("complete");
+      if (api.lastEvent.test(text) && isOver(api, Buffer.concat(kept).toString("utf8"), contentType)) end("complete");
       tail = text.slice(-48);
     },
   };

@@ -26,8 +26,10 @@ export interface ForwardOptions {
   agent: Agent;
   response: ServerResponse;
   maxKeptBytes: number;
-  /** Found in the last event of a streamed answer. */
+  /** Found in the last event of a streamed answer, and perhaps in others. */
   lastEvent?: RegExp;
+  /** Whether what has come so far is the whole of it. */
+  isOver?(soFar: Buffer, contentType: string): boolean;
   /** Called once, before the client sees the end. */
   onEnd(forwarded: Forwarded): Promise<void>;
 }
@@ -78,7 +80,10 @@ export function forward(options: ForwardOptions): Promise<void> {
       const streaming = /event-stream|ndjson/.test(String(incoming.headers["content-type"] ?? ""));
       if (streaming) response.flushHeaders();
       const failed = (incoming.statusCode ?? 500) >= 400;
-      passOn(incoming, response, streaming ? (options.lastEvent ?? /$^/) : undefined, keep, () =>
+      const type = String(incoming.headers["content-type"] ?? "");
+      const isLast = (text: string) =>
+        options.lastEvent?.test(text) === true && (options.isOver?.(Buffer.concat(kept), type) ?? true);
+      passOn(incoming, response, streaming ? isLast : undefined, keep, () =>
         end(failed ? "upstream-error" : "complete"),
       )
         .then(() => response.end(resolve))
@@ -114,7 +119,7 @@ export function forward(options: ForwardOptions): Promise<void> {
 async function passOn(
   incoming: IncomingMessage,
   response: ServerResponse,
-  lastEvent: RegExp | undefined,
+  isLast: ((text: string) => boolean) | undefined,
   keep: (chunk: Buffer) => void,
   beforeEnd: () => Promise<void>,
 ): Promise<void> {
@@ -123,9 +128,9 @@ async function passOn(
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     keep(chunk);
     let out: Buffer | undefined = chunk;
-    if (lastEvent) {
+    if (isLast) {
       const text = tail + chunk.toString("latin1");
-      if (lastEvent.test(text)) await beforeEnd();
+      if (isLast(text)) await beforeEnd();
       tail = text.slice(-48);
     } else [out, held] = [held, chunk];
     if (out && !response.write(out) && !response.destroyed) await drained(response);

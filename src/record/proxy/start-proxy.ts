@@ -18,6 +18,7 @@ import { asObject, parseJson } from "../../core/json-value.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
+import { isOver } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
@@ -198,7 +199,10 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     url: upstreamUrl(setup.to!, path),
     method: "POST",
     headers,
-    ...(api && { lastEvent: api.lastEvent }),
+    ...(api && {
+      lastEvent: api.lastEvent,
+      isOver: (soFar: Buffer, type: string) => isOver(api, soFar.toString("utf8"), type),
+    }),
     body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
     agent: agentFor(setup, path),
     response,
