@@ -76,6 +76,7 @@ describe("a model's coa.json", () => {
       coa("ask", "What is the capital of France?", "--model", name),
       /name a world with --lab <seed>, or take a real model \(--model/,
     );
+    await assert.rejects(coa("serve", "--model", name, "--port", "0"), /name a world with --lab <seed>/);
   });
 
   it("is data: a folder with another profile by value is used as it says", async () => {

@@ -59,6 +59,7 @@ describe("coa status and coa clean", () => {
       await claimed.report({ state, done: 1, total: 2 });
       await claimed.release();
       await mkdir(`.coa/${name}/checkpoints/1`, { recursive: true });
+      await mkdir(`.coa/${name}/model`);
       await writeFile(`.coa/${name}/checkpoints/1/state`, "x".repeat(5000));
     }
     const recordings = await claimFolder(".coa/recordings", { kind: "recordings", configuration: {} });

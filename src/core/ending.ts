@@ -33,16 +33,21 @@ export function throwIfYours({ reason, code, detail }: Ending): void {
   if (reason !== "error" || code === undefined || !yours.has(code)) return;
   throw new CoaError(
     code === "usage" ? "usage" : "model",
-    `stopped at the first failure: ${detail}${remedies[code] ?? ""}`,
+    `stopped at the first failure: ${detail}${remedies[code] ? `. ${remedies[code]} Start again then: what is done is kept` : ""}`,
     {
       code,
     },
   );
 }
 
+/** What the user can do about an error of this code; undefined where nothing is known to help. */
+export function remedyOf(code: string | undefined): string | undefined {
+  return code === undefined ? undefined : remedies[code];
+}
+
 const remedies: Record<string, string> = {
-  unauthorised: ". Check the key (OPENAI_API_KEY) and start again: what is done is kept",
-  "not-found": ". Check the address and the model's name and start again: what is done is kept",
-  unreachable: ". Is the server running, and is the address right? Start again then: what is done is kept",
-  "disk-full": ". Make room and start again: what is done is kept",
+  unauthorised: "Check the key (OPENAI_API_KEY).",
+  "not-found": "Check the address and the model's name.",
+  unreachable: "Is the server running, and is the address right?",
+  "disk-full": "Make room.",
 };

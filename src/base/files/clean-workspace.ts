@@ -2,6 +2,7 @@
  * What a workspace can do without: checkpoints of trainings that are finished, caches that fill themselves again, and what
  * interrupted writers left. Recordings, runs, datasets, models and evaluations are never among it.
  */
+import { existsSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { listWorkspace } from "./workspace.ts";
@@ -23,6 +24,8 @@ export async function findRemovable(root: string, now: () => number = Date.now):
   for (const entry of await listWorkspace(root)) {
     if (!("manifest" in entry) || entry.manifest.kind !== "training" || entry.manifest.progress.state !== "done")
       continue;
+    // What was trained may not have been written yet: then only the checkpoints have it.
+    if (!["model", "adapter"].some((name) => existsSync(join(root, entry.path, name)))) continue;
     found.push({ path: join(root, entry.path, "checkpoints"), what: "checkpoints" });
   }
   found.push({ path: join(root, "cache"), what: "cache" });

@@ -140,7 +140,7 @@ async function contentOf(values: SystemValues): Promise<Record<string, unknown>>
     ...(docs === undefined ? [] : [corpusFingerprint(docs)]),
   ]);
   return {
-    ...(content.length > 0 && { content }),
+    ...(content.length > 0 && { content: content.map((hash) => hash.slice(0, 12)) }),
     ...(results !== "10" && { results }),
     ...(reader !== "own" && { reader }),
     ...(values["summarise-pages"] && { summaries: true }),

@@ -1,5 +1,6 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
+import { defineTask } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { openKeptChains } from "../../serve/kept-chains.ts";
@@ -53,6 +54,13 @@ export default defineCommand({
       ? openSpanExporter({ url: collector, content: values["otel-content"], onProblem: out.note })
       : undefined;
     const opened = await openChain(values, { note: out.note, signal });
+    try {
+      // A model of the lab has no tools outside a world: that is said now, not to the first client.
+      opened.toolsOf(defineTask({ id: "of a client", question: "?" }));
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
     const best = openServedBestOf(values, opened.profile, chatOf(opened.model));
     if (best.bestOf && Number(values.temperature) === 0)
       out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");

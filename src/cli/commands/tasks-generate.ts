@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { errorEnding, throwIfYours } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { asArray } from "../../core/json-value.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
@@ -69,6 +70,9 @@ export default defineCommand({
           await tasks.append(task);
           if (known.length + ++made >= most) break;
         }
+    } catch (error) {
+      if (!signal.aborted) throwIfYours(errorEnding(error));
+      throw error;
     } finally {
       await tasks.close();
       await players.close();

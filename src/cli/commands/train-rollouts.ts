@@ -32,7 +32,7 @@ import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 /** Flags of a run of rollouts and updates. */
 export const rolloutFlags = {
-  model: { type: "string", valueName: "folder", describe: "Model to start from, usually one trained by: coa train sft" },
+  model: { type: "string", short: "m", valueName: "folder", describe: "Model to start from, usually one trained by: coa train sft" },
   "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
   steps: { type: "string", default: "60", valueName: "n", describe: "Steps of rollouts and updates" },
   groups: { type: "string", default: "64", valueName: "n", describe: "Groups (tasks) per step that must have something to teach" },

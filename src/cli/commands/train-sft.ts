@@ -25,6 +25,7 @@ export default defineCommand({
   options: {
     model: {
       type: "string",
+      short: "m",
       valueName: "folder",
       describe: "Model to start from (make a new one with: coa model new)",
     },
