@@ -41,45 +41,70 @@ export function iterateWithDeadline<T>(
   return !parent && !Number.isFinite(milliseconds) ? make(undefined) : guarded(parent, milliseconds, make);
 }
 
-async function* guarded<T>(
+/**
+ * Written out by hand: it stands between a model and its chain for every token. A race against one promise for the whole
+ * call would leave a reaction on that promise for each token, until the call ends.
+ */
+function guarded<T>(
   parent: AbortSignal | undefined,
   milliseconds: number,
   make: (signal: AbortSignal | undefined) => AsyncIterable<T>,
-): AsyncGenerator<T> {
-  parent?.throwIfAborted();
+): AsyncIterable<T> {
   const controller = new AbortController();
-  let free: (reason: unknown) => void = () => {};
-  const freed = new Promise<never>((_, reject) => {
-    free = reject;
-  });
-  freed.catch(() => {});
+  let iterator: AsyncIterator<T> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped: { reason: unknown } | undefined;
+  let over = false;
+  let fail: ((reason: unknown) => void) | undefined;
   const stop = (reason: unknown) => {
-    free(reason);
+    stopped ??= { reason };
+    fail?.(reason);
     controller.abort(reason);
   };
   const onAbort = () => stop(parent?.reason);
-  parent?.addEventListener("abort", onAbort, { once: true });
-  const timer = startTimer(milliseconds, stop);
-  const iterator = make(controller.signal)[Symbol.asyncIterator]();
-  let done = false;
-  try {
-    for (;;) {
-      const next = await Promise.race([iterator.next(), freed]);
-      if (next.done) {
-        done = true;
-        return;
-      }
-      yield next.value;
-    }
-  } finally {
+  function begin(): AsyncIterator<T> {
+    parent?.throwIfAborted();
+    parent?.addEventListener("abort", onAbort, { once: true });
+    timer = startTimer(milliseconds, stop);
+    return make(controller.signal)[Symbol.asyncIterator]();
+  }
+  function end(done: boolean): void {
+    if (over) return;
+    over = true;
     clearTimeout(timer);
     parent?.removeEventListener("abort", onAbort);
-    if (!done) {
-      controller.abort();
-      // Not awaited: an iterator that hangs would hang its caller too.
-      iterator.return?.().catch(() => {});
-    }
+    if (done) return;
+    controller.abort();
+    // Not awaited: an iterator that hangs would hang its caller too.
+    iterator?.return?.().catch(() => {});
   }
+  const guardedIterator: AsyncIterator<T> = {
+    next: () =>
+      new Promise((resolve, reject) => {
+        if (over) return resolve({ done: true, value: undefined });
+        fail = (reason) => {
+          fail = undefined;
+          end(false);
+          reject(reason);
+        };
+        try {
+          if (stopped) throw stopped.reason;
+          iterator ??= begin();
+          iterator.next().then((next) => {
+            fail = undefined;
+            if (next.done) end(true);
+            resolve(next);
+          }, fail);
+        } catch (error) {
+          fail(error);
+        }
+      }),
+    async return() {
+      end(iterator === undefined);
+      return { done: true, value: undefined };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => guardedIterator };
 }
 
 function startTimer(milliseconds: number, stop: (reason: unknown) => void): NodeJS.Timeout | undefined {

@@ -195,7 +195,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
           const best = startCandidates(options.bestOf, request, running, signal);
           for await (const event of streamChain(request.task, running)) {
             if (event.type !== "chain-end") {
-              yield* shown(project(event));
+              for (const served of shown(project(event))) yield served; // `yield*` costs three promises for each
               continue;
             }
             const trajectory = await best(event.trajectory);

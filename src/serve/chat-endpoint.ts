@@ -44,7 +44,10 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
       const project = chatChunks(projection);
       for await (const event of events) {
         if (event.type === "end") settle([event], caller);
-        for (const chunk of project(event)) await stream.write(JSON.stringify(chunk));
+        for (const chunk of project(event)) {
+          const full = stream.write(JSON.stringify(chunk));
+          if (full) await full;
+        }
       }
       await stream.write("[DONE]");
     } catch (error) {
