@@ -16,9 +16,19 @@ import { labCorrector } from "../src/lab/lab-corrector.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../src/models/engine-model.ts";
 import { faultRecorder } from "../src/tools/with-faults.ts";
+import { fixedExamples } from "../src/train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../src/train/fault-credit.ts";
 import { type RlOptions, trainRl } from "../src/train/train-rl.ts";
-import { failingCode, teachToy, toyChains, toyExam, toyTasks, toyTokenizer, toyTools } from "./fixtures/toy-student.ts";
+import {
+  failingCode,
+  teachToy,
+  toyChains,
+  toyExam,
+  toyExamples,
+  toyTasks,
+  toyTokenizer,
+  toyTools,
+} from "./fixtures/toy-student.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-failing-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -40,15 +50,24 @@ function givingUp(chain: Trajectory): Trajectory {
   return { ...chain, segments: [...chain.segments.slice(0, at + 1), ...end], answer: "unknown" };
 }
 
-/** A student of a team that gives up in three of four runs whose tool found nothing. */
-async function student(seed: number): Promise<string> {
-  const chains = await toyChains(toyTasks(1000, seed), failingCode(seed, 0.25));
-  const shown = chains.map((chain, at) => (at % 4 === 0 ? chain : givingUp(chain)));
-  return teachToy(shown, toyTokenizer(shown), { folder: join(folder, `student-${seed}`), seed, steps: 320 });
+interface Student {
+  model: string;
+  /** Demonstrations in which the tool worked. */
+  clean: Trajectory[];
 }
 
-async function practise(start: string, seed: number, name: string, extra: Partial<RlOptions>) {
-  const lab = await openLabModel(start, { threads: 1 });
+/** A student of a team that gives up in three of four runs whose tool found nothing. */
+async function student(seed: number): Promise<Student> {
+  const chains = await toyChains(toyTasks(1000, seed), failingCode(seed, 0.25));
+  const shown = chains.map((chain, at) => (at % 4 === 0 ? chain : givingUp(chain)));
+  const target = { folder: join(folder, `student-${seed}`), seed, steps: 320 };
+  return { model: await teachToy(shown, toyTokenizer(shown), target), clean: chains.filter((one) => !struck(one)) };
+}
+
+const struck = ({ segments }: Trajectory) => segments.some(({ text }) => text.trim() === "no results");
+
+async function practise({ model, clean }: Student, seed: number, name: string, extra: Partial<RlOptions>) {
+  const lab = await openLabModel(model, { threads: 1 });
   const share = async (plan?: typeof exam) => {
     const right = await toyExam(engineModel(await lab.engine.publish(), lab.tokenizer), 300, plan);
     return right.filter(Boolean).length / right.length;
@@ -76,6 +95,8 @@ async function practise(start: string, seed: number, name: string, extra: Partia
         return withFaultMarks(chain, recorder.take(chain.id));
       },
       reward: outcomeReward(taskGrader()),
+      // Only what follows a fault is credited, so something must hold the rest.
+      guard: { source: fixedExamples(toyExamples(clean, lab.tokenizer), 1024, seed), coefficient: 1 },
       optimizer: { learningRate: 4e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
       schedule: { warmupSteps: 2, decay: "linear", floor: 0.2 },
       ...extra,
@@ -89,7 +110,7 @@ async function practise(start: string, seed: number, name: string, extra: Partia
 }
 
 describe("a decision that demonstrations mostly show wrongly", () => {
-  const students = new Map<number, Promise<string>>();
+  const students = new Map<number, Promise<Student>>();
   const studentOf = (seed: number) => students.get(seed) ?? students.set(seed, student(seed)).get(seed)!;
 
   it("is learned by reinforcement, greedily, in three students, and nothing is lost where tools work", async (context) => {
