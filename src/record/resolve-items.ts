@@ -6,12 +6,13 @@
 import { eventsOf } from "../base/http/server-events.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { asArray, asObject, asString, type Json, objectsOf, parseJson } from "../core/json-value.ts";
+import { joinBackground } from "./background.ts";
 import type { WireExchange } from "./wire-exchange.ts";
 
 /** The exchanges in the order of their start, with every known item in place of its pointer. */
 export function resolveItems(exchanges: readonly WireExchange[]): WireExchange[] {
   const items = new Map<string, Json>();
-  return exchanges
+  return joinBackground(exchanges)
     .toSorted((a, b) => a.startedAt - b.startedAt)
     .map((exchange) => {
       if (apiOf(exchange.path)?.name !== "openai-responses") return exchange;

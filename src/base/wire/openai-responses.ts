@@ -180,7 +180,8 @@ function responseReader(): ReplyReader {
         const text = asText(json["delta"]);
         reply.text += text;
         return text;
-      } else if (json["error"] || type === "error") reply.error = errorText(json["error"] ?? json);
+      } else if (whole) reply.responseId = asString(whole["id"]) ?? "";
+      else if (json["error"] || type === "error") reply.error = errorText(json["error"] ?? json);
       return "";
     },
   };

@@ -10,6 +10,7 @@ import { apiOf } from "../../base/wire/apis.ts";
 import { readEventStream } from "../../base/wire/bedrock-converse.ts";
 import { asObject, type Json, parseJson } from "../../core/json-value.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
+import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import { isOver } from "../read-answer.ts";
 import type { CallOutcome } from "../recorded-call.ts";
@@ -51,11 +52,12 @@ export interface OpenExchange {
 }
 
 /** The path of an address if calls to it are recorded. */
-export function recordedPath(url: string): string | undefined {
+export function recordedPath(url: string, method = "POST"): string | undefined {
   const parsed = URL.parse(url);
   if (!parsed) return undefined;
   const path = parsed.pathname + parsed.search;
-  return isRecorded(path) ? path : undefined;
+  const fetched = fetchedId(method, path) !== undefined;
+  return fetched || (method === "POST" && isRecorded(path)) ? path : undefined;
 }
 
 /** Starts the record of a request with a JSON body; undefined where it is not a model call. */
@@ -64,9 +66,11 @@ export function openExchange(
   url: string,
   body: string,
   secrets: readonly string[],
+  method = "POST",
 ): OpenExchange | undefined {
-  const path = recordedPath(url);
-  const request = asObject(parseJson(body));
+  const path = recordedPath(url, method);
+  const fetched = method === "GET";
+  const request = fetched ? {} : asObject(parseJson(body));
   if (path === undefined || !request) {
     if (looksLikeCall(request)) options.onUnrecorded?.(`POST ${URL.parse(url)?.host}${URL.parse(url)?.pathname}`);
     return undefined;
@@ -87,6 +91,7 @@ export function openExchange(
       const answer = answerText(Buffer.concat(kept), contentType, contentEncoding);
       const ended = { outcome: status >= 400 ? ("upstream-error" as const) : outcome, contentType: answer.contentType };
       reservation?.settle(broughtBy(api, answer.text, ended));
+      if (fetched && !isFinal(answer.text, answer.contentType)) return; // the client asks again
       options.write({
         version: 1,
         id,
@@ -130,7 +135,7 @@ export function openExchange(
     reservation = given;
     return given.body === request ? {} : { body: JSON.stringify(given.body) };
   };
-  const { budget } = options;
+  const budget = fetched ? undefined : options.budget;
   return {
     ...(budget && {
       admit: async (signal?: AbortSignal) => admitted(await budget.admit(wanted(signal))),

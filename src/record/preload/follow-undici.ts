@@ -21,6 +21,7 @@ interface UndiciRequest {
 
 interface Watched {
   url: string;
+  method: string;
   sent: Buffer[];
   secrets: string[];
   /** Runs code where the app made the request: undici tells of bodies where its sockets run. */
@@ -53,19 +54,20 @@ export function followUndici(options: RecorderOptions): void {
   subscribe("undici:request:create", (message) => {
     const { request } = message as { request: UndiciRequest };
     const url = `${request.origin ?? ""}${request.path}`;
-    if (insideFetch.getStore() || request.method !== "POST" || recordedPath(url) === undefined) return;
+    if (insideFetch.getStore() || recordedPath(url, request.method) === undefined) return;
     watched.set(request, {
       url,
+      method: request.method,
       sent: [],
       secrets: headerSecrets(pairsOf(request.headers)),
       asCaller: AsyncLocalStorage.snapshot(),
     });
-    if (options.budget) hold(options, request, watched.get(request)!);
+    if (options.budget && request.method === "POST") hold(options, request, watched.get(request)!);
   });
   on("request:bodyChunkSent", ({ chunk }, one) => one.sent.push(Buffer.from(chunk as Uint8Array)));
   on("request:bodySent", (_message, one) => {
     const body = Buffer.concat(one.sent).toString("utf8");
-    one.exchange ??= one.asCaller(() => openExchange(options, one.url, body, one.secrets));
+    one.exchange ??= one.asCaller(() => openExchange(options, one.url, body, one.secrets, one.method));
   });
   on("request:headers", ({ response }, one) => {
     const { statusCode, headers } = response as { statusCode: number; headers: readonly Buffer[] };

@@ -17,12 +17,12 @@ export function wrapFetch(options: WrapOptions): typeof fetch {
   };
   return async function fetchAndRecord(input, init) {
     const url = input instanceof Request ? input.url : String(input);
-    const method = init?.method ?? (input instanceof Request ? input.method : "GET");
-    if (method.toUpperCase() !== "POST") return original(input, init);
-    const body = await bodyText(input, init);
+    const method = (init?.method ?? (input instanceof Request ? input.method : "GET")).toUpperCase();
+    if (method !== "POST" && recordedPath(url, method) === undefined) return original(input, init);
+    const body = method === "POST" ? await bodyText(input, init) : "";
     if (body === undefined && recordedPath(url)) options.onUnrecorded?.(`POST ${url.split("?")[0]} (body is a stream)`);
     const secrets = headerSecrets(new Headers(init?.headers ?? (input instanceof Request ? input.headers : {})));
-    const exchange = body === undefined ? undefined : openExchange(options, url, body, secrets);
+    const exchange = body === undefined ? undefined : openExchange(options, url, body, secrets, method);
     if (!exchange) return original(input, init);
     let response: Response;
     try {

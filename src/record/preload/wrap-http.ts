@@ -39,7 +39,8 @@ function watch(request: ClientRequest, secure: boolean, options: RecorderOptions
   const host = String(request.getHeader("host") ?? request.host);
   const url = `${secure ? "https" : "http"}://${host}${request.path}`;
   if (/websocket/i.test(String(request.getHeader("upgrade") ?? ""))) options.onUnrecorded?.(`websocket ${host}`);
-  if (request.method !== "POST" || recordedPath(url) === undefined) return;
+  const { method } = request;
+  if (recordedPath(url, method) === undefined) return;
   const sent: Buffer[] = [];
   // Bodies are often piped in: only here does the code of the app itself run.
   const asCaller = AsyncLocalStorage.snapshot();
@@ -61,7 +62,7 @@ function watch(request: ClientRequest, secure: boolean, options: RecorderOptions
   request.end = ((...args: unknown[]) => {
     collect(args[0], args[1]);
     const body = Buffer.concat(sent).toString("utf8");
-    exchange ??= asCaller(() => openExchange(options, url, body, headerSecrets(headersOf(request))));
+    exchange ??= asCaller(() => openExchange(options, url, body, headerSecrets(headersOf(request)), method));
     if (!options.budget) return end(...args);
     const done = args.find((one) => typeof one === "function");
     const send = (changed: string | undefined) => {

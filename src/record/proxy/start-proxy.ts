@@ -16,6 +16,7 @@ import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
+import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { isOver } from "../read-answer.ts";
@@ -125,10 +126,11 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
   const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;
   const body = await readBytes(request, maxBytes);
-  const recorded = request.method === "POST" && isRecorded(path);
+  const fetched = fetchedId(request.method, path) !== undefined;
+  const recorded = fetched || (request.method === "POST" && isRecorded(path));
   if (!recorded) return passThrough(setup, request, response, path, body);
   const unpacked = await unpack(body, request.headers["content-encoding"], maxBytes);
-  const json = asObject(parseJson(unpacked.toString("utf8")));
+  const json = fetched ? {} : asObject(parseJson(unpacked.toString("utf8")));
   if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
   const api = apiOf(path, json);
   if (!api && apiOf(path)) return passThrough(setup, request, response, path, body); // only the path looks like a call
@@ -173,7 +175,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     body: json,
     bytes: unpacked.length,
   };
-  const reservation = await setup.counted?.admit({ ...wanted, signal: gone.signal });
+  const reservation = fetched ? undefined : await setup.counted?.admit({ ...wanted, signal: gone.signal });
   if (reservation && "refused" in reservation) {
     const message = `budget: ${reservation.refused}`;
     setup.onProblem?.(message);
@@ -197,7 +199,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   });
   await forward({
     url: upstreamUrl(setup.to!, path),
-    method: "POST",
+    method: request.method ?? "POST",
     headers,
     ...(api && {
       lastEvent: api.lastEvent,
@@ -211,6 +213,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
       const answer = text.toString("utf8");
       reservation?.settle(broughtBy(api, answer, end));
+      if (fetched && !isFinal(answer, end.contentType)) return; // the client asks again
       await record({ ...end, response: answer });
     },
   });
