@@ -1,6 +1,6 @@
 /** Importing the package: processor time of a fresh process that imports the built root entry, beside two peers, interleaved. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +41,8 @@ export default async function bench(): Promise<Figure[]> {
     const built = spawnSync(tsc, ["-p", "tsconfig.build.json", "--outDir", dist], { cwd: root, encoding: "utf8" });
     if (built.status !== 0) throw new Error(built.stdout);
     symlinkSync(join(root, "node_modules"), join(dist, "node_modules"));
+    // As in the published package: without it Node reads every file twice to find out that it is a module.
+    writeFileSync(join(dist, "package.json"), JSON.stringify({ type: "module" }));
     const subjects: Record<string, string | undefined> = {
       "chain-of-agents": pathToFileURL(join(dist, "index.js")).href,
       ai: peer("ai"),

@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3000,
+  core: 3050,
   "base/files": 1950,
   "base/http": 850,
   "base/wire": 2800,

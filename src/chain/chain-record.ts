@@ -3,71 +3,82 @@
  * as they happen. Resuming feeds these records through the same loop instead of asking the model or the tool again, so
  * a resumed chain and an uninterrupted one can't differ.
  */
-import { z } from "zod";
+import type { z } from "zod";
 import type { Journal } from "../core/journal.ts";
+import { lazySchema } from "../core/lazy-schema.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
 
-const callUsage = z.object({
-  promptTokens: z.number(),
-  completionTokens: z.number(),
-  cachedTokens: z.number().optional(),
-});
+const callUsage = lazySchema((z) =>
+  z.object({
+    promptTokens: z.number(),
+    completionTokens: z.number(),
+    cachedTokens: z.number().optional(),
+  }),
+);
 
-const base = { version: z.literal(1), trajectoryId: z.string(), elapsedMs: z.number() };
+const base = lazySchema((z) => z.object({ version: z.literal(1), trajectoryId: z.string(), elapsedMs: z.number() }));
 
-export const turnRecordSchema = z.object({
-  ...base,
-  type: z.literal("turn"),
-  /** Number of the model call, from 0. */
-  call: z.number(),
-  /** Set when this call asked for the answer because of that limit. */
-  final: z.string().optional(),
-  /** What was heard from the model, up to where its turn ended. */
-  text: z.string(),
-  tokens: z.array(z.number()).optional(),
-  logprobs: z.array(z.number()).optional(),
-  /** Where in the text each token begins. */
-  entropies: z.array(z.number()).optional(),
-  starts: z.array(z.number()).optional(),
-  policyVersion: z.number().optional(),
-  finish: z.enum(["stop", "length", "end", "deadline"]),
-  usage: callUsage,
-  keptTokens: z.number(),
-});
+export const turnRecordSchema = lazySchema((z) =>
+  z.object({
+    ...base.shape,
+    type: z.literal("turn"),
+    /** Number of the model call, from 0. */
+    call: z.number(),
+    /** Set when this call asked for the answer because of that limit. */
+    final: z.string().optional(),
+    /** What was heard from the model, up to where its turn ended. */
+    text: z.string(),
+    tokens: z.array(z.number()).optional(),
+    logprobs: z.array(z.number()).optional(),
+    /** Where in the text each token begins. */
+    entropies: z.array(z.number()).optional(),
+    starts: z.array(z.number()).optional(),
+    policyVersion: z.number().optional(),
+    finish: z.enum(["stop", "length", "end", "deadline"]),
+    usage: callUsage,
+    keptTokens: z.number(),
+  }),
+);
 export type TurnRecord = z.infer<typeof turnRecordSchema>;
 
-export const toolRecordSchema = z.object({
-  ...base,
-  type: z.literal("tool"),
-  call: z.number(),
-  /** Which input of the turn, from 0. */
-  index: z.number(),
-  tool: z.string(),
-  input: z.unknown(),
-  ok: z.boolean(),
-  /** Neutralised, not yet capped. */
-  output: z.string(),
-  ms: z.number(),
-  answeredBy: z.enum(["recording", "not-recorded"]).optional(),
-});
+export const toolRecordSchema = lazySchema((z) =>
+  z.object({
+    ...base.shape,
+    type: z.literal("tool"),
+    call: z.number(),
+    /** Which input of the turn, from 0. */
+    index: z.number(),
+    tool: z.string(),
+    input: z.unknown(),
+    ok: z.boolean(),
+    /** Neutralised, not yet capped. */
+    output: z.string(),
+    ms: z.number(),
+    answeredBy: z.enum(["recording", "not-recorded"]).optional(),
+  }),
+);
 export type ToolRecord = z.infer<typeof toolRecordSchema>;
 
-export const compactionRecordSchema = z.object({
-  ...base,
-  type: z.literal("compaction"),
-  call: z.number(),
-  replaced: z.array(z.object({ segment: z.number(), text: z.string() })),
-  usage: callUsage.optional(),
-});
+export const compactionRecordSchema = lazySchema((z) =>
+  z.object({
+    ...base.shape,
+    type: z.literal("compaction"),
+    call: z.number(),
+    replaced: z.array(z.object({ segment: z.number(), text: z.string() })),
+    usage: callUsage.optional(),
+  }),
+);
 export type CompactionRecord = z.infer<typeof compactionRecordSchema>;
 
-export const chainRecordSchema = z.discriminatedUnion("type", [
-  z.object({ ...base, type: z.literal("start"), taskId: z.string(), profile: z.string(), model: z.string() }),
-  turnRecordSchema,
-  toolRecordSchema,
-  compactionRecordSchema,
-  z.object({ ...base, type: z.literal("end"), trajectory: trajectorySchema }),
-]);
+export const chainRecordSchema = lazySchema((z) =>
+  z.discriminatedUnion("type", [
+    z.object({ ...base.shape, type: z.literal("start"), taskId: z.string(), profile: z.string(), model: z.string() }),
+    turnRecordSchema,
+    toolRecordSchema,
+    compactionRecordSchema,
+    z.object({ ...base.shape, type: z.literal("end"), trajectory: trajectorySchema }),
+  ]),
+);
 export type ChainRecord = z.infer<typeof chainRecordSchema>;
 
 /** What is known of a chain from before. */

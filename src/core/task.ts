@@ -2,7 +2,8 @@
  * A task is a question, and what a right answer is. How an answer is checked is named by `kind`, so that the same task
  * file serves the team, the chain, RL rewards and evaluation. Tests of a code task are data too.
  */
-import { z } from "zod";
+import type { z } from "zod";
+import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema } from "./message.ts";
 import { recordReader } from "./record-version.ts";
 
@@ -11,47 +12,51 @@ export const taskKinds = ["qa", "judge", "math", "gaia", "code"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
 /** Tests of a program: by standard input and output, or by calling one function with JSON arguments. */
-export const codeTests = z.object({
-  /** Name of the function to call; absent means the program reads stdin and writes stdout. */
-  functionName: z.string().optional(),
-  /** stdin text, or for a function a JSON array of arguments (one JSON value per line is accepted too). */
-  inputs: z.array(z.string()),
-  outputs: z.array(z.string()),
-  /** Further right outputs of each test. */
-  alsoRight: z.array(z.array(z.string())).optional(),
-  /** Printed numbers may be off by the larger of the two. */
-  tolerance: z.object({ absolute: z.number().optional(), relative: z.number().optional() }).optional(),
-  /** Python that decides: `check(input, expected, output)`, or a program that reads those three files and prints a number. */
-  checker: z.string().optional(),
-  starterCode: z.string().optional(),
-  timeLimitMs: z.number().optional(),
-  memoryLimitMb: z.number().optional(),
-});
+export const codeTests = lazySchema((z) =>
+  z.object({
+    /** Name of the function to call; absent means the program reads stdin and writes stdout. */
+    functionName: z.string().optional(),
+    /** stdin text, or for a function a JSON array of arguments (one JSON value per line is accepted too). */
+    inputs: z.array(z.string()),
+    outputs: z.array(z.string()),
+    /** Further right outputs of each test. */
+    alsoRight: z.array(z.array(z.string())).optional(),
+    /** Printed numbers may be off by the larger of the two. */
+    tolerance: z.object({ absolute: z.number().optional(), relative: z.number().optional() }).optional(),
+    /** Python that decides: `check(input, expected, output)`, or a program that reads those three files and prints a number. */
+    checker: z.string().optional(),
+    starterCode: z.string().optional(),
+    timeLimitMs: z.number().optional(),
+    memoryLimitMb: z.number().optional(),
+  }),
+);
 export type CodeTests = z.infer<typeof codeTests>;
 
-const taskShape = z.object({
-  version: z.literal(2),
-  id: z.string().min(1),
-  question: z.string().min(1),
-  /** The conversation before the question, oldest first; the question itself is not in it. */
-  history: z.array(messageSchema).optional(),
-  /** Turns of one conversation share it, so that a split of the data never separates them. */
-  session: z.string().optional(),
-  kind: z.enum(taskKinds),
-  /** Every accepted answer; empty when unknown (a task can be run without being graded). */
-  answers: z.array(z.string()).default([]),
-  tests: codeTests.optional(),
-  /** The benchmark's own scorer by name (`gaia`, `livecodebench`…); where absent the first of its kind. */
-  scorer: z.string().optional(),
-  /** Group for per-family numbers and for balance: `hop2`, `algebra`, `GAIA`. */
-  family: z.string().optional(),
-  level: z.union([z.string(), z.number()]).optional(),
-  /** Files that come with the question (images, tables), as paths. */
-  files: z.array(z.string()).optional(),
-  /** Where it came from: dataset and split. */
-  source: z.string().optional(),
-  meta: z.record(z.string(), z.unknown()).optional(),
-});
+const taskShape = lazySchema((z) =>
+  z.object({
+    version: z.literal(2),
+    id: z.string().min(1),
+    question: z.string().min(1),
+    /** The conversation before the question, oldest first; the question itself is not in it. */
+    history: z.array(messageSchema).optional(),
+    /** Turns of one conversation share it, so that a split of the data never separates them. */
+    session: z.string().optional(),
+    kind: z.enum(taskKinds),
+    /** Every accepted answer; empty when unknown (a task can be run without being graded). */
+    answers: z.array(z.string()).default([]),
+    tests: codeTests.optional(),
+    /** The benchmark's own scorer by name (`gaia`, `livecodebench`…); where absent the first of its kind. */
+    scorer: z.string().optional(),
+    /** Group for per-family numbers and for balance: `hop2`, `algebra`, `GAIA`. */
+    family: z.string().optional(),
+    level: z.union([z.string(), z.number()]).optional(),
+    /** Files that come with the question (images, tables), as paths. */
+    files: z.array(z.string()).optional(),
+    /** Where it came from: dataset and split. */
+    source: z.string().optional(),
+    meta: z.record(z.string(), z.unknown()).optional(),
+  }),
+);
 
 /** A question, and what a right answer is. */
 export type Task = z.infer<typeof taskShape>;

@@ -2,7 +2,8 @@
  * A tool: name, description, input schema, `execute`. The shape is the AI SDK's, so a tool written for it is accepted as
  * it is; the schema may be zod 4, any Standard Schema, or plain JSON Schema.
  */
-import { z } from "zod";
+import type { z } from "zod";
+import { loadZod } from "./lazy-schema.ts";
 
 /** Plain JSON Schema, as far as tools use it. */
 export type JsonSchema = { type?: string; properties?: Record<string, JsonSchema>; required?: string[] } & Record<
@@ -74,7 +75,7 @@ export function defineTool<Schema extends z.ZodType>(
 /** The input schema as JSON Schema, whatever it was written in. */
 export function toolJsonSchema(tool: Tool): JsonSchema {
   const schema = tool.inputSchema;
-  if (schema instanceof z.ZodType) return z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
+  if ("_zod" in schema) return loadZod().toJSONSchema(schema as unknown as z.ZodType, { io: "input" }) as JsonSchema;
   const standard = (schema as { "~standard"?: { jsonSchema?: { input(options: object): unknown } } })["~standard"];
   if (standard?.jsonSchema) return standard.jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema;
   return standard ? { type: "object" } : (schema as JsonSchema);

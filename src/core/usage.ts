@@ -3,26 +3,29 @@
  * a cache would charge; `computed` is what a perfect prefix cache would still have to process. A saving quoted with one
  * number only is half a truth, so both travel together everywhere.
  */
-import { z } from "zod";
+import type { z } from "zod";
+import { lazySchema } from "./lazy-schema.ts";
 import type { CallUsage, Price } from "./model.ts";
 
-export const usageSchema = z.object({
-  modelCalls: z.number(),
-  promptTokens: z.number(),
-  completionTokens: z.number(),
-  /** Prompt tokens the server said it had in its cache (0 when it says nothing). */
-  cachedTokens: z.number(),
-  /** Completion tokens that were hidden reasoning, where the server says so. */
-  reasoningTokens: z.number().default(0),
-  /** Prompt + completion over all calls. */
-  billedTokens: z.number(),
-  /** Tokens never seen before in this run: new prompt text once, plus completions. */
-  computedTokens: z.number(),
-  toolCalls: z.number(),
-  toolMs: z.number(),
-  wallMs: z.number(),
-  costUsd: z.number(),
-});
+export const usageSchema = lazySchema((z) =>
+  z.object({
+    modelCalls: z.number(),
+    promptTokens: z.number(),
+    completionTokens: z.number(),
+    /** Prompt tokens the server said it had in its cache (0 when it says nothing). */
+    cachedTokens: z.number(),
+    /** Completion tokens that were hidden reasoning, where the server says so. */
+    reasoningTokens: z.number().default(0),
+    /** Prompt + completion over all calls. */
+    billedTokens: z.number(),
+    /** Tokens never seen before in this run: new prompt text once, plus completions. */
+    computedTokens: z.number(),
+    toolCalls: z.number(),
+    toolMs: z.number(),
+    wallMs: z.number(),
+    costUsd: z.number(),
+  }),
+);
 export type Usage = z.infer<typeof usageSchema>;
 
 /** No work done yet. */
