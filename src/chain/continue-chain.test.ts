@@ -162,7 +162,7 @@ it("continues in the context that the model saw after compaction", async () => {
       { capabilities: { tokens: false, grammar: "none", contextWindow } as const },
     );
   const common = { tools: [long("wiki_search")], clientTools: [clientOrders], profile, limits: { answerReserve: 20, maxTokensPerCall: 100 }, compaction: { maxTokens: 20 } }; // biome-ignore format: one line
-  const first = await runChain(task, { ...common, model: model(0, 500), systemPrompt: false });
+  const first = await runChain(task, { ...common, model: model(0, 520), systemPrompt: false });
   assert.equal(first.ending.reason, "suspended", JSON.stringify(first.ending));
   assert.ok(first.compactions!.length > 0);
   const before = requests.at(-1)!.text;

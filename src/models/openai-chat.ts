@@ -5,6 +5,7 @@ import { openaiChat } from "../base/wire/openai-chat.ts";
 import type { WireReply } from "../base/wire/wire-api.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
+import { estimateTokens, requestTokens } from "../core/token-estimate.ts";
 import type { Connection } from "./openai-compatible.ts";
 
 /** Sends the messages and returns the reply; the whole call is repeated where that may help. */
@@ -19,11 +20,11 @@ export function chatOnce(connection: Connection, request: ChatRequest): Promise<
     });
     // Some servers ignore `stream` and answer whole.
     if (stream && !isJson(answer.header("content-type"))) {
-      return toReply(await readStream(baseURL, answer.chunks, request.onDelta!));
+      return toReply(request, await readStream(baseURL, answer.chunks, request.onDelta!));
     }
     const reply = readWhole(baseURL, await answer.text());
     if (stream && reply.text !== "") request.onDelta!(reply.text);
-    return toReply(reply);
+    return toReply(request, reply);
   }, request.signal);
 }
 
@@ -79,7 +80,8 @@ async function readStream(
   return reader.reply;
 }
 
-function toReply({ text, reasoning, toolCalls, finish, usage, responseId }: WireReply): ChatReply {
+function toReply(request: ChatRequest, reply: WireReply): ChatReply {
+  const { text, reasoning, toolCalls, finish, usage, responseId } = reply;
   return {
     text,
     ...(reasoning ? { reasoning } : {}),
@@ -87,8 +89,8 @@ function toReply({ text, reasoning, toolCalls, finish, usage, responseId }: Wire
     finish: finish === "stop" || finish === "length" || finish === "tool_calls" ? finish : "other",
     usage: {
       ...usage,
-      promptTokens: usage?.promptTokens ?? 0,
-      completionTokens: usage?.completionTokens ?? Math.ceil(text.length / 4),
+      promptTokens: usage?.promptTokens ?? requestTokens(request),
+      completionTokens: usage?.completionTokens ?? estimateTokens(text),
     },
     ...(responseId ? { responseId } : {}),
   };

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { serverEvents } from "../base/http/server-events.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { runChains } from "../chain/run-chains.ts";
 import { defineTask } from "../core/task.ts";
+import { estimateTokens, requestTokens } from "../core/token-estimate.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
@@ -269,6 +272,40 @@ describe("openaiCompatible", () => {
       assert.deepEqual(server.requests[0]!.body["response_format"], { type: "json_object" });
       await model.close();
     });
+  });
+
+  it("estimates what a server does not count as everybody here does: one text, one estimate", async () => {
+    const text = "艾达住在里昂".repeat(20);
+    const server = createServer((request, response) => {
+      const chat = request.url!.endsWith("/chat/completions");
+      const choice = chat ? { message: { role: "assistant", content: text } } : { text };
+      response.setHeader("content-type", "application/json");
+      response.end(
+        JSON.stringify(request.method === "GET" ? vllm : { choices: [{ ...choice, finish_reason: "stop" }] }),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const messages = [{ role: "user" as const, content: "艾达住在哪里?" }];
+    for (const mode of ["turns", "completions"] as const) {
+      const model = openaiCompatible({
+        baseURL,
+        mode,
+        retries: 0,
+        chatTemplate: textTemplate("{{ messages[0].content }}"),
+      });
+      const chat = await model.chat({ messages });
+      assert.equal(chat.usage.completionTokens, estimateTokens(text));
+      assert.equal(chat.usage.promptTokens, requestTokens({ messages }));
+      for await (const event of model.continue({ prompt: messages, text: "", stop: [], maxTokens: 500 })) {
+        if (event.type !== "end") continue;
+        assert.equal(event.usage.completionTokens, estimateTokens(text));
+        assert.equal(event.usage.promptTokens, requestTokens({ messages }));
+      }
+      await model.close();
+    }
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
   });
 });
 

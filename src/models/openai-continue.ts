@@ -12,6 +12,7 @@ import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
+import { estimateTokens, requestTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from "./llama-completion.ts";
 import { isJson } from "./openai-chat.ts";
@@ -45,7 +46,7 @@ export async function* continueText(connection: Connection, request: ContinueReq
       break;
     } catch (error) {
       if (!(error instanceof CoaError) || !error.retryable || progress.tries >= retries) throw error;
-      const heard = progress.tokens.length - tokensBefore || Math.ceil((progress.text.length - before) / 4);
+      const heard = progress.tokens.length - tokensBefore || estimateTokens(progress.text.slice(before));
       heardBefore += heard;
       if (heardBefore >= request.maxTokens) {
         progress.finish = "length";
@@ -208,8 +209,6 @@ function* conclude(
     if (missing !== undefined) yield { type: "delta", text: missing };
     if (stopped || missing !== undefined) finish = "stop";
   }
-  const estimated = Math.ceil(progress.text.length / 4);
-  const prompt = request.prompt.reduce((sum, message) => sum + message.content.length, request.text.length);
   const usage = progress.usage
     ? {
         ...progress.usage,
@@ -217,7 +216,10 @@ function* conclude(
         promptTokens: Math.max(0, progress.usage.promptTokens - heardBefore),
         completionTokens: progress.usage.completionTokens + heardBefore,
       }
-    : { promptTokens: Math.ceil(prompt / 4), completionTokens: progress.tokens.length || estimated };
+    : {
+        promptTokens: requestTokens({ messages: request.prompt }) + estimateTokens(request.text),
+        completionTokens: progress.tokens.length || estimateTokens(progress.text),
+      };
   yield { type: "end", finish, usage };
 }
 

@@ -2,10 +2,12 @@
  * A real HTTP server on loopback that speaks the OpenAI protocol and misbehaves on request: errors, rate limits, streams
  * cut in the middle, malformed JSON, silence. It keeps a log of what it was asked.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { listen } from "../base/http/listen.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
+import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 /** How one request is mistreated. */
@@ -78,7 +80,7 @@ async function reply(
   }
   const { text, finish } = cut(options, options.answer(served, index), served.body);
   const api = apiOf(served.path) ?? openaiCompletions;
-  const count = (said: string) => options.tokenizer?.encodeWithSpecials(said).length ?? Math.ceil(said.length / 4);
+  const count = (said: string) => options.tokenizer?.encodeWithSpecials(said).length ?? estimateTokens(said);
   const usage = { promptTokens: tokensOf(served.body), completionTokens: count(text) };
   const whole = { text, toolCalls: [], finish, finished: true, usage, responseId: `r${index}`, model: "served" };
   if (served.body["stream"] !== true || options.ignoreStream) {
@@ -141,5 +143,5 @@ function cut(
 function tokensOf(body: Record<string, unknown>): number {
   const { prompt, messages } = body as { prompt?: string | number[]; messages?: { content: string }[] };
   if (Array.isArray(prompt)) return prompt.length;
-  return Math.ceil((prompt?.length ?? (messages ?? []).reduce((sum, message) => sum + message.content.length, 0)) / 4);
+  return estimateTokens(prompt ?? (messages ?? []).map((message) => message.content).join(""));
 }

@@ -3,7 +3,9 @@
  * at stop strings as a real server cuts, and arrives in small chunks. With a tokenizer it also speaks tokens, with
  * log-probabilities, as an engine does.
  */
+
 import type { ContinueEvent, ContinueRequest, Model } from "../core/model.ts";
+import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 export interface ScriptedModelOptions {
@@ -31,7 +33,7 @@ export function scriptedModel(
 ): Model & { readonly requests: ContinueRequest[] } {
   const { chunkSize = 7, tokenizer } = options;
   const requests: ContinueRequest[] = [];
-  const count = (text: string) => (tokenizer ? tokenizer.encodeWithSpecials(text).length : Math.ceil(text.length / 4));
+  const count = (text: string) => tokenizer?.encodeWithSpecials(text).length ?? estimateTokens(text);
 
   async function nextText(request: ContinueRequest, call: number): Promise<string> {
     const next = typeof script === "function" ? await script(request, call) : script[call];
