@@ -1,9 +1,11 @@
 /** How one rollout of `train rl` is played: by the training process itself, or by a worker that is told the same. */
+
 import { runChain } from "../chain/run-chain.ts";
 import type { Model } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { wrapModel } from "../core/wrap-model.ts";
 import type { Profile } from "../language/profile.ts";
 
 /** What every rollout of a run has in common. */
@@ -22,7 +24,7 @@ export function playRollout(
 ): Promise<Trajectory> {
   const { model, tools, profile, chain } = how;
   return runChain(task, {
-    model: { ...model, capabilities: { ...model.capabilities, contextWindow: run.maxContext } },
+    model: wrapModel(model, { capabilities: (own) => ({ ...own, contextWindow: run.maxContext }) }),
     tools: [...tools],
     profile,
     systemPrompt: chain.bareQuestion ? false : undefined,

@@ -5,13 +5,15 @@
  */
 import type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model } from "./model.ts";
 
-/** What a wrapper does around the two calls of a model; `next` makes the call itself. */
+/** What a wrapper does around the two calls of a model (`next` makes the call itself), and to what it can do. */
 export interface ModelWrapper {
   continue?(
     request: ContinueRequest,
     next: (request: ContinueRequest) => AsyncIterable<ContinueEvent>,
   ): AsyncIterable<ContinueEvent>;
   chat?(request: ChatRequest, next: (request: ChatRequest) => Promise<ChatReply>): Promise<ChatReply>;
+  /** What the wrapped model can do, from what it says of itself now. */
+  capabilities?(own: Model["capabilities"]): Model["capabilities"];
 }
 
 /** Anything with a name that continues chains, chats, or does both. */
@@ -30,6 +32,8 @@ export function wrapModel<M extends AnyModel>(model: M, wrapper: ModelWrapper): 
   return new Proxy(Object.create(model) as M, {
     get(_target, key) {
       const value: unknown = Reflect.get(model, key, model);
+      if (key === "capabilities" && wrapper.capabilities && model.capabilities)
+        return wrapper.capabilities(model.capabilities);
       if (typeof value !== "function") return value;
       if (Object.hasOwn(calls, key)) return calls[key as keyof typeof calls];
       const known = bound.get(key);

@@ -65,6 +65,10 @@ const wrappers: Record<string, (make: MakeModel) => MakeModel> = {
     const { model, close } = await make(texts);
     return { model: wrapModel(model, {}), close };
   },
+  "wrapModel, a narrower window": (make) => async (texts) => {
+    const { model, close } = await make(texts);
+    return { model: wrapModel(model, { capabilities: (own) => ({ ...own, contextWindow: 2048 }) }), close };
+  },
   limitedModel: (make) => async (texts) => {
     const { model, close } = await make(texts);
     return { model: limitedModel(model, limiter({ concurrency: 2 })), close };

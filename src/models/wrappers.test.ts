@@ -41,6 +41,21 @@ function chatty(): ChatModel {
 }
 
 describe("wrapModel", () => {
+  it("changes what a model can do, and keeps what the model learns of the rest", async () => {
+    const server = await startModelServer({
+      answer: () => "",
+      models: { data: [{ id: "learned", owned_by: "vllm", max_model_len: 4096 }] },
+    });
+    const model = openaiCompatible({ baseURL: server.url });
+    const narrow = wrapModel(model, { capabilities: (own) => ({ ...own, contextWindow: 512 }) });
+    assert.equal(narrow.capabilities.grammar, model.capabilities.grammar);
+    await narrow.prepare();
+    assert.deepEqual(narrow.capabilities, { tokens: false, grammar: "server", contextWindow: 512 });
+    assert.equal(model.capabilities.contextWindow, 4096);
+    await narrow.close();
+    await server.close();
+  });
+
   it("keeps what the model learns in prepare: name, context window, grammar", async () => {
     const server = await startModelServer({
       answer: () => "",
