@@ -10,7 +10,7 @@ import { judges, promptHash } from "../src/graders/judges/judges.ts";
 import { type Scorer, scorers } from "../src/graders/scorers.ts";
 import { builtInProfiles } from "../src/language/profiles.ts";
 import { benchmarks } from "../src/tasks/benchmarks/benchmarks.ts";
-import { importTable } from "./import-table.ts";
+import { folderJobs, importTable } from "./import-table.ts";
 
 const judgeDiffers = "a reply without a verdict is asked for again, then undecided; the authors count it as wrong";
 
@@ -35,6 +35,15 @@ const generators: Record<string, (root: string) => string> = {
         profile.tags.map((tag) => `\`${tag.name}\``).join(" "),
       ]),
     ),
+  tree: () =>
+    [
+      "```",
+      "src/",
+      ...Object.keys(importTable).map(
+        (row) => `  ${`${row}${row.endsWith(".ts") ? "" : "/"}`.padEnd(14)}${folderJobs[row]}`,
+      ),
+      "```",
+    ].join("\n"),
   "import table": () =>
     markdownTable(
       ["folder", "may import"],

@@ -3,11 +3,13 @@
  * It sees answers and evidence. Where all candidates agree it is not asked; where it gives nothing usable, the majority
  * decides.
  */
+
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import { addUsage, emptyUsage, usageOfCall } from "../core/usage.ts";
+import { readScore } from "../language/judgement.ts";
 import { byMajority, type Candidate, type Choose, sameAnswer } from "./choose.ts";
 
 export interface JudgeChoiceOptions {
@@ -83,9 +85,7 @@ async function listed(shown: readonly string[], ask: (content: string) => Promis
 async function scored(shown: readonly string[], ask: (content: string) => Promise<string>): Promise<Verdict> {
   const request = 'Judge this candidate, then end with one line "Score: " and a number from 0 to 10.';
   const replies = await Promise.all(shown.map((text) => ask(`${text}\n\n${request}`)));
-  const scores = replies.map((text) =>
-    Number([...text.matchAll(/score\W{0,5}(\d+(?:\.\d+)?)/gi)].at(-1)?.[1] ?? Number.NaN),
-  );
+  const scores = replies.map((text) => readScore(text) ?? Number.NaN);
   const highest = scores.reduce((best, score) => (score > best ? score : best), Number.NEGATIVE_INFINITY);
   const place = scores.indexOf(highest);
   return place < 0 ? { reason: "the judge gave no score" } : { place, reason: `scored ${highest} of 10` };

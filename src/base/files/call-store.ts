@@ -21,8 +21,8 @@ const volatile = new Set(["user", "metadata", "safety_identifier", "prompt_cache
 /** One line of a file of calls: a part that later lines refer to, or a call. */
 export type CallLine = { part: string; value: unknown } | { exchange: unknown };
 
-/** The key of a call: what kind it is and what was asked. */
-export function callKey(kind: string, request: unknown): string {
+/** The key of a recorded request: what kind it is and what was asked. */
+export function requestKey(kind: string, request: unknown): string {
   const body = asObject(request);
   const asked = body ? Object.fromEntries(Object.entries(body).filter(([key]) => !volatile.has(key))) : request;
   return hash("sha256", `${kind}\n${canonicalJson(asked)}`);
@@ -124,14 +124,14 @@ export function replayOf<Call>(
     },
     add(call) {
       const { kind, request } = what(call);
-      const key = callKey(kind, request);
+      const key = requestKey(kind, request);
       const entry = byKey.get(key) ?? { list: [], next: 0 };
       entry.list.push(call);
       byKey.set(key, entry);
       all.push(call);
     },
     find(kind, request) {
-      const entry = byKey.get(callKey(kind, request));
+      const entry = byKey.get(requestKey(kind, request));
       return entry?.list[entry.next++ % entry.list.length];
     },
     explainMiss(kind, request) {
@@ -213,7 +213,7 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
       }
       if (mode === "replay")
         throw new CoaError("model", `${file ?? "recorded calls"}: ${replay.explainMiss(kind, request)}`);
-      const key = callKey(kind, request);
+      const key = requestKey(kind, request);
       const shared = mode === "auto" ? running.get(key) : undefined;
       if (shared) return structuredClone(await shared) as T;
       misses++;
