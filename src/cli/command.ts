@@ -143,16 +143,20 @@ function boundsText(min: number, max: number): string {
   return Number.isFinite(max) ? ` of at most ${max}` : "";
 }
 
+/** Commands show these where something is missing. */
+type Named = Pick<Command, "name" | "examples">;
+
+/** The usage error of a command that was given too little: what it needs, and an example. */
+export function missingArgument(command: Named, what: string): UsageError {
+  return new UsageError(`coa ${command.name} needs ${what}. Example: ${command.examples[0]}`);
+}
+
 /** The single positional argument, or a usage error that shows an example. */
-export function onePositional(
-  command: { name: string; examples: readonly string[] },
-  positionals: readonly string[],
-  what: string,
-): string {
+export function onePositional(command: Named, positionals: readonly string[], what: string): string {
   const [first, ...rest] = positionals;
-  if (first === undefined) throw new UsageError(`coa ${command.name} needs ${what}. Example: ${command.examples[0]}`);
+  if (first === undefined) throw missingArgument(command, what);
   if (rest.length > 0)
-    throw new UsageError(`coa ${command.name} takes one ${what}; "${rest[0]}" is one too many (quote it?)`);
+    throw new UsageError(`coa ${command.name} takes one argument (${what}); "${rest[0]}" is one too many (quote it?)`);
   return first;
 }
 

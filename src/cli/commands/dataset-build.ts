@@ -6,7 +6,7 @@ import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf, sharedOptions } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -41,10 +41,10 @@ export default defineCommand({
       valueName: "file",
       describe: "Apply what was decided in coa studio's review: .coa/annotations.jsonl",
     },
-    "skip-bad": { type: "boolean", default: false, describe: "Go on past lines that can't be read" },
+    "skip-bad": sharedOptions["skip-bad"],
   },
   async run({ values, positionals, out, signal }) {
-    if (positionals.length === 0) throw new UsageError(`coa dataset build needs trajectories. Example: ${examples[0]}`);
+    if (positionals.length === 0) throw missingArgument(this, "trajectories");
     const { annotations } = values;
     await existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
     if (!values.out) throw new UsageError("say where to write the dataset with --out <folder>");

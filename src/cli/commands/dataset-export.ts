@@ -8,18 +8,15 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
-const command = {
+const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
+
+export default defineCommand({
   name: "dataset export",
   examples: [
     "coa dataset export chains.jsonl --format llama-factory --out data",
     "coa dataset export chains.jsonl --format trl --tokenizer ./Qwen2.5-3B --out data",
     "coa dataset export tasks.jsonl --format verl-rl --profile web --out data",
   ],
-};
-const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
-
-export default defineCommand({
-  ...command,
   summary: `Write files for other trainers. Formats: ${names.join("; ")}.`,
   arguments: "<trajectories.jsonl or tasks.jsonl>",
   options: {
@@ -33,7 +30,7 @@ export default defineCommand({
     split: { type: "string", default: "train", describe: "Name of the split, for RL rows" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile(command, positionals, "a JSONL file");
+    const file = oneInputFile(this, positionals, "a JSONL file");
     await existingFiles([file]);
     const format = values.format as ExportFormat | undefined;
     if (!format || !(format in exportFormats)) {

@@ -1,9 +1,8 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
-import { UsageError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { importChains } from "../../dataset/import/import-chains.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -23,7 +22,7 @@ export default defineCommand({
     "keep-broken": { type: "boolean", default: false, describe: "Take chains whose tags do not parse cleanly too" },
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    if (positionals.length === 0) throw new UsageError(`coa dataset import needs files. Example: ${examples[0]}`);
+    if (positionals.length === 0) throw missingArgument(this, "files");
     await existingFiles(positionals);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
     const writer = await openJsonl<Trajectory>(values.out);

@@ -5,13 +5,9 @@ import { trainedTokens } from "../../dataset/training-sequence.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import type { Output } from "../output.ts";
 
-const command = {
+export default defineCommand({
   name: "dataset inspect",
   examples: ["coa dataset inspect .coa/datasets/lab --index 3", "coa dataset inspect .coa/datasets/lab --tokens"],
-};
-
-export default defineCommand({
-  ...command,
   summary: "Show one example: what is trained, what is masked, and with --tokens where it is cut into tokens.",
   arguments: "<dataset folder>",
   options: {
@@ -20,7 +16,7 @@ export default defineCommand({
     tokens: { type: "boolean", default: false, describe: "Show where each token ends" },
   },
   async run({ values, positionals, out }) {
-    const folder = onePositional(command, positionals, "a dataset folder");
+    const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const index = numberOf(values.index, "index", { min: 0, integer: true })!;
     let at = 0;

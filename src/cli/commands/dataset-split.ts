@@ -8,14 +8,6 @@ import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
-const command = {
-  name: "dataset split",
-  examples: [
-    "coa dataset split chains.jsonl --validation 0.05",
-    "coa dataset split tasks.jsonl --validation 0.1 --test 0.1 --seed 7",
-  ],
-};
-
 /** Trajectories and team runs name their task; a task is one. */
 const splittable = z.union([
   z.looseObject({ id: z.string(), taskId: z.string(), session: z.string().optional() }),
@@ -23,7 +15,11 @@ const splittable = z.union([
 ]);
 
 export default defineCommand({
-  ...command,
+  name: "dataset split",
+  examples: [
+    "coa dataset split chains.jsonl --validation 0.05",
+    "coa dataset split tasks.jsonl --validation 0.1 --test 0.1 --seed 7",
+  ],
   summary:
     "Split trajectories, team runs or tasks into train, validation and test files, by task; turns of a session stay together.",
   arguments: "<file.jsonl>",
@@ -34,7 +30,7 @@ export default defineCommand({
     out: { type: "string", valueName: "folder", describe: "Where to write (default: beside the file)" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile(command, positionals, "a JSONL file");
+    const file = oneInputFile(this, positionals, "a JSONL file");
     await existingFiles([file]);
     const validation = numberOf(values.validation, "validation", { min: 0, max: 1 })!;
     const test = numberOf(values.test, "test", { min: 0, max: 1 })!;

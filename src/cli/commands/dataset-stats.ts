@@ -3,18 +3,14 @@ import { datasetStats } from "../../dataset/dataset-stats.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { table } from "../output.ts";
 
-const command = {
+export default defineCommand({
   name: "dataset stats",
   examples: ["coa dataset stats .coa/datasets/lab", "coa dataset stats .coa/datasets/lab --json"],
-};
-
-export default defineCommand({
-  ...command,
   summary: "Count a dataset: examples, tokens, share that is trained, lengths, what was dropped and why.",
   arguments: "<dataset folder>",
   options: {},
   async run({ values, positionals, out }) {
-    const dataset = await openDataset(onePositional(command, positionals, "a dataset folder"));
+    const dataset = await openDataset(onePositional(this, positionals, "a dataset folder"));
     const stats = await datasetStats(dataset);
     const { dropped, cut, fingerprint } = dataset.manifest;
     if (values.json) {

@@ -6,7 +6,7 @@ import type { Profile } from "../../core/profile.ts";
 import { distill } from "../../distill/distill.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { existingFiles } from "./dataset-input.ts";
@@ -41,7 +41,8 @@ export default defineCommand({
     fill: {
       type: "boolean",
       default: false,
-      describe: "Fill up thoughts and checks that the profile wants and the recording lacks (never trained on)",
+      describe:
+        "Fill up thoughts and checks that the profile wants and the recording missingArgument (never trained on)",
     },
     "tool-tag": { type: "string", multiple: true, valueName: "tool=tag", describe: "Tag for a foreign tool's name" },
     "min-interactions": {
@@ -94,7 +95,7 @@ export default defineCommand({
     },
   },
   async run({ values, positionals, out, signal }) {
-    if (positionals.length === 0) throw new UsageError(`coa distill run needs team runs. Example: ${examples[0]}`);
+    if (positionals.length === 0) throw missingArgument(this, "team runs");
     if (!values.out) throw new UsageError("say where the result goes with --out <folder>");
     if (values.dataset !== undefined && values.tokenizer === undefined && values.vocabulary === undefined) {
       throw new UsageError("--dataset needs the model's tokenizer: --tokenizer <folder>, or --vocabulary <size>");

@@ -2,7 +2,7 @@ import { UsageError } from "../../core/errors.ts";
 import { writtenForm } from "../../core/trajectory.ts";
 import type { OutcomeRecord } from "../../distill/distill-report.ts";
 import { readOutcomes } from "../../distill/read-distillation.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 
 const examples = ["coa distill show .coa/distilled/web run-17", "coa distill show .coa/distilled/web run-17 --json"];
 
@@ -14,7 +14,7 @@ export default defineCommand({
   options: {},
   async run({ values, positionals, out }) {
     const [folder, id] = positionals;
-    if (!folder || !id) throw new UsageError(`coa distill show needs a folder and an id. Example: ${examples[0]}`);
+    if (!folder || !id) throw missingArgument(this, "a folder and an id");
     let found = 0;
     const asked = ({ id: run, taskId }: OutcomeRecord) => run === id || taskId === id;
     for await (const { outcome, chain } of readOutcomes(folder, asked)) {

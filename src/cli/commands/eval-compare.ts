@@ -1,7 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
-import { UsageError } from "../../core/errors.ts";
 import type { Comparison } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/comparison-report.ts";
@@ -9,7 +8,7 @@ import { measuredBy } from "../../evaluate/measured-by.ts";
 import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { readNamed } from "./eval-stored.ts";
 
@@ -56,8 +55,7 @@ export default defineCommand({
     html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
   },
   async run({ values, positionals, out }) {
-    if (positionals.length < 2)
-      throw new UsageError(`coa eval compare needs two evaluations or more. Example: ${examples[0]}`);
+    if (positionals.length < 2) throw missingArgument(this, "two evaluations or more");
     const evaluations = await Promise.all(positionals.map(readNamed));
     const comparison: Comparison = {
       ...compareEvaluations(evaluations),

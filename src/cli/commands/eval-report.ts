@@ -37,7 +37,7 @@ export default defineCommand({
     wrong: { type: "string", default: "5", valueName: "n", describe: "Wrong answers to show" },
   },
   async run({ values, positionals, out, signal }) {
-    const name = onePositional({ name: "eval report", examples }, positionals, "an evaluation");
+    const name = onePositional(this, positionals, "an evaluation");
     const evaluation = await readNamed(name);
     const { summary, records } = evaluation;
     if (values.out) {

@@ -32,7 +32,7 @@ export default defineCommand({
       valueName: "name",
       describe: "Which benchmark the file holds; found from its name otherwise",
     },
-    limit: { type: "string", valueName: "n", describe: "At most so many tasks, chosen by the seed" },
+    limit: { type: "string", valueName: "n", describe: "At most this many tasks, chosen by the seed" },
     family: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this family" },
     level: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this level" },
     samples: { type: "string", default: "1", valueName: "k", describe: "Runs of each task, for avg@k and pass@k" },
@@ -58,7 +58,7 @@ export default defineCommand({
     ...gradingFlags,
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "eval run", examples }, positionals, "a file of tasks");
+    const file = oneInputFile(this, positionals, "a file of tasks");
     const whole = (text: string | undefined, flag: string, min = 1) => numberOf(text, flag, { min, integer: true });
     const seed = whole(values.seed, "seed", 0)!;
     const { tasks: loaded, source } = await loadBenchmark(file, {

@@ -3,7 +3,7 @@ import { readTeamRun, type TeamRun } from "../../core/team-run.ts";
 import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
 import { readRuns } from "../../evaluate/read-evaluation.ts";
 import { runTree } from "../../record/run-summary.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { chainSummary, renderTrajectory } from "../render-chain.ts";
 import { readNamed } from "./eval-stored.ts";
 
@@ -24,7 +24,7 @@ export default defineCommand({
   },
   async run({ values, positionals, out }) {
     const [name, taskId] = positionals;
-    if (name === undefined) throw new UsageError(`coa eval show needs an evaluation. Example: ${examples[0]}`);
+    if (name === undefined) throw missingArgument(this, "an evaluation");
     const { records, tasks, folder } = await readNamed(name);
     if (taskId === undefined) {
       const shown = records.filter((record) => !values.wrong || record.grade.correct !== true);

@@ -33,7 +33,7 @@ export default defineCommand({
     ...gradingFlags,
   },
   async run({ values, positionals, out, signal }) {
-    const kind = onePositional({ name: "grade", examples }, positionals, "a kind") as TaskKind;
+    const kind = onePositional(this, positionals, "a kind") as TaskKind;
     if (!taskKinds.includes(kind))
       throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
     const { scorer } = values;

@@ -1,7 +1,6 @@
-import { UsageError } from "../../core/errors.ts";
 import { loadIndex } from "../../tools/local-index/index-file.ts";
 import { snippetOf } from "../../tools/search/index-provider.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 
 export default defineCommand({
   name: "index search",
@@ -11,8 +10,7 @@ export default defineCommand({
   options: { top: { type: "string", short: "k", default: "5", valueName: "n", describe: "How many passages" } },
   async run({ values, positionals, out }) {
     const [folder, ...words] = positionals;
-    if (!folder || words.length === 0)
-      throw new UsageError(`coa index search needs a folder and a query. Example: ${this.examples[0]}`);
+    if (!folder || words.length === 0) throw missingArgument(this, "a folder and a query");
     const query = words.join(" ");
     const top = numberOf(values.top, "top", { min: 1, max: 1_000, integer: true });
     const index = await loadIndex(folder);

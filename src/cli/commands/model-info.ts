@@ -4,18 +4,14 @@ import { defineCommand, onePositional } from "../command.ts";
 import { table } from "../output.ts";
 import { openModel, tokenizerOf } from "./model-input.ts";
 
-const command = {
-  name: "model info",
-  examples: ["coa model info .coa/models/lab", "coa model info story.gguf --json"],
-};
-
 export default defineCommand({
-  ...command,
+  name: "model info",
+  examples: ["coa model info .coa/models/lab", "coa model info model.gguf --json"],
   summary: "Describe a model: architecture, sizes, parameters, tokenizer; every tensor is read and checked.",
   arguments: "<folder or .gguf>",
   options: { tensors: { type: "boolean", default: false, describe: "List every tensor with its shape and range" } },
   async run({ values, positionals, out }) {
-    const path = onePositional(command, positionals, "a model folder or .gguf file");
+    const path = onePositional(this, positionals, "a model folder or .gguf file");
     const { config, parameters, folder } = await openModel(path);
     const tokenizer = folder ? await tokenizerOf(folder) : undefined;
     const count = parameterCount(config);

@@ -7,16 +7,12 @@ import { initialParameters, parameterCount } from "../../engines/embedded/model/
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { tokenizerOf } from "./model-input.ts";
 
-const command = {
+export default defineCommand({
   name: "model new",
   examples: [
     "coa model new .coa/models/fresh --tokenizer .coa/tokenizer --hidden 128 --layers 4 --heads 4 --copy-init",
     "coa model new tiny --vocabulary 512 --hidden 64 --layers 2 --heads 2",
   ],
-};
-
-export default defineCommand({
-  ...command,
   summary: "Make a new model with random weights, as a Hugging Face folder.",
   arguments: "<folder>",
   options: {
@@ -36,7 +32,7 @@ export default defineCommand({
     overwrite: { type: "boolean", default: false, describe: "Replace a model that the folder holds" },
   },
   async run({ values, positionals, out }) {
-    const folder = onePositional(command, positionals, "a folder to write");
+    const folder = onePositional(this, positionals, "a folder to write");
     if (existsSync(join(folder, "config.json")) && !values.overwrite)
       throw new UsageError(`${folder} holds a model already: choose another folder, or replace it with --overwrite`);
     const whole = (

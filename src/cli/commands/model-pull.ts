@@ -3,17 +3,13 @@ import { pullModel } from "../../models/hub/pull-model.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { megabytes } from "../output.ts";
 
-const command = {
+export default defineCommand({
   name: "model pull",
   examples: [
     "coa model pull Qwen/Qwen2.5-0.5B-Instruct",
     "coa model pull Qwen/Qwen3-0.6B --revision main --out ./qwen3",
     "coa model pull Qwen/Qwen3-8B --tokenizer-only",
   ],
-};
-
-export default defineCommand({
-  ...command,
   summary:
     "Bring a model folder from a hub (Hugging Face, or HF_ENDPOINT): resumes, checks sizes and hashes before the folder appears, keeps revision and licence.",
   arguments: "<owner/name>",
@@ -23,7 +19,7 @@ export default defineCommand({
     "tokenizer-only": { type: "boolean", default: false, describe: "Leave the weights out, for a model that is trained on a server" },
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const name = onePositional(command, positionals, "the name of a model on the hub");
+    const name = onePositional(this, positionals, "the name of a model on the hub");
     const folder = values.out ?? (await openWorkspace()).path("models", name.split("/").at(-1)!);
     const pulled = await pullModel(name, folder, {
       endpoint: process.env["HF_ENDPOINT"],

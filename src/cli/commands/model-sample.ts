@@ -4,16 +4,12 @@ import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { textFlags, tokenizerOf, tokensOf } from "./model-input.ts";
 
-const command = {
+export default defineCommand({
   name: "model sample",
   examples: [
     'coa model sample .coa/models/lab --text "<think> " --max-tokens 100 --temperature 0',
     'coa model sample .coa/models/lab --question "Where is the source of the Tane?" --count 4 --seed 1 --json',
   ],
-};
-
-export default defineCommand({
-  ...command,
   summary: "Let a model continue a text, or answer a question, without tools.",
   arguments: "<model folder>",
   options: {
@@ -27,7 +23,7 @@ export default defineCommand({
     count: { type: "string", default: "1", valueName: "n", describe: "Samples to draw" },
   },
   async run({ values, positionals, out, signal }) {
-    const folder = onePositional(command, positionals, "a model folder");
+    const folder = onePositional(this, positionals, "a model folder");
     const tokenizer = await tokenizerOf(folder);
     if (values.question !== undefined && !tokenizer) throw new UsageError(`${folder} has no tokenizer; use --tokens`);
     const tokens =

@@ -4,21 +4,17 @@ import { table } from "../output.ts";
 import { scoreTokens } from "../score-tokens.ts";
 import { textFlags, tokenizerOf, tokensOf } from "./model-input.ts";
 
-const command = {
+export default defineCommand({
   name: "model score",
   examples: [
     'coa model score .coa/models/lab --text "<think> The capital of" --json',
     "coa model score .coa/models/lab --tokens 12,7,401",
   ],
-};
-
-export default defineCommand({
-  ...command,
   summary: "Print the log-probability a model gives to each token of a text.",
   arguments: "<model folder>",
   options: textFlags,
   async run({ values, positionals, out }) {
-    const folder = onePositional(command, positionals, "a model folder");
+    const folder = onePositional(this, positionals, "a model folder");
     const tokenizer = await tokenizerOf(folder);
     const tokens = tokensOf(values, tokenizer, folder);
     if (tokens.length < 2) throw new UsageError(`scoring needs at least two tokens; this is ${tokens.length}`);

@@ -1,10 +1,9 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
-import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { importTraces } from "../trace-files.ts";
 import { existingFiles } from "./dataset-input.ts";
 
@@ -25,7 +24,7 @@ export default defineCommand({
     replace: { type: "boolean", default: false, describe: "Write the file of --out anew instead" },
   },
   async run({ values, positionals, out }) {
-    if (positionals.length === 0) throw new UsageError(`coa record import needs files. Example: ${examples[0]}`);
+    if (positionals.length === 0) throw missingArgument(this, "files");
     await existingFiles(positionals);
     const { runs, unreadable } = await importTraces(positionals, { format: values.format });
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);

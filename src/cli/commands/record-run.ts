@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { UsageError } from "../../core/errors.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { budgetOf, budgetOptions } from "./budget-options.ts";
 import { folderOption, recordingsFolder } from "./record-folder.ts";
 
@@ -24,7 +24,7 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal }) {
     const [command, ...args] = positionals;
-    if (command === undefined) throw new UsageError(`coa record run needs a command. Example: ${examples[0]}`);
+    if (command === undefined) throw missingArgument(this, "a command");
     const budget = budgetOf(values);
     const folder = resolve(await recordingsFolder(values.folder));
     const name = import.meta.url.endsWith(".ts") ? "register.ts" : "register.js";

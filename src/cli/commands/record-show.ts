@@ -11,7 +11,7 @@ export default defineCommand({
   examples,
   options: { folder: folderOption },
   async run({ values, positionals, out }) {
-    const id = onePositional({ name: "record show", examples }, positionals, "run id");
+    const id = onePositional(this, positionals, "a run id");
     const runs = await findRuns(await recordingsFolder(values.folder), id);
     if (values.json) out.json(runs.map(summariseRun));
     else out.print(runs.map((run) => runTree(run, out.width)).join("\n\n"));

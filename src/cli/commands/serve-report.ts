@@ -14,7 +14,7 @@ export default defineCommand({
   examples,
   options: {},
   async run({ values, positionals, out }) {
-    const file = oneInputFile({ name, examples }, positionals, "a file of kept chains");
+    const file = oneInputFile(this, positionals, "a file of kept chains");
     const chains: Trajectory[] = [];
     for await (const line of readJsonl(file)) chains.push(readTrajectory(line));
     const report = servedReport(chains);

@@ -9,7 +9,7 @@ import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { trainerHandler } from "../../serve/trainer/trainer-handler.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { findModel } from "../find-model.ts";
 
 const examples = [
@@ -34,8 +34,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
     const found = findModel({ model: values.model }, { lab: true });
-    if (found.kind !== "folder")
-      throw new UsageError(`coa serve trainer needs a model folder: --model <folder>. Example: ${examples[0]}`);
+    if (found.kind !== "folder") throw missingArgument(this, "a model folder: --model <folder>");
     const { folder } = found;
     if (!/^[\w.-]+\/[\w.-]+$/.test(values.as))
       throw new UsageError(`--as takes a name like coa/lab-2m, not "${values.as}"`);

@@ -37,7 +37,7 @@ export default defineCommand({
     },
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "tasks check", examples }, positionals, "a file of tasks");
+    const file = oneInputFile(this, positionals, "a file of tasks");
     const graders = await openGrader(values, await loadTasks(file, { signal }), {
       needed: "an answer that is not judged would look like a hard task",
     });

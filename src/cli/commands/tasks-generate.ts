@@ -30,8 +30,8 @@ export default defineCommand({
     depth: { type: "string", default: "1", valueName: "n", describe: "How many look-ups deeper" },
     width: { type: "string", default: "0.5", valueName: "share", describe: "Share of questions that are also merged" },
     limit: { type: "string", valueName: "n", describe: "Use only the first n documents" },
-    count: { type: "string", valueName: "n", describe: "Stop when the file holds so many tasks" },
-    "only-new": { type: "boolean", default: false, describe: "Pass over documents that the file has tasks of already" },
+    count: { type: "string", valueName: "n", describe: "Stop when the file holds this many tasks" },
+    "only-new": { type: "boolean", default: false, describe: "Skip documents that already have tasks in the file" },
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
   async run({ values, positionals, out, signal }) {

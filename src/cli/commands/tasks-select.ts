@@ -36,7 +36,7 @@ export default defineCommand({
     ...chainFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "tasks select", examples }, positionals, "a file of tasks");
+    const file = oneInputFile(this, positionals, "a file of tasks");
     const byModel = values.model !== undefined || values["base-url"] !== undefined;
     if (!byModel && !values["without-tools"])
       throw new UsageError(

@@ -107,10 +107,14 @@ export default defineCommand({
     ...toolFlags,
     topology: { type: "string", default: "agents-as-tools", describe: "agents-as-tools or handoff" },
     concurrency: { type: "string", default: "4", valueName: "n", describe: "Tasks at a time" },
-    limit: { type: "string", valueName: "n", describe: "Start at most so many runs" },
+    limit: { type: "string", valueName: "n", describe: "Start at most this many runs" },
     shard: { type: "string", valueName: "i/n", describe: "Only every n-th task, from the i-th on: for n machines" },
     "run-tokens": { type: "string", valueName: "n", describe: "Token budget of one run" },
-    "budget-tokens": { type: "string", valueName: "n", describe: "Start no run once all have used so many tokens" },
+    "budget-tokens": {
+      type: "string",
+      valueName: "n",
+      describe: "Start no further run once all have used this many tokens",
+    },
     survey: { type: "boolean", default: false, describe: "Survey the facts before the plan" },
     "plan-interval": { type: "string", default: "0", valueName: "n", describe: "Renew the plan after n delegations" },
     "review-interval": { type: "string", default: "0", valueName: "n", describe: "Reflect after n delegations" },
@@ -126,7 +130,7 @@ export default defineCommand({
     seed: { type: "string", default: "0", valueName: "n", describe: "Passed to the models; chooses imperfect runs" },
   },
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "team run", examples }, positionals, "a file of tasks");
+    const file = oneInputFile(this, positionals, "a file of tasks");
     const all = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);

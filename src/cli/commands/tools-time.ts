@@ -1,5 +1,4 @@
-import { UsageError } from "../../core/errors.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { trialOf } from "../try-tool.ts";
 
@@ -15,8 +14,7 @@ export default defineCommand({
   },
   async run({ values, positionals, out, signal }) {
     const [name, ...words] = positionals;
-    if (!name || words.length === 0)
-      throw new UsageError(`coa tools time needs a tool and what to ask it. Example: ${this.examples[0]}`);
+    if (!name || words.length === 0) throw missingArgument(this, "a tool and what to ask it");
     const rounds = numberOf(values.rounds, "rounds", { min: 1, max: 100_000, integer: true })!;
     const parallel = numberOf(values.parallel, "parallel", { min: 1, max: 1_000, integer: true })!;
     const opened = await openTools({ ...values, tools: values.tools ?? name }, { signal });

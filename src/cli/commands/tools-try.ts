@@ -1,5 +1,4 @@
-import { UsageError } from "../../core/errors.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { trialOf } from "../try-tool.ts";
 
@@ -15,8 +14,7 @@ export default defineCommand({
   options: toolFlags,
   async run({ values, positionals, out, signal }) {
     const [name, ...words] = positionals;
-    if (!name || words.length === 0)
-      throw new UsageError(`coa tools try needs a tool and what to ask it. Example: ${this.examples[0]}`);
+    if (!name || words.length === 0) throw missingArgument(this, "a tool and what to ask it");
     const opened = await openTools({ ...values, tools: values.tools ?? name }, { signal });
     try {
       const tool = opened.tools.find((candidate) => candidate.name === name)!;

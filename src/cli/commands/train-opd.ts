@@ -6,7 +6,7 @@ import { runTeam } from "../../team/run-team.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher } from "../../train/token-teacher.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFolder } from "../open-model.ts";
 import { openPlayers } from "./team-players.ts";
@@ -40,9 +40,7 @@ export default defineCommand({
   async run(context) {
     const { values } = context;
     if ((values.teacher !== undefined) === values["teacher-team"])
-      throw new UsageError(
-        `coa train opd needs one teacher: --teacher <folder> or --teacher-team. Example: ${examples[0]}`,
-      );
+      throw missingArgument(this, "one teacher: --teacher <folder> or --teacher-team");
     const coefficient = numberOf(values.coefficient, "coefficient", { min: 0 })!;
     const rewardWeight = numberOf(values["reward-weight"], "reward-weight", { min: 0 })!;
     const limit = numberOf(values["team-calls"], "team-calls", { min: 1, integer: true });

@@ -15,9 +15,9 @@ export default defineCommand({
   examples,
   options: { figure: { type: "string", valueName: "name", describe: "Which figure; loss or mean reward by default" } },
   async run({ values, positionals, out }) {
-    const folder = onePositional({ name: "train plot", examples }, positionals, "a run folder");
+    const folder = onePositional(this, positionals, "a run folder");
     const file = join(folder, "metrics.jsonl");
-    if (!existsSync(file)) throw new UsageError(`${folder} is no training run: it has no metrics.jsonl`);
+    if (!existsSync(file)) throw new UsageError(`${folder} is not a training run: it has no metrics.jsonl`);
     const metrics = await readAllJsonl<Metrics>(file);
     const figure = values.figure ?? (figureNames(metrics).includes("meanReward") ? "meanReward" : "loss");
     if (values.json) out.json(metrics);

@@ -24,7 +24,7 @@ export default defineCommand({
     },
   },
   async run({ values, positionals, out }) {
-    const folder = onePositional({ name, examples }, positionals, "a run folder");
+    const folder = onePositional(this, positionals, "a run folder");
     const file = values.out ?? join(folder, "rollouts.jsonl");
     if (!existsSync(join(folder, "rollouts")))
       throw new UsageError(

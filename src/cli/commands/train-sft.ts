@@ -51,7 +51,7 @@ export default defineCommand({
     ...trainFlags,
   },
   async run({ values, positionals, out, signal }) {
-    const folder = onePositional({ name: "train sft", examples }, positionals, "a dataset folder");
+    const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const start = findTrainFolder(values, { name: "train sft", example: examples[0]! });
     const all = await readExamples(dataset);

@@ -28,7 +28,7 @@ export default defineCommand({
   examples,
   options: upFlags,
   async run({ values, positionals, out, signal, commands }) {
-    const path = onePositional({ name: "up", examples }, positionals, "a folder of documents, or traces");
+    const path = onePositional(this, positionals, "a folder of documents, or traces");
     const as = values.as === undefined ? undefined : choiceOf(values.as, "as", ["documents", "traces"]);
     const most = numberOf(values["max-usd"], "max-usd", { min: 0 });
     const chosen = chooseUp(values);

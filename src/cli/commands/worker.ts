@@ -4,7 +4,7 @@ import { engineModel } from "../../models/engine-model.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { playRollout, type RolloutChain } from "../play-rollout.ts";
 
@@ -28,10 +28,8 @@ export default defineCommand({
   async run({ values, out, signal }) {
     const { coordinator, model: folder } = values;
     if (!coordinator || !URL.canParse(coordinator))
-      throw new UsageError(
-        `coa worker needs the address of a training run: --coordinator <url>. Example: ${examples[0]}`,
-      );
-    if (!folder) throw new UsageError(`coa worker needs a tokenizer: --model <folder>. Example: ${examples[0]}`);
+      throw missingArgument(this, "the address of a training run: --coordinator <url>");
+    if (!folder) throw missingArgument(this, "a tokenizer: --model <folder>");
     if (values["tool-faults"] !== undefined)
       throw new UsageError("a worker's tools work as they are: leave --tool-faults out");
     const tokenizer = await loadTokenizer(folder);
