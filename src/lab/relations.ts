@@ -34,79 +34,46 @@ export interface Relation {
 
 /** All relations of the lab. */
 export const relations: readonly Relation[] = [
-  {
-    name: "birthplace",
-    of: ["person"],
-    value: "city",
-    phrasings: ["Born in {}.", "The birthplace is {}.", "Birthplace: {}."],
-  },
-  {
-    name: "employer",
-    of: ["person"],
-    value: "company",
-    phrasings: ["Works for {}.", "The employer is {}.", "Employer: {}."],
-  },
-  {
-    name: "age",
-    of: ["person"],
-    value: { min: 18, max: 97 },
-    phrasings: ["{} years old.", "The age is {}.", "Age: {}."],
-  },
-  {
-    name: "mayor",
-    of: ["city"],
-    value: "person",
-    phrasings: ["Its mayor is {}.", "{} is the mayor.", "Mayor: {}."],
-  },
-  {
-    name: "river",
-    of: ["city"],
-    value: "river",
-    phrasings: ["It lies on the river {}.", "The river {} crosses it.", "River: {}."],
-  },
-  {
-    name: "population",
-    of: ["city"],
-    value: { min: 1_000, max: 9_999 },
-    phrasings: ["{} people live there.", "Its population is {}.", "Population: {}."],
-  },
-  {
-    name: "chief",
-    of: ["company"],
-    value: "person",
-    phrasings: ["Its chief is {}.", "{} leads it.", "Chief: {}."],
-  },
-  {
-    name: "seat",
-    of: ["company"],
-    value: "city",
-    phrasings: ["Its seat is {}.", "It is based in {}.", "Seat: {}."],
-  },
-  {
-    name: "staff",
-    of: ["company"],
-    value: { min: 20, max: 999 },
-    phrasings: ["{} people work there.", "It employs {} people.", "Staff: {}."],
-  },
-  {
-    name: "mouth",
-    of: ["river"],
-    value: "city",
-    phrasings: ["It ends at {}.", "Its mouth is at {}.", "Mouth: {}."],
-  },
-  {
-    name: "length",
-    of: ["river"],
-    value: { min: 20, max: 999 },
-    phrasings: ["It is {} km long.", "Its length is {} km.", "Length: {} km."],
-  },
-  {
-    name: "founding year",
-    of: ["city", "company"],
-    value: { min: 1_500, max: 1_999 },
-    phrasings: ["It was founded in {}.", "It dates from {}.", "Founded: {}."],
-  },
+  relation("birthplace", "person", "city", "Born in {}.", "The birthplace is {}.", "Birthplace: {}."),
+  relation("employer", "person", "company", "Works for {}.", "The employer is {}.", "Employer: {}."),
+  relation("age", "person", between(18, 97), "{} years old.", "The age is {}.", "Age: {}."),
+  relation("mayor", "city", "person", "Its mayor is {}.", "{} is the mayor.", "Mayor: {}."),
+  relation("river", "city", "river", "It lies on the river {}.", "The river {} crosses it.", "River: {}."),
+  relation(
+    "population",
+    "city",
+    between(1_000, 9_999),
+    "{} people live there.",
+    "Its population is {}.",
+    "Population: {}.",
+  ),
+  relation("chief", "company", "person", "Its chief is {}.", "{} leads it.", "Chief: {}."),
+  relation("seat", "company", "city", "Its seat is {}.", "It is based in {}.", "Seat: {}."),
+  relation("staff", "company", between(20, 999), "{} people work there.", "It employs {} people.", "Staff: {}."),
+  relation("mouth", "river", "city", "It ends at {}.", "Its mouth is at {}.", "Mouth: {}."),
+  relation("length", "river", between(20, 999), "It is {} km long.", "Its length is {} km.", "Length: {} km."),
+  relation(
+    "founding year",
+    ["city", "company"],
+    between(1_500, 1_999),
+    "It was founded in {}.",
+    "It dates from {}.",
+    "Founded: {}.",
+  ),
 ];
+
+function relation(
+  name: RelationName,
+  of: Kind | readonly Kind[],
+  value: Relation["value"],
+  ...phrasings: readonly string[]
+): Relation {
+  return { name, of: typeof of === "string" ? [of] : of, value, phrasings };
+}
+
+function between(min: number, max: number): { min: number; max: number } {
+  return { min, max };
+}
 
 const byName = new Map(relations.map((relation) => [relation.name as string, relation]));
 

@@ -32,14 +32,14 @@ export interface QuickstartSettings {
 
 const small = { hiddenSize: 128, layers: 4, heads: 4, kvHeads: 4, intermediateSize: 384 };
 const large = { hiddenSize: 192, layers: 4, heads: 6, kvHeads: 6, intermediateSize: 576 };
+const worlds = { tasksPerWorld: 40, pages: 600, vocabulary: 768 };
+const rates = { batchTokens: 3072, matrixRate: 5e-3, rate: 1.5e-3 };
 
 /** Settings by name; `default` is what `npm start` runs. */
 export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSettings> = {
   fast: {
     teamTasks: 200,
-    tasksPerWorld: 40,
-    pages: 600,
-    vocabulary: 768,
+    ...worlds,
     model: large,
     sft: "shipped",
     // The shipped model was shown searches that find nothing, and none that time out.
@@ -49,18 +49,14 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
   },
   default: {
     teamTasks: 5000,
-    tasksPerWorld: 40,
-    pages: 600,
-    vocabulary: 768,
+    ...worlds,
     model: small,
     sft: {
       copySteps: 60,
       easySteps: 300,
       steps: 700,
       readingWorlds: 12,
-      batchTokens: 3072,
-      matrixRate: 5e-3,
-      rate: 1.5e-3,
+      ...rates,
       secondRound: { peak: 0.3, readingSteps: 0, steps: 200 },
     },
     failing: "empty",
@@ -69,18 +65,14 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
   },
   full: {
     teamTasks: 40_000,
-    tasksPerWorld: 40,
-    pages: 600,
-    vocabulary: 768,
+    ...worlds,
     model: large,
     sft: {
       copySteps: 80,
       easySteps: 150,
       steps: 5500,
       readingWorlds: 160,
-      batchTokens: 3072,
-      matrixRate: 5e-3,
-      rate: 1.5e-3,
+      ...rates,
       secondRound: { peak: 0.4, readingSteps: 700, steps: 800 },
     },
     failing: "empty",
