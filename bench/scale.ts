@@ -1,5 +1,5 @@
 /**
- * What one process bears: reinforcement with 2,048 chains in flight in the paper's settings (web 32B, code 32B), with everything real but
+ * What one process can carry: reinforcement with 2,048 chains in flight in the paper's settings (web 32B, code 32B), with everything real but
  * the model and the tools. Those answer with texts of the length they would have, after the time they would take on a clock that
  * runs `speed` times as fast; so processor time, memory and journal are real, and rates are per second of that clock. A step is
  * trained on at the end, by an engine that computes nothing. COA_BENCH_CHAINS, COA_BENCH_SPEED and COA_BENCH_SETTING (web, code) change it.

@@ -55,7 +55,7 @@ export default async function bench(): Promise<Figure[]> {
         theirs[number] = Math.min(theirs[number]!, performance.now() - middle);
         ours[number] = Math.min(ours[number]!, middle - start);
         if (round > 0) continue;
-        // Copies of a passage score the same; which of them comes first is no difference.
+        // Copies of a passage score the same; which of them comes first does not matter.
         const least = (hits.at(-1)?.score ?? 0) - 1e-9;
         const tied = index.search(query, 500).filter(({ score }) => score >= least);
         const found = new Set(tied.map((hit) => hit.document.id));

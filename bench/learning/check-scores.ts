@@ -1,6 +1,6 @@
 /**
  * Does the check check? Worlds in which half of the things also have a page that is out of date, contradicted or about another one of that
- * name: the area under the curve of the check's scores, for the team and for a student that goes on from a model, and the best of four chains
+ * name: the area under the curve of the check's scores, for the team and for a student that is trained further from a model, and the best of four chains
  * chosen by the check against the majority of the same four.
  *
  *   node bench/learning/check-scores.ts team  [--seeds 1,2,3] [--count 200]

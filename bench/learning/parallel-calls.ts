@@ -1,5 +1,5 @@
 /**
- * Calls side by side: two students that go on from the same model with the same tasks, one taught by a team that sends one worker
+ * Calls side by side: two students trained further from the same model with the same tasks, one taught by a team that sends one worker
  * after the other, one by a team that sends them at once. Rounds and success on families whose look-ups do not depend on each other,
  * and on the others as a guard; greedy, paired by task.
  *

@@ -1,4 +1,4 @@
-/** Students that go on from a model folder: the team's chains of training worlds, and some steps of imitation. */
+/** Students trained further from a model folder: the team's chains of training worlds, and some steps of imitation. */
 import type { Example } from "../../src/core/example.ts";
 import type { Profile } from "../../src/core/profile.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";

@@ -1,6 +1,6 @@
 /**
  * Tools that a model never saw: the lab's tools under other names, and a tool that no task needs. First what the model does as it is, then
- * after lessons in which the names vary from task to task and stand in front of the question; names of the exam are never taught.
+ * after training in which the names vary from task to task and stand in front of the question; names of the exam are never taught.
  *
  *   node bench/learning/unseen-tools.ts before [--count 60]
  *   node bench/learning/unseen-tools.ts after --seed 1 [--steps 150] [--count 60]
@@ -85,7 +85,7 @@ async function examine(model: Model): Promise<void> {
   await exam(model, "usual names, not announced", null);
   await exam(model, "usual names and a needless tool", null, true);
   await exam(model, "usual names, announced", usual);
-  await exam(model, "names of the lessons, announced", variedNames(seed, "train"));
+  await exam(model, "names of the training, announced", variedNames(seed, "train"));
   await exam(model, "unseen names, announced", variedNames(seed, "test"));
 }
 

@@ -21,7 +21,7 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.write(event("first "));
   waiting.push(response);
-  // No stream goes on before all of them are open.
+  // No stream continues before all of them are open.
   if (waiting.length === body.together) for (const stream of waiting.splice(0)) finish(stream);
 });
 

@@ -40,7 +40,7 @@ const end = (count: number): ContinueEvent => ({
   usage: { promptTokens: 100, completionTokens: count },
 });
 
-/** One timer for all: whoever waits goes on at the next step. */
+/** One timer for all: all that wait continue at the next step. */
 function ticker(ms: number): () => Promise<void> {
   let waiting: (() => void)[] = [];
   setInterval(() => {

@@ -161,7 +161,7 @@ describe("runChain", () => {
     assert.equal(stopped.ending.reason, "aborted");
   });
 
-  it("streams events that tell the same story as the trajectory", async () => {
+  it("streams events that say the same as the trajectory", async () => {
     let deltas = "";
     let last: Trajectory | undefined;
     const types = new Set<string>();

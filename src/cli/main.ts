@@ -41,7 +41,7 @@ async function start(): Promise<void> {
     process.once("SIGINT", () => process.exit(130));
   });
   process.once("SIGTERM", () => stop.abort());
-  // `coa … | head` closes the pipe early: that is no error.
+  // `coa … | head` closes the pipe early: that is not an error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   try {
     process.exitCode = await main(process.argv.slice(2), out, stop.signal);

@@ -19,7 +19,7 @@ export const coordinatorFlags = {
   "workers-port": { type: "string", valueName: "n", describe: "Let workers play the rollouts (coa worker --coordinator …), on this port; 0 for any free one" },
   "workers-host": { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address for workers; beyond loopback a key is needed" },
   "workers-key": { type: "string", valueName: "key", describe: "Key that workers must bring (default COA_WORKERS_KEY)" },
-  "worker-silence": { type: "string", default: "30", valueName: "seconds", describe: "A worker that says nothing for so long is taken for dead, and its rollouts are offered again" },
+  "worker-silence": { type: "string", default: "30", valueName: "seconds", describe: "A worker that is silent for this long counts as lost, and its rollouts are offered again" },
   "rollout-deadline": { type: "string", default: "3600", valueName: "seconds", describe: "A rollout that a worker has not finished by then is offered again" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 

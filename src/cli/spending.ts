@@ -14,7 +14,7 @@ import { priceFlag, priceOf } from "./flag-values.ts";
 /** Flags of spending. */
 export const spendingFlags = {
   price: priceFlag,
-  "max-usd": { type: "string", valueName: "usd", describe: "Make no further call once so much is spent (needs --price)" },
+  "max-usd": { type: "string", valueName: "usd", describe: "Make no further call once this much is spent (needs --price)" },
   ledger: { type: "string", valueName: "file", describe: "Keep what each call cost here; --max-usd counts what it holds already" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 

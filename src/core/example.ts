@@ -1,5 +1,5 @@
 /**
- * An example is what an engine eats: token ids, the targets they should predict, and per-token weights. Everything is
+ * An example is what an engine consumes: token ids, the targets they should predict, and per-token weights. Everything is
  * pre-shifted: `targets[i]` is what comes after `input[i]`. Weight (or advantage) 0 is the mask: prompts and
  * observations carry 0 and therefore teach nothing.
  */

@@ -228,7 +228,7 @@ async function cutAfter(file: string, lines: number): Promise<void> {
     if (count++ === lines) return truncate(file, bytes);
     bytes += Buffer.byteLength(text) + 1;
   }
-  if (count < lines) throw new CoaError("storage", `${file} has lost chains: ${count} of ${lines}; distil it again`);
+  if (count < lines) throw new CoaError("storage", `${file} has lost chains: ${count} of ${lines}; distill it again`);
 }
 
 /** Balances, multiplies, writes the result and the report. */

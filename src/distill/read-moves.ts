@@ -205,7 +205,7 @@ function roundsOf(moves: readonly Move[]): Move[][] {
   return rounds.filter((round) => round.length > 0);
 }
 
-/** Moving control is no tool call: nothing was looked up, and the next agent's steps follow anyway. */
+/** Moving control is not a tool call: nothing was looked up, and the next agent's steps follow anyway. */
 function isHandoff(walk: Walk, call: TeamToolCall): boolean {
   return (
     /^(?:transfer_(?:to|back_to)_|handoff_)/.test(call.name) &&

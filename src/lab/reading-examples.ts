@@ -33,8 +33,8 @@ export function readingExamples(world: World): Trajectory[] {
     });
     return {
       version: 2,
-      id: `lesson-${seed}-${variant}-${entity.page}`,
-      taskId: `lesson-${seed}-${variant}-${entity.page}`,
+      id: `reading-${seed}-${variant}-${entity.page}`,
+      taskId: `reading-${seed}-${variant}-${entity.page}`,
       profile: labProfile.name,
       model: "reading-examples",
       prompt: [{ role: "user", content: entity.name }],

@@ -2,7 +2,7 @@
  * Reads a stream of decoded text into segments while it arrives. It is told which tags exist and knows nothing else:
  * `<name>` of a known tag opens a segment, `</name>` closes it, and everything else, unknown tags included, is text.
  * Models forget to close tags, so an opening tag inside an open segment ends that segment and begins the next; the reader
- * says so and goes on. Input of any kind is accepted, each character is looked at a bounded number of times, and joining
+ * says so and continues. Input of any kind is accepted, each character is looked at a bounded number of times, and joining
  * the written forms of all segments (with the white space returned by `end`) gives back the input exactly.
  */
 import { looseText } from "../core/trajectory.ts";
@@ -39,7 +39,7 @@ export interface TagReaderSink {
 export interface TagReader {
   /** Reads on. After a stop the rest is dropped, and `position` says where it stopped. */
   write(chunk: string): void;
-  /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can go on. */
+  /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can be used further. */
   end(): string;
   /** Whether a segment is open right now. */
   openTag(): string | undefined;

@@ -43,14 +43,14 @@ export async function openReplayModel(file: string, name: string): Promise<Model
   const absent = (): never => {
     throw new CoaError("model", `${file}: there is no model to ask, only recorded calls`);
   };
-  const nobody: Model & ChatModel = {
+  const empty: Model & ChatModel = {
     name,
     capabilities: { tokens: false, grammar: "none" },
     continue: absent,
     chat: absent,
     close: () => store.close(),
   };
-  return cachedModel(nobody, store);
+  return cachedModel(empty, store);
 }
 
 /** Tools whose results are kept; a stateful tool is kept per trajectory and call, because equal input means nothing there. */

@@ -122,7 +122,7 @@ function sayUnrecorded(folder: string, counts: readonly Unrecorded[]): void {
   } catch {} // it was said above
 }
 
-/** Writes each record before going on; the file is opened with the first one. */
+/** Writes each record before it continues; the file is opened with the first one. */
 function syncLog(folder: string): (exchange: WireExchange) => void {
   const encoder = callEncoder();
   let log: ReturnType<typeof syncJsonl<CallLine>> | undefined;

@@ -114,7 +114,7 @@ export function delegationTools(team: readonly TeamMember[], handoff: boolean): 
       description: member.purpose,
       parameters: {
         type: "object",
-        properties: { task: { type: "string", description: "What it shall do, with all it needs to know." } },
+        properties: { task: { type: "string", description: "What it should do, with everything it needs to know." } },
         required: ["task"],
       },
     }));

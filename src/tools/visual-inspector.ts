@@ -85,7 +85,9 @@ export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<t
 function prompt(question: string | undefined): string {
   const about = question ? `Someone needs the image to answer this: ${question}\n` : "";
   return `${about}Describe what the image shows, in full and exactly: objects, people, places, layout, colours, and every piece of text, number and label as written.${
-    question ? " Pay most attention to what bears on the question, but do not answer it: report what can be seen." : ""
+    question
+      ? " Pay most attention to what matters for the question, but do not answer it: report what can be seen."
+      : ""
   }`;
 }
 

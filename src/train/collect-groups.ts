@@ -18,7 +18,7 @@ export interface CollectOptions extends RunRolloutOptions {
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
-  /** Keep groups in which all rollouts fared the same: a teacher has something to say about them too. */
+  /** Keep groups whose rewards are all equal: a teacher has something to say about them too. */
   keepAll?: boolean;
   concurrency: number;
   journal: Journal<Rollout>;

@@ -50,7 +50,7 @@ export interface GroupSorter {
   readonly rollouts: number;
 }
 
-/** `keepAll`: groups in which all rollouts fared the same are kept too, for a teacher has something to say about them. */
+/** `keepAll`: groups whose rewards are all equal are kept too, for a teacher has something to say about them. */
 export function groupSorter({ samples, keepAll = false }: { samples: number; keepAll?: boolean }): GroupSorter {
   const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, allRight: 0, allWrong: 0, unjudged: 0 };
   let counts = { ...nothing };

@@ -1,6 +1,6 @@
 /**
  * Agentic RL with DAPO, over the Engine interface and the chain runtime. One step:
- *   1. collect groups of rollouts with live tools; groups in which all rollouts fared the same are dropped and refilled;
+ *   1. collect groups of rollouts with live tools; groups whose rewards are all equal are dropped and refilled;
  *   2. advantage = reward against the group's mean, in its standard deviations; every token the model wrote carries it,
  *      observations carry 0;
  *   3. several updates on these rollouts with the clipped loss (0.8 to 1.28 by default, dual clip for negative

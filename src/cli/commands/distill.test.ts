@@ -50,7 +50,7 @@ describe("from a lab task to a dataset, on the command line", () => {
       ...more,
     );
 
-  it("distils, reports and shows", async () => {
+  it("distills, reports and shows", async () => {
     const { code, stdout } = await distill("--json");
     assert.equal(code, 0);
     const report = JSON.parse(stdout);

@@ -31,7 +31,7 @@ import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 /** Flags that say what is evaluated. */
 export const systemFlags = {
   system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), lab-team (scripted, in the lab), recorded (the runs of --runs), or a module whose default export is a system" },
-  runs: { type: "string", valueName: "file", describe: "With --system recorded: the team runs to grade, run by nobody anew" },
+  runs: { type: "string", valueName: "file", describe: "With --system recorded: the recorded team runs to grade; nothing is run again" },
   ...chainFlags,
   harness: { type: "string", valueName: "afm", describe: "Run a chain as the evaluation of Agent Foundation Models does, for their published weights" },
   topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
@@ -43,8 +43,8 @@ export const systemFlags = {
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens one run may write" },
   "max-steps": { type: "string", valueName: "n", describe: "Model calls of one run" },
   price: priceFlag,
-  "requests-per-minute": { type: "string", valueName: "n", describe: "Start at most so many model calls a minute" },
-  "model-concurrency": { type: "string", valueName: "n", describe: "At most so many model calls at the same time" },
+  "requests-per-minute": { type: "string", valueName: "n", describe: "Start at most this many model calls a minute" },
+  "model-concurrency": { type: "string", valueName: "n", describe: "At most this many model calls at the same time" },
   cache: { type: "string", valueName: "file", describe: "Keep model and tool calls here, for exact re-runs" },
   "cached-only": { type: "boolean", default: false, describe: "Answer every call from --cache; a missing one is an error" },
   blocklist: { type: "boolean", default: true, describe: "Keep pages that hold benchmark answers out (--no-blocklist to allow)" },

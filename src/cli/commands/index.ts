@@ -14,7 +14,7 @@ export const commands: CommandTable = {
     summary: "The whole way from your documents or traces to a model, in one resumable command",
     load: () => import("./up.ts"),
   },
-  init: { summary: "Begin in this folder: workspace, configuration, .env", load: () => import("./init.ts") },
+  init: { summary: "Start a project in this folder: workspace, configuration, .env", load: () => import("./init.ts") },
   status: {
     summary: "Show what the workspace holds, what it was made from, and what is stale",
     load: () => import("./status.ts"),

@@ -19,7 +19,8 @@ const environment = `# The model that plays the team, any OpenAI-compatible serv
 
 export default defineCommand({
   name: "init",
-  summary: "Begin in this folder: a workspace, a configuration, a .env for the model's address. Overwrites nothing.",
+  summary:
+    "Start a project in this folder: a workspace, a configuration, a .env for the model's address. Overwrites nothing.",
   examples: ["coa init"],
   options: {},
   async run({ values, out }) {

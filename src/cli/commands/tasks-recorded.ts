@@ -33,7 +33,7 @@ export default defineCommand({
     ...spendingFlags,
   }, // biome-ignore format: one flag a line
   async run({ values, positionals, out, signal }) {
-    const file = oneInputFile({ name: "tasks recorded", examples }, positionals, "a file of team runs");
+    const file = oneInputFile(this, positionals, "a file of team runs");
     await existingFiles(values.tasks);
     const runs = await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
@@ -64,7 +64,7 @@ export default defineCommand({
         if (wrong > 0) out.print(`${wrong} runs are known to be wrong and teach nothing`);
         if (unknown > 0) {
           const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
-          out.print(`of ${unknown} runs nobody says whether they are right: ${how}`);
+          out.print(`of ${unknown} runs it is not known whether they are right: ${how}`);
         }
         out.note(
           `next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`,

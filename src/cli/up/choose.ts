@@ -31,7 +31,7 @@ export const upFlags = {
   "max-usd": { type: "string", valueName: "usd", describe: "Spend no more than this (needs --price)" },
   "judge-model": { type: "string", valueName: "name", describe: "Traces: model that judges answers by what the tools returned" },
   "judge-url": { type: "string", valueName: "url", describe: "Its server (default OPENAI_BASE_URL)" },
-  "assume-right": { type: "boolean", default: false, describe: "Traces: take answers that nobody judged as right; they are called assumed" },
+  "assume-right": { type: "boolean", default: false, describe: "Traces: count answers without a judgement as right; reports call them assumed" },
   tools: { type: "string", valueName: "names", describe: "Which tools the team and the model have, comma-separated" },
   tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own" },
   mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },

@@ -118,7 +118,7 @@ export interface RedundancyOptions {
   maxRepeatedCalls?: number;
   /** Share of a longer text of the model's that may stand in an earlier text already (default 0.6). */
   maxCopiedShare?: number;
-  /** Shorter texts than this many words may repeat: "read the next page" is no copying (default 16). */
+  /** Shorter texts than this many words may repeat: "read the next page" is not copying (default 16). */
   minCopiedWords?: number;
 }
 
@@ -175,7 +175,7 @@ function repeatedCalls(trajectory: Trajectory, toolOf: (tag: string) => string |
     if (tool === undefined) return;
     const key = `${tool} ${segment.text.trim().replace(/\s+/g, " ")}`;
     if (seen.has(key)) repeated.push(key);
-    // Trying again after an error is no redundancy.
+    // Trying again after an error is not redundant.
     else if (!failed.has(index)) seen.add(key);
   });
   return repeated;

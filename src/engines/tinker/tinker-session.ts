@@ -46,7 +46,7 @@ export async function openSession(client: TinkerClient, onNote: (text: string) =
 }
 
 function forgotten(cause?: unknown): CoaError {
-  const what = "the server no longer knows our session (it was restarted, or heard nothing of us for too long)";
+  const what = "the server no longer knows our session (it was restarted, or had no request of ours for too long)";
   return new CoaError("engine", `${what}; resume from the last checkpoint`, { cause });
 }
 

@@ -21,7 +21,7 @@ import { schemaText } from "./schema-text.ts";
 export interface ChainRulesOptions {
   /** Only the answer may be written (the budget is nearly used up). */
   answerOnly?: boolean;
-  /** The turn goes on inside this tag, whose body has begun. Only for bodies of free text. */
+  /** The turn continues inside this tag, whose body has begun. Only for bodies of free text. */
   inside?: string;
 }
 

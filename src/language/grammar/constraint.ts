@@ -38,7 +38,7 @@ export function constraint(
   const { segments, open } = turn.progress();
   const now = segments.reduce((before, segment) => advance(profile, before, segment), state);
   const isFreeText = open === profile.think || (open !== undefined && tagSpec(profile, open)?.body.kind === "text");
-  // A call that ran out of tokens inside a structured body goes on freely; what comes of it is read leniently.
+  // A call that ran out of tokens inside a structured body continues freely; what comes of it is read leniently.
   if (open !== undefined && !isFreeText) return {};
   const key = `${stateKey(profile, now)}|${answerOnly}|${open ?? ""}`;
   const known = mapIn(grammars, profile);

@@ -1,6 +1,6 @@
 /**
  * The playground's questions. A player is a model with its tools behind `POST /v1/chains` of `coa serve`, in this process or
- * elsewhere: it is given to the studio, which runs nothing itself. What a player says goes on to the browser as it comes;
+ * elsewhere: it is given to the studio, which runs nothing itself. What a player says is sent to the browser as it comes;
  * a chain that has ended is kept in the workspace, so that it can be looked at, reviewed and learned from like any other.
  */
 import { join } from "node:path";

@@ -52,7 +52,7 @@ export function cachedFetch(fetchPage: FetchPage, options: CachedFetchOptions = 
     const running = underWay.get(url);
     if (running) {
       return running.catch((error) => {
-        // The one who asked first gave up; that is no answer for anybody else.
+        // The one who asked first gave up; the others still need an answer.
         if (isAbort(error) && !signal.aborted) return load(url, signal);
         throw error;
       });

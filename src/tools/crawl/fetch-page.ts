@@ -123,7 +123,8 @@ async function followRedirects(
       // Read off, within a limit, so that the connection can be used again.
       await response.body.dump({ limit: 16_384, signal });
       const next = URL.parse(location, url.href);
-      if (!next) throw new CoaError("network", `${url.href} redirects to something that is no address: ${location}`);
+      if (!next)
+        throw new CoaError("network", `${url.href} redirects to something that is not an address: ${location}`);
       target = next.href;
       continue;
     }

@@ -84,7 +84,7 @@ async function findOrBuild(cacheFolder?: string): Promise<string | undefined> {
     renameSync(temporary, join(folder, name));
   } catch {
     rmSync(temporary, { force: true });
-    return undefined; // a full disk is no reason not to run code
+    return undefined; // code can run on a full disk too
   }
   return join(folder, name);
 }

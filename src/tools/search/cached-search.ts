@@ -79,7 +79,7 @@ export function cachedSearch(provider: SearchProvider, options: CachedSearchOpti
       const running = underWay.get(key);
       if (running) {
         return running.catch((error) => {
-          // The one who asked first gave up; that is no answer for anybody else.
+          // The one who asked first gave up; the others still need an answer.
           if (isAbort(error) && !signal.aborted) return ask(key, query, count, signal);
           throw error;
         });

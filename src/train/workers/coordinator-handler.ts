@@ -91,7 +91,7 @@ export function coordinatorHandler({ board, run, ...options }: CoordinatorOption
       const asked = parse(sampleRequest, unpackRecord(await request.bytes(maxBytes)));
       board.heard(asked.worker);
       const policy = board.policyOf(asked.lease);
-      if (!policy) throw new RefusedRequest(410, "nobody waits for this rollout any more");
+      if (!policy) throw new RefusedRequest(410, "this rollout is no longer needed");
       const sample = await policy.sample({ ...asked.request, signal: request.signal });
       reply.send(200, packRecord(sample), { "content-type": "application/octet-stream" });
     },

@@ -33,7 +33,8 @@ export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj",
 export function createAdapter(config: ModelConfig, options: LoraOptions, seed: number): Adapter {
   const targetModules = options.targets ?? loraTargets;
   const unknown = targetModules.find((name) => !loraTargets.includes(name));
-  if (unknown) throw new UsageError(`no projection is called ${unknown}; adapters go on ${loraTargets.join(", ")}`);
+  if (unknown)
+    throw new UsageError(`no projection is called ${unknown}; an adapter can be put on ${loraTargets.join(", ")}`);
   if (!Number.isInteger(options.rank) || options.rank < 1) {
     throw new UsageError(`adapter rank is ${options.rank}; it must be a whole number above 0`);
   }

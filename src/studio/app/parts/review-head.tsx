@@ -1,4 +1,4 @@
-/** Where the queue of a review stands: how much is open, what is shown, and how to go on. */
+/** Where the queue of a review stands: how much is open, what is shown, and how to continue. */
 import type { ReviewView } from "../../api/review-readers.ts";
 import { href, path, place, setQuery } from "../router.ts";
 
