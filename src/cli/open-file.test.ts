@@ -4,6 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { until } from "../../test/fixtures/until.ts";
 import { openFile } from "./open-file.ts";
 
 describe("openFile", () => {
@@ -17,9 +18,7 @@ describe("openFile", () => {
       await writeFile(join(folder, "report.html"), "<p>");
       process.env["BROWSER"] = browser;
       await openFile(join(folder, "report.html"), assert.fail);
-      for (let tries = 0; !existsSync(join(folder, "shown")) && tries < 6000; tries++)
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      assert.ok(existsSync(join(folder, "shown")));
+      assert.ok(await until(() => existsSync(join(folder, "shown"))));
       process.env["BROWSER"] = join(folder, "none");
       const notes: string[] = [];
       await openFile("report.html", (text) => notes.push(text));

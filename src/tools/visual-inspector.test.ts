@@ -17,7 +17,7 @@ const asked: {
   key: unknown;
   body: { model: string; messages: { content: { text?: string; image_url?: { url: string } }[] }[] };
 }[] = [];
-const context = { signal: AbortSignal.timeout(60_000) };
+const context = { signal: new AbortController().signal };
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",

@@ -71,7 +71,7 @@ async function assertRefused(fetch: Promise<unknown>, what: string): Promise<voi
   assert.equal(connections, 0, `${what} reached the server`);
 }
 
-const signal = AbortSignal.timeout(60_000);
+const signal = new AbortController().signal;
 
 describe("requests to private places", () => {
   it("are refused however the address is written, and no connection is made", async () => {

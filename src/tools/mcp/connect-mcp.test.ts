@@ -49,7 +49,7 @@ let script = "";
 let http: Server;
 let url = "";
 const seenHeaders: unknown[] = [];
-const context = { signal: AbortSignal.timeout(60_000) };
+const context = { signal: new AbortController().signal };
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "coa-mcp-"));

@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { whole } from "../../../test/fixtures/test-size.ts";
+import { until } from "../../../test/fixtures/until.ts";
 import type { Sandbox, SandboxResult } from "../../core/sandbox.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { isRoot, nobody, readableByAll } from "./launch.ts";
@@ -274,18 +275,10 @@ const pyodideAbuse: AbuseCase[] = [
   },
 ];
 
-const limits = { cpuMs: 10_000, wallMs: 30_000, memoryMb: 256, outputCharacters: 4_000 };
+const limits = { cpuMs: 10_000, wallMs: 180_000, memoryMb: 256, outputCharacters: 4_000 };
 const short = { cpuMs: 1_000, wallMs: 2_000 };
 const user = isRoot() ? "root" : "a normal user";
 const linux = process.platform === "linux";
-
-async function until(fact: () => boolean, tries = 400): Promise<boolean> {
-  for (let left = tries; left > 0; left--) {
-    if (fact()) return true;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return fact();
-}
 
 function suite(name: string, make: () => Sandbox, cases: AbuseCase[], skip: string | false): void {
   describe(`${name}, started by ${user}`, { skip }, () => {

@@ -60,7 +60,7 @@ const stateAttacks: Record<string, string> = {
   "a signal handler": "import signal, sys\nsignal.signal(signal.SIGINT, lambda *a: sys.exit(9))",
 }; // biome-ignore-all format: one attack a line
 
-const limits = { cpuMs: 10_000, wallMs: 60_000, memoryMb: 256, outputCharacters: 2_000 };
+const limits = { cpuMs: 10_000, wallMs: 600_000, memoryMb: 256, outputCharacters: 2_000 };
 const user = isRoot() ? "root" : "a normal user";
 
 /** Plain programs, which share a child where children are shared. */

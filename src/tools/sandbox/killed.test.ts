@@ -1,9 +1,10 @@
-/** Kill -9 at any time: of a child, and of us. There is always a result, the pool goes on, and nobody is left behind. */
+/** Kill -9 at any time: of a child, and of us. There is always a result, the pool keeps working, and no process is left behind. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { until } from "../../../test/fixtures/until.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import { codeTool } from "../code.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
@@ -11,15 +12,10 @@ import { processTree } from "./process-tree.ts";
 import { pyodideSandbox } from "./pyodide.ts";
 
 const skipAll = process.platform === "linux" ? false : "processes are found through /proc";
-const limits = { wallMs: 60_000, cpuMs: 60_000 };
+const limits = { wallMs: 600_000, cpuMs: 60_000 };
 
 /** Processes below `pid` that have come as far as running the interpreter. */
 const family = (pid: number): number[] => processTree(pid).filter((member) => member !== pid);
-
-async function until(fact: () => boolean, tries = 2_000): Promise<boolean> {
-  for (let left = tries; left > 0 && !fact(); left--) await new Promise((resolve) => setTimeout(resolve, 10));
-  return fact();
-}
 
 function cases(name: string, make: () => Sandbox, skip: string | false): void {
   describe(`${name} children killed from outside`, { skip: skipAll || skip }, () => {

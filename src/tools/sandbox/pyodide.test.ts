@@ -12,7 +12,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
   const sandbox = pyodideSandbox({ most: 3 });
   after(() => sandbox.close());
   const run = (code: string, more: object = {}) =>
-    sandbox.run({ language: "python", code, sessionKey: "one", limits: { wallMs: 30_000 }, ...more });
+    sandbox.run({ language: "python", code, sessionKey: "one", limits: { wallMs: 600_000 }, ...more });
 
   it("prints, reads standard input in every way, and exits like Python does", async () => {
     assert.equal((await run("print(sum(range(1000)))")).stdout, "499500\n");
@@ -53,7 +53,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
   it("stops a loop at its CPU limit and keeps what was printed and the child", async () => {
     await run("open('/tmp/mark', 'w').write('kept')");
     const { verdict, stdout } = await run("print('so far')\nwhile True: pass", {
-      limits: { cpuMs: 200, wallMs: 30_000 },
+      limits: { cpuMs: 200, wallMs: 600_000 },
     });
     assert.equal(verdict, "timeout");
     assert.equal(stdout, "so far\n");
@@ -62,7 +62,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
 
   it("cuts long output in the middle", async () => {
     const { stdout } = await run("print('a' * 5000 + 'b' * 5000)", {
-      limits: { outputCharacters: 100, wallMs: 30_000 },
+      limits: { outputCharacters: 100, wallMs: 600_000 },
     });
     assert.equal(stdout, `${"a".repeat(50)}\n... [9901 characters cut] ...\n${"b".repeat(49)}\n`);
   });
@@ -93,7 +93,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
 describe("pyodideSandbox, shared children", () => {
   const sandbox = pyodideSandbox({ isolation: "run", warm: 2 });
   after(() => sandbox.close());
-  const run = (code: string) => sandbox.run({ language: "python", code, limits: { wallMs: 30_000 } });
+  const run = (code: string) => sandbox.run({ language: "python", code, limits: { wallMs: 600_000 } });
 
   it("gives builtins, modules, files, environment and settings as new to each run", async () => {
     const vandal = `
@@ -141,7 +141,7 @@ print(len('ab'), hasattr(builtins, 'extra'), math.pi, json.loads('1'), 'LEAK' in
     const child = await startPyodide({ memoryMb: 256 });
     const ask = async (code: string) => {
       const request = { code, stdin: "", cpuMs: 30_000, outputCharacters: 100, plainOnly: true, seed: 1 };
-      const outcome = await child.request(request, { cpuMs: 30_000, wallMs: 60_000 });
+      const outcome = await child.request(request, { cpuMs: 30_000, wallMs: 600_000 });
       return outcome.kind === "reply" ? (outcome.reply.refused ? "refused" : outcome.reply.stdout) : outcome.kind;
     };
     for (const code of sneaky) assert.equal(await ask(code), "refused", code);
@@ -187,7 +187,7 @@ describe("pyodideSnapshot", () => {
     const { processTree } = await import("./process-tree.ts");
     const { readFileSync } = await import("node:fs");
     const before = new Set(processTree(process.pid));
-    await sandbox.run({ language: "python", code: "pass", sessionKey: "a", limits: { wallMs: 30_000 } });
+    await sandbox.run({ language: "python", code: "pass", sessionKey: "a", limits: { wallMs: 600_000 } });
     const children = processTree(process.pid).filter((pid) => !before.has(pid));
     assert.equal(children.length, 1);
     const status = readFileSync(`/proc/${children[0]}/status`, "utf8");
