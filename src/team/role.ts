@@ -38,13 +38,14 @@ export function asChatModel(player: RolePlayer, countTokens: CountTokens = estim
       }));
       let completionTokens = countTokens(text) + (reasoning ? countTokens(reasoning) : 0);
       for (const call of calls) completionTokens += countTokens(call.name) + countTokens(call.arguments);
-      return {
-        text,
-        reasoning,
-        toolCalls: calls,
-        finish: calls.length > 0 ? "tool_calls" : "stop",
-        usage: { promptTokens: requestTokens(request, countTokens), completionTokens },
-      };
+      const usage = { promptTokens: requestTokens(request, countTokens), completionTokens };
+      const { maxTokens } = request;
+      if (maxTokens !== undefined && completionTokens > maxTokens) {
+        // It wrote more than it may: cut as a model would be, with calls that never came to their end.
+        usage.completionTokens = maxTokens;
+        return { text: text.slice(0, maxTokens), toolCalls: [], finish: "length", usage };
+      }
+      return { text, reasoning, toolCalls: calls, finish: calls.length > 0 ? "tool_calls" : "stop", usage };
     },
   };
 }
