@@ -1,6 +1,6 @@
 /** Evaluations in the studio: the matrix of tasks and systems, and one task over all of them, in a real browser. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -13,7 +13,7 @@ import { taskGrader } from "../../src/graders/grade-task.ts";
 import { labRuns } from "../../src/lab/lab-runs.ts";
 import type { MatrixView } from "../../src/studio/api/evaluation-readers.ts";
 import { readMatrix } from "../../src/studio/api/evaluation-readers.ts";
-import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
+import { openStudioContext, type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 
 const tasksPerTeam = 12;
@@ -29,6 +29,25 @@ async function evaluate(folder: string, name: string, imperfect: number): Promis
   const system = defineSystem({ name, run: async (task) => runs.get(task.id)! });
   await runEvaluation(tasks, system, { folder: join(folder, name), grader: taskGrader() });
 }
+
+describe("an evaluation that was stopped", () => {
+  it("says how many tasks it has not come to", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-stopped-"));
+    await evaluate(folder, "stopped", 0);
+    const journal = join(folder, "stopped", "journal.jsonl");
+    const lines = (await readFile(journal, "utf8")).trimEnd().split("\n");
+    await writeFile(journal, lines.slice(0, 5).join("\n"));
+    const context = await openStudioContext({ paths: [folder], home: folder });
+    try {
+      await context.index.ready();
+      const { systems } = (await readMatrix(new URLSearchParams(), context)) as MatrixView;
+      assert.deepEqual([systems[0]!.played, systems[0]!.tasks], [5, tasksPerTeam]);
+    } finally {
+      await context.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
 
 describe("evaluations in the studio", { skip: noBrowser }, () => {
   let folder: string;

@@ -29,7 +29,15 @@ export interface MatrixRow {
 }
 
 export interface MatrixView {
-  systems: { folder: string; system: string; tasks: number; success: Estimate | null; undecided: number }[];
+  systems: {
+    folder: string;
+    system: string;
+    tasks: number;
+    /** Tasks that it has come to; in `success` the others count as not solved. */
+    played: number;
+    success: Estimate | null;
+    undecided: number;
+  }[];
   /** Systems on the tasks they share, by their places in `systems`. */
   pairs: { first: number; second: number; tasks: number; difference: Estimate; pValue: number }[];
   rows: MatrixRow[];
@@ -77,6 +85,7 @@ export const readMatrix: Reader = async (query, context): Promise<MatrixView> =>
       folder,
       system: summary.system,
       tasks: own.length,
+      played: cells[column]!.size,
       success: summary.success ?? null,
       undecided: rows.filter(({ cells: row }) => row[column] && row[column].right === null).length,
     })),

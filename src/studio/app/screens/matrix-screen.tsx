@@ -98,7 +98,7 @@ function Matrix({ view }: { view: MatrixView }) {
         <div style={{ minWidth: leastWidth }}>
           <div class="matrix-head" style={columns}>
             <span class="soft">task</span>
-            {view.systems.map(({ folder, system, success, tasks, undecided }) => (
+            {view.systems.map(({ folder, system, success, tasks, played, undecided }) => (
               <span>
                 <b class="one-line" title={folder}>
                   <bdi>{system}</bdi>
@@ -106,7 +106,8 @@ function Matrix({ view }: { view: MatrixView }) {
                 <span class="matrix-success">{success ? percent(success.value) : "not decided"}</span>
                 <span class="soft">
                   {success && `${percent(success.low)} to ${percent(success.high)}; `}
-                  {count(tasks)} tasks{undecided > 0 && `, ${undecided} undecided`}
+                  {count(tasks)} tasks{played < tasks && `, ${count(tasks - played)} not played yet`}
+                  {undecided > 0 && `, ${undecided} undecided`}
                 </span>
               </span>
             ))}
