@@ -32,6 +32,7 @@ export interface Coordinator {
 type CoordinatorValues = Values<typeof coordinatorFlags> & {
   "tool-faults"?: string;
   "sampler-url"?: string;
+  "sampler-model"?: string;
   "base-model"?: string;
 };
 
@@ -68,7 +69,13 @@ export async function openCoordinator(
       chain: { ...chain },
       capabilities: engine.capabilities,
       silenceMs,
-      ...(values["sampler-url"] && { sampler: { baseURL: values["sampler-url"], model: values["base-model"] ?? "" } }),
+      ...(values["sampler-url"] && {
+        sampler: {
+          baseURL: values["sampler-url"],
+          baseModel: values["base-model"] ?? "",
+          ...(values["sampler-model"] ? { model: values["sampler-model"] } : {}),
+        },
+      }),
     },
     access: accessOf(host),
     ...(key ? { apiKeys: [key] } : {}),

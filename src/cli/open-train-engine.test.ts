@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { loopbackTrainer } from "../../test/engine/loopback-trainer.ts";
+import { modelConfig } from "../engines/embedded/model/config.ts";
+import { byteTokenizer } from "../testing/index.ts";
+import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { openTrainEngine } from "./open-train-engine.ts";
 
 type Values = Parameters<typeof openTrainEngine>[0];
@@ -25,4 +29,64 @@ describe("--engine tinker", () => {
       );
     });
   }
+});
+
+describe("--engine tinker, connected", () => {
+  const folder = "weights/afm-lab-2m";
+  const sizes = { hiddenSize: 16, layers: 1, heads: 2, intermediateSize: 24, maxContext: 64 };
+
+  /** A small model with the folder's vocabulary behind our server, and the flags that lead to it. */
+  async function serving(work: (values: Values) => Promise<void>, server?: Parameters<typeof loopbackTrainer>[2]) {
+    const { vocabularySize } = await loadTokenizer(folder);
+    const config = modelConfig({ ...sizes, vocabularySize });
+    const trainer = await loopbackTrainer({ config, seed: 3, threads: 1 }, config, server);
+    const values = {
+      engine: "tinker",
+      "engine-url": trainer.origin,
+      "base-model": "coa/test",
+      lora: "4",
+      optimizer: "adamw",
+    };
+    try {
+      await work({ ...values, "engine-reduction": "sum" } as unknown as Values);
+    } finally {
+      await trainer.close();
+    }
+  }
+
+  it("refuses a folder whose tokenizer is not the server's before the first step", async () => {
+    const other = { tokenizer: byteTokenizer() };
+    await serving(async (values) => {
+      await assert.rejects(
+        openTrainEngine(values, folder, () => {}),
+        /the folder's tokenizer has \d+ ids, that of coa\/test on the server has \d+: give the folder/,
+      );
+    }, other);
+  });
+
+  it("samples from a router under the name that the training server gave the weights, also after resuming", async () => {
+    await serving(async (values) => {
+      const routed = { ...values, "sampler-url": "http://127.0.0.1:9/v1", "state-hours": "1" };
+      const trained = await openTrainEngine(routed, folder, () => {});
+      try {
+        assert.equal(trained.engine.capabilities.maxContext, 64, "the server's window is the shorter one");
+        const first = await trained.engine.publish();
+        assert.match(first.servedAs!, /^model_/);
+        assert.ok((await trained.modelFor(first)).name.includes(first.servedAs!));
+        assert.equal(await trained.modelFor(first), await trained.modelFor(first));
+        await trained.engine.loadState(await trained.engine.saveState("state-1"));
+        const resumed = await trained.engine.publish();
+        assert.notEqual(resumed.servedAs, first.servedAs);
+        assert.ok((await trained.modelFor(resumed)).name.includes(resumed.servedAs!));
+      } finally {
+        await trained.close();
+      }
+      const named = await openTrainEngine({ ...routed, "sampler-model": "mine" }, folder, () => {});
+      try {
+        assert.ok((await named.modelFor(await named.engine.publish())).name.includes("mine"));
+      } finally {
+        await named.close();
+      }
+    });
+  });
 });

@@ -9,6 +9,7 @@ import type { Engine, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
+import { tokenizerFingerprint } from "../core/tokenizer-fingerprint.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
 import { findModel } from "./find-model.ts";
 import { choiceOf } from "./flag-values.ts";
@@ -21,6 +22,8 @@ export const engineFlags = {
   "engine-reduction": { type: "string", default: "sum", valueName: "kind", describe: "How the server adds up losses: sum, or sequence-mean (SkyRL on jax)" },
   "engine-price": { type: "string", valueName: "in,out,train", describe: "Dollars per million tokens read, sampled and trained on the server" },
   "sampler-url": { type: "string", valueName: "url", describe: "Sample from this OpenAI-compatible server (vLLM, SGLang) that serves the trained weights" },
+  "sampler-model": { type: "string", valueName: "name", describe: "What that server calls the trained weights (default: the model's id on the training server)" },
+  "state-hours": { type: "string", valueName: "n", describe: "Hours after which the server may delete saved states; for ever by default" },
   "max-context": { type: "string", valueName: "n", describe: "Longest context on the server (default: what config.json says)" },
   "round-max-tokens": { type: "boolean", default: false, describe: "Ask for 64, 256, 1024... tokens and cut: for servers that compile for each number" },
   lora: { type: "string", valueName: "rank", describe: "Train a low-rank adapter of this rank and leave the model's weights alone" },
@@ -128,17 +131,20 @@ async function openFar(
   const maxContext =
     numberOf(values["max-context"], "max-context", { min: 16, integer: true }) ?? (await windowOf(folder));
   const hasWeights = existsSync(join(folder, "config.json")) && existsSync(join(folder, "model.safetensors"));
+  const stateHours = numberOf(values["state-hours"], "state-hours", { min: 0 });
   const prices = pricesOf(values["engine-price"]);
   const engine = await openTinkerEngine({
     baseURL,
     baseModel,
     lora: { rank, seed: numberOf(values.seed, "seed", { min: 0, integer: true }) ?? 0 },
     vocabularySize: tokenizer.vocabularySize,
+    tokenizer: tokenizerFingerprint(tokenizer),
     maxContext,
     reduction: choiceOf(values["engine-reduction"], "engine-reduction", ["sum", "sequence-mean"]),
     ...(values["round-max-tokens"] ? { maxTokensSteps: [64, 256, 1024, 4096, 16_384] } : {}),
     ...(hasWeights ? { baseFolder: folder } : {}),
     ...(prices ? { prices } : {}),
+    ...(stateHours === undefined ? {} : { stateSeconds: Math.ceil(stateHours * 3600) }),
     onNote: note,
   });
   try {
@@ -149,13 +155,20 @@ async function openFar(
     await engine.close();
     throw error;
   }
-  const sampler =
-    values["sampler-url"] === undefined ? undefined : await openSampler(values["sampler-url"], baseModel, tokenizer);
+  const samplerURL = values["sampler-url"];
+  const samplers = new Map<string, Promise<Model>>();
+  /** A router knows the trained weights by the model's id, which changes where a run is resumed. */
+  const samplerOf = (baseURL: string, { servedAs = baseModel }: Policy): Promise<Model> => {
+    const name = values["sampler-model"] ?? servedAs;
+    const opened = samplers.get(name) ?? openSampler(baseURL, name, tokenizer);
+    samplers.set(name, opened);
+    return opened;
+  };
   return {
     engine,
     tokenizer,
     description: { engine: "tinker", server: baseURL, baseModel, lora: { rank }, reduction: engine.server.reduction },
-    modelFor: async (policy) => sampler ?? engineModel(policy, tokenizer),
+    modelFor: async (policy) => (samplerURL ? samplerOf(samplerURL, policy) : engineModel(policy, tokenizer)),
     async save(out) {
       const adapter = join(out, "adapter");
       await engine.saveAdapter!(adapter);
@@ -170,7 +183,7 @@ async function openFar(
     },
     async close() {
       await engine.close();
-      await sampler?.close?.();
+      for (const sampler of samplers.values()) await (await sampler).close?.();
     },
   };
 }

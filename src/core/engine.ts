@@ -96,6 +96,8 @@ export interface Sampler {
 export interface Policy extends Sampler {
   /** Optimizer steps that the published weights have seen. */
   readonly version: number;
+  /** What a router that the engine's server keeps up to date calls these weights. */
+  readonly servedAs?: string;
   /** `n` continuations of one context; sample i uses `seed + i`. */
   sampleMany(request: SampleRequest, n: number): Promise<Sample[]>;
   /** Gives the memory of a pinned policy back. */

@@ -107,6 +107,11 @@ describe("our training server and captured exchanges", () => {
     ids.set("sampling_00000001", String(sampling_session_id));
     await ask("asample-without-max-tokens-400");
     await carriedOut("asample");
+    const { prompt } = captured("asample").request.body as { prompt: { chunks: { tokens: number[] }[] } };
+    const scored = await carriedOut("asample", { prompt_logprobs: true });
+    const logprobs = scored["prompt_logprobs"] as (number | null)[];
+    assert.equal(logprobs.length, prompt.chunks.flatMap(({ tokens }) => tokens).length);
+    assert.ok(logprobs[0] === null && logprobs.slice(1).every((value) => value! < 0), `${logprobs}`);
     await sameFields("get-sampler");
     await sameFields("training-run");
     await carriedOut("unload-model", { model_id: ids.get("model_00000001") });

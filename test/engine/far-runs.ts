@@ -56,6 +56,7 @@ export function sft(engine: Engine, path: string, extra: Partial<SftOptions> = {
 
 /** Four steps of reinforcement on a guessing game. */
 export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {}) {
+  const { temperature = 0.9 } = extra;
   const tasks = [..."ab"].map((letter) => defineTask({ id: letter, question: letter, answers: [letter] }));
   return trainRl({
     engine,
@@ -66,11 +67,11 @@ export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {})
     groups: 4,
     samples: 6,
     checkpointEvery: 2,
-    temperature: 0.9,
+    temperature,
     tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % 2]!),
     rollout: async (task: Task, { seed, policy }): Promise<Trajectory> => {
       const promptTokens = [task.question.charCodeAt(0), 1, 2];
-      const { tokens, logprobs } = await policy.sample({ tokens: promptTokens, maxTokens: 5, seed, temperature: 0.9 });
+      const { tokens, logprobs } = await policy.sample({ tokens: promptTokens, maxTokens: 5, seed, temperature });
       const answer = tokens[0]! % 2 === 0 ? "a" : "b";
       return {
         version: 2,

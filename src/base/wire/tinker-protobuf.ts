@@ -91,11 +91,11 @@ function decodeDatum(message: Uint8Array): Example {
       for (const chunk of protoFields(bytes)) {
         if (chunk.field !== 1) throw new CoaError("usage", "this server takes text only: a chunk holds something else");
         for (const inner of protoFields(chunk.bytes))
-          if (inner.field === 1) chunks.push(new Int32Array(copy(inner.bytes)));
+          if (inner.field === 1) chunks.push(new Int32Array(words(inner.bytes, 4)));
       }
     } else if (field === 2) {
       const [key, value] = mapEntry(bytes);
-      tensors.set(text(key.bytes), decodeTensor(value!.bytes));
+      tensors.set(text(key.bytes), decodeTensor(value?.bytes ?? nothing));
     }
   }
   const targets = tensors.get("target_tokens");
@@ -112,9 +112,9 @@ function decodeTensor(message: Uint8Array): Float32Array | Int32Array {
     else if (field === 2) throw new CoaError("usage", "sparse tensors are not taken here");
     else if (field === 3) dtype = number;
   }
-  if (dtype === dtypes.float32) return new Float32Array(copy(data));
-  if (dtype === dtypes.int32) return new Int32Array(copy(data));
-  if (dtype === dtypes.int64) return Int32Array.from(new BigInt64Array(copy(data)), Number);
+  if (dtype === dtypes.float32) return new Float32Array(words(data, 4));
+  if (dtype === dtypes.int32) return new Int32Array(words(data, 4));
+  if (dtype === dtypes.int64) return Int32Array.from(new BigInt64Array(words(data, 8)), Number);
   throw new CoaError("usage", `tensors of dtype ${dtype} are not taken here`);
 }
 
@@ -161,7 +161,7 @@ export function decodePassResult(message: Uint8Array): { logprobs: Float32Array[
     for (const inner of protoFields(bytes)) {
       if (inner.field !== 2) continue;
       const [key, value] = mapEntry(inner.bytes);
-      if (text(key.bytes) === "logprobs") logprobs.push(...decodeBatched(value!.bytes));
+      if (text(key.bytes) === "logprobs") for (const row of decodeBatched(value?.bytes ?? nothing)) logprobs.push(row);
     }
   }
   return { logprobs, metrics };
@@ -172,12 +172,14 @@ function decodeBatched(message: Uint8Array): Float32Array[] {
   let offsets = new BigInt64Array();
   for (const { field, bytes } of protoFields(message)) {
     if (field === 1) data = bytes;
-    else if (field === 2) offsets = new BigInt64Array(copy(bytes));
+    else if (field === 2) offsets = new BigInt64Array(words(bytes, 8));
   }
-  return Array.from(
-    { length: Math.max(0, offsets.length - 1) },
-    (_, at) => new Float32Array(copy(data.subarray(Number(offsets[at]), Number(offsets[at + 1])))),
-  );
+  return Array.from({ length: Math.max(0, offsets.length - 1) }, (_, at) => {
+    const [start, end] = [Number(offsets[at]), Number(offsets[at + 1])];
+    if (!(start >= 0 && start <= end && end <= data.length))
+      throw new CoaError("format", `row ${at} of an array lies from byte ${start} to ${end} of ${data.length}`);
+    return new Float32Array(words(data.subarray(start, end), 4));
+  });
 }
 
 /** Samples in bytes. */
@@ -203,12 +205,19 @@ export function decodeSamples(message: Uint8Array): WireSamples {
       const sequence: WireSamples["sequences"][number] = { stop_reason: "stop", tokens: [], logprobs: [] };
       for (const inner of protoFields(bytes)) {
         if (inner.field === 1) sequence.stop_reason = inner.number === 1 ? "length" : "stop";
-        else if (inner.field === 2) sequence.tokens = [...new Int32Array(copy(inner.bytes))];
-        else if (inner.field === 3) sequence.logprobs = [...new Float32Array(copy(inner.bytes))];
+        else if (inner.field === 2) sequence.tokens = [...new Int32Array(words(inner.bytes, 4))];
+        else if (inner.field === 3) sequence.logprobs = [...new Float32Array(words(inner.bytes, 4))];
       }
+      if (sequence.logprobs.length !== sequence.tokens.length)
+        throw new CoaError(
+          "format",
+          `a sample has ${sequence.tokens.length} tokens and ${sequence.logprobs.length} log-probabilities`,
+        );
       result.sequences.push(sequence);
     } else if (field === 2) {
-      result.prompt_logprobs = [...new Float32Array(copy(bytes))].map((value) => (Number.isNaN(value) ? null : value));
+      result.prompt_logprobs = [...new Float32Array(words(bytes, 4))].map((value) =>
+        Number.isNaN(value) ? null : value,
+      );
     } else if (field === 4) result.prompt_cache_hit_tokens = number;
   }
   return result;
@@ -242,8 +251,12 @@ function offsetsOf(rows: readonly Float32Array[]): Uint8Array {
   return int64Bytes(ends);
 }
 
-/** A copy that starts at a whole word, which typed arrays need. */
-function copy(bytes: Uint8Array): ArrayBuffer {
+const nothing = new Uint8Array();
+
+/** A copy that starts at a whole word, which typed arrays need; bytes that are not whole words are refused. */
+function words(bytes: Uint8Array, size: number): ArrayBuffer {
+  if (bytes.length % size !== 0)
+    throw new CoaError("format", `an array of ${size}-byte numbers has ${bytes.length} bytes`);
   return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
 }
 

@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { LossSpec } from "../../core/engine.ts";
+import { CoaError } from "../../core/errors.ts";
+import { protoWriter } from "./protobuf.ts";
 import {
   fromLossConfig,
   fromPass,
@@ -82,6 +84,51 @@ describe("Tinker passes", () => {
     assert.throws(() => fromLossConfig("gspo", {}), /no loss_fn "gspo"/);
     assert.throws(() => decodePass(bytes(wire("forward-backward-broken-protobuf-422").request.bodyBase64)));
     assert.deepEqual(fromLossConfig("ppo", toLossConfig(ppo)).name, "ppo");
+  });
+});
+
+describe("broken Tinker messages", () => {
+  /** Every beginning of a message, and the message with each byte changed. */
+  function* damaged(message: Uint8Array): Generator<Uint8Array> {
+    for (let length = 0; length < message.length; length++) yield message.slice(0, length);
+    for (let at = 0; at < message.length; at++) yield message.map((byte, index) => (index === at ? byte ^ 0x05 : byte));
+  }
+
+  it("are refused in words or read, cut and changed at every byte, and never break the reader", () => {
+    for (const [message, read] of [
+      [bytes(wire("forward-backward-ppo-protobuf").request.bodyBase64), decodePass],
+      [bytes(wire("retrieve-forward-backward-protobuf").response.bodyBase64), decodePassResult],
+      [bytes(wire("retrieve-asample-protobuf").response.bodyBase64), decodeSamples],
+    ] as const) {
+      let refused = 0;
+      for (const one of damaged(message)) {
+        try {
+          read(one);
+        } catch (error) {
+          assert.ok(error instanceof CoaError, `${error}`);
+          refused++;
+        }
+      }
+      assert.ok(refused > message.length / 4, `${refused} of ${2 * message.length}`);
+    }
+  });
+
+  it("are read past fields that a later version may add", () => {
+    const message = bytes(wire("retrieve-asample-protobuf").response.bodyBase64);
+    const more = protoWriter();
+    more.integer(90, 7);
+    more.text(91, "new");
+    more.double(92, 0.5);
+    assert.deepEqual(decodeSamples(Buffer.concat([message, more.finish()])), decodeSamples(message));
+  });
+
+  it("are refused where a datum's arrays differ in length", () => {
+    const json = passSchema.parse(wire("forward-backward-ppo").request.body!["forward_backward_input"]);
+    for (const name of ["target_tokens", "logprobs", "advantages"]) {
+      const broken = structuredClone(json);
+      broken.data[0]!.loss_fn_inputs[name]!.data.pop();
+      assert.throws(() => fromPass(broken), new RegExp(`input tokens and \\d+ ${name}`));
+    }
   });
 });
 

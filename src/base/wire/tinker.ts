@@ -10,7 +10,7 @@ import type { Example } from "../../core/example.ts";
 
 const tensorSchema = z.object({ data: z.array(z.number()), dtype: z.string(), shape: z.array(z.number()).optional() });
 const modelInputSchema = z.object({
-  chunks: z.array(z.object({ type: z.string().optional(), tokens: z.array(z.number()) })),
+  chunks: z.array(z.object({ type: z.string().optional(), tokens: z.array(z.number().int()) })),
 });
 const datumSchema = z.object({
   model_input: modelInputSchema,
@@ -83,6 +83,9 @@ export function withArrays(
   floats: (name: string) => Float32Array | undefined,
 ): Example {
   const [weights, oldLogprobs, advantages] = ["weights", "logprobs", "advantages"].map(floats);
+  for (const [name, array] of Object.entries({ target_tokens: targets, weights, logprobs: oldLogprobs, advantages }))
+    if (array && array.length !== input.length)
+      throw new CoaError("format", `a datum has ${input.length} input tokens and ${array.length} ${name}`);
   return {
     input,
     targets,
@@ -183,6 +186,7 @@ export const sampleRequestSchema = z.object({
     stop: z.union([z.array(z.number().int()), z.array(z.string()), z.string()]).nullish(),
   }),
   prompt_logprobs: z.boolean().nullish(),
+  topk_prompt_logprobs: z.number().nullish(),
 });
 export type WireSampleRequest = z.infer<typeof sampleRequestSchema>;
 

@@ -49,7 +49,8 @@ export default defineCommand({
           const { sampler } = run;
           const model = sampler
             ? (await import("../../models/openai-compatible.ts")).openaiCompatible({
-                ...sampler,
+                baseURL: sampler.baseURL,
+                model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
                 tokenizer,
                 mode: "completions",
               })

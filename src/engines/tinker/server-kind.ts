@@ -6,6 +6,7 @@ import { z } from "zod";
 import { HttpError } from "../../base/http/http-client.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
+import { type TokenizerFingerprint, tokenizerDifference } from "../../core/tokenizer-fingerprint.ts";
 import type { TinkerClient } from "./tinker-client.ts";
 import { protocolVersion } from "./tinker-session.ts";
 
@@ -17,6 +18,8 @@ export interface ServerKind {
   protobuf: boolean;
   gradientNorm: boolean;
   gradientClipping: boolean;
+  /** Longest context of the model, where the server says it. */
+  maxContext?: number;
 }
 
 /** What our own server says of itself. */
@@ -25,24 +28,37 @@ export const coaExtension = z.object({
   /** Keys of loss_fn_config beyond the protocol. */
   lossOptions: z.array(z.enum(["dual_clip", "temperature"])),
   gradientNorm: z.boolean(),
+  tokenizer: z.object({ size: z.number(), fingerprint: z.string() }).optional(),
 });
 
 /** Asks the server what it is, and refuses one that does not have the base model. */
 export async function findServer(
   client: TinkerClient,
-  options: { baseModel: string; baseURL: string; reduction?: ServerKind["reduction"] },
+  options: {
+    baseModel: string;
+    baseURL: string;
+    reduction?: ServerKind["reduction"];
+    tokenizer?: TokenizerFingerprint;
+  },
 ): Promise<ServerKind> {
   const config = await client.ask("POST", "client/config", { sdk_version: protocolVersion }).catch((error: unknown) => {
     if (error instanceof HttpError && error.status === 404) return {};
     throw error;
   });
   const { supported_models: supported } = await client.ask("GET", "get_server_capabilities");
-  const names = (supported as { model_name: string }[] | undefined)?.map(({ model_name }) => model_name) ?? [];
+  const models = (supported ?? []) as { model_name: string; max_context_length?: number | null }[];
+  const names = models.map(({ model_name }) => model_name);
   if (names.length > 0 && !names.includes(options.baseModel)) {
     throw new CoaError("usage", `${options.baseURL} has no model "${options.baseModel}"; it has ${names.join(", ")}`);
   }
+  const window = models.find(({ model_name }) => model_name === options.baseModel)?.max_context_length;
+  const limits = window ? { maxContext: window } : {};
   const own = coaExtension.safeParse((config as Record<string, unknown>)["coa"]);
   if (own.success) {
+    const { tokenizer: theirs } = own.data;
+    const whose = { own: "the folder's", other: `that of ${options.baseModel} on the server` };
+    const difference = options.tokenizer && theirs && tokenizerDifference(options.tokenizer, theirs, whose);
+    if (difference) throw new CoaError("usage", `${difference}: give the folder of the model that the server has`);
     const known = own.data.lossOptions;
     const tempered = known.includes("temperature") ? (["temperature"] as const) : [];
     const dual = known.includes("dual_clip") ? (["dualClip"] as const) : [];
@@ -53,6 +69,7 @@ export async function findServer(
       protobuf: true,
       gradientNorm: own.data.gradientNorm,
       gradientClipping: true,
+      ...limits,
     };
   }
   const reduction = options.reduction ?? "sum";
@@ -63,6 +80,7 @@ export async function findServer(
     protobuf: true,
     gradientNorm: reduction === "sequence-mean",
     gradientClipping: false,
+    ...limits,
   };
 }
 

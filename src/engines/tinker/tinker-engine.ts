@@ -15,6 +15,8 @@ import type { Example } from "../../core/example.ts";
 import { semaphore } from "../../core/limiter.ts";
 import { checkStep } from "../../core/policy-loss.ts";
 import { hashText } from "../../core/random.ts";
+import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
+import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerResult, tinkerClient } from "./tinker-client.ts";
@@ -26,6 +28,8 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   lora: { rank: number; seed?: number };
   vocabularySize: number;
   maxContext: number;
+  /** Compared with the server's where it tells its own. */
+  tokenizer?: TokenizerFingerprint;
   /** How the server reduces losses; asked of the server, or taken as a sum. */
   reduction?: ServerKind["reduction"];
   /** Requests of sampling under way at the same time. */
@@ -56,16 +60,17 @@ export interface TinkerEngine extends Engine {
 }
 
 const openTinkerEngineNames = optionNames<TinkerEngineOptions>()(
-  "baseURL apiKey tries retrieveTimeoutMs sleep onNote baseModel lora vocabularySize maxContext reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
+  "baseURL apiKey tries retrieveTimeoutMs sleep onNote baseModel lora vocabularySize maxContext tokenizer reduction samplesInFlight maxTokensSteps stateSeconds prices baseFolder",
 );
 
 /** Opens a session and makes a model on a Tinker server. */
 export async function openTinkerEngine(options: TinkerEngineOptions): Promise<TinkerEngine> {
   checkOptions("openTinkerEngine", options, openTinkerEngineNames);
-  const { vocabularySize, maxContext, onNote = () => {} } = options;
+  const { vocabularySize, onNote = () => {} } = options;
   const client = tinkerClient(options);
   const used: TinkerUsage = { prefillTokens: 0, cachedTokens: 0, sampledTokens: 0, forwardTokens: 0, trainTokens: 0 };
   const server = await findServer(client, options);
+  const maxContext = Math.min(options.maxContext, server.maxContext ?? options.maxContext);
   const session = await openSession(client, onNote);
   const places = semaphore(options.samplesInFlight ?? 512);
   let models = 0;
@@ -131,6 +136,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       const { logprobs, metrics } = result.bytes
         ? decodePassResult(result.bytes)
         : { logprobs: fromPassResult(result.json as never as WirePassResult), metrics: {} };
+      checkAnswer(examples, logprobs);
       return { logprobs, metrics };
     };
     if (server.protobuf) {
@@ -169,6 +175,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     return {
       name: engine.name,
       version: stamp,
+      servedAs: modelId,
       capabilities,
       sample: async (request) => (await many(request, 1))[0]!,
       sampleMany: many,
@@ -315,10 +322,17 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     async verify(tokens) {
       const policy = await engine.publish();
       const sample = await policy.sample({ tokens, maxTokens: 1, temperature: 0 });
-      const all = Int32Array.from([...tokens, ...sample.tokens]);
-      const example = { input: all.slice(0, -1), targets: all.slice(1) };
-      const { logprobs } = await engine.forward([example], { name: "cross_entropy" });
+      const examples = [tokens, tokens.toReversed()].map((ids): Example => {
+        const all = Int32Array.from([...ids, ...sample.tokens]);
+        return { input: all.slice(0, -1), targets: all.slice(1) };
+      });
+      const { logprobs } = await engine.forward(examples, { name: "cross_entropy" });
       const gap = Math.abs(logprobs[0]!.at(-1)! - sample.logprobs[0]!);
+      const [written, reversed] = logprobs.map((row) => row.slice(0, -1).reduce((sum, value) => sum + value, 0));
+      if (!(written! > reversed!))
+        onNote(
+          `${options.baseModel} finds a sentence no likelier than its tokens backwards: is the tokenizer's folder the one of this model?`,
+        );
       if (!(gap < 0.05))
         throw new CoaError("engine", `sampler and trainer of the server disagree by ${gap.toPrecision(3)} on one text`);
     },
@@ -365,16 +379,4 @@ function cutSample(
   const stopped = stop !== -1 && stop < length;
   const finish = stopped ? "stop" : length < tokens.length ? "length" : stop_reason;
   return { tokens: tokens.slice(0, length), logprobs: logprobs.slice(0, length), finish };
-}
-
-function checkExamples(examples: readonly Example[], vocabularySize: number, maxContext: number): void {
-  for (const [number, { input, targets }] of examples.entries()) {
-    if (input.length > maxContext)
-      throw new CoaError("usage", `example ${number}: ${input.length} tokens are more than the model's ${maxContext}`);
-    for (const ids of [input, targets]) {
-      const bad = ids.find((id) => id < 0 || id >= vocabularySize);
-      if (bad !== undefined)
-        throw new CoaError("usage", `example ${number}: token ${bad} is not in the vocabulary of ${vocabularySize}`);
-    }
-  }
 }

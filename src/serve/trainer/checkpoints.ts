@@ -16,6 +16,8 @@ export interface CheckpointNote {
   base_model: string;
   lora_rank: number;
   time: string;
+  /** Until when it is kept; for ever where nothing is said. */
+  expires_at?: string;
 }
 
 const noteFile = "checkpoint.json";
@@ -38,7 +40,7 @@ export interface Checkpoints {
 }
 
 /** Checkpoints under a folder. */
-export function checkpointStore(root: string): Checkpoints {
+export function checkpointStore(root: string, now: () => number = Date.now): Checkpoints {
   const safe = (part: string) => {
     if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new RefusedRequest(422, `"${part}" is not a name`);
     return part;
@@ -46,8 +48,10 @@ export function checkpointStore(root: string): Checkpoints {
   const place = (model: string, kind: string, name: string) => join(root, safe(model), safe(kind), safe(name));
   const noteOf = async (folder: string) => {
     const text = await readFile(join(folder, noteFile), "utf8").catch(() => null);
-    if (text === null) throw new RefusedRequest(404, "Checkpoint not found");
-    return JSON.parse(text) as CheckpointNote;
+    const note = text === null ? null : (JSON.parse(text) as CheckpointNote);
+    if (note?.expires_at && Date.parse(note.expires_at) <= now()) await rm(folder, { recursive: true, force: true });
+    else if (note) return note;
+    throw new RefusedRequest(404, "Checkpoint not found");
   };
   const parse = (uri: string) => {
     const [, model, kind = "sampler_weights", name] =
@@ -81,16 +85,20 @@ export function checkpointStore(root: string): Checkpoints {
           return Promise.all(
             names
               .filter((name) => !name.startsWith("."))
-              .map(async (name) => ({
-                checkpoint_id: name,
-                checkpoint_type: kind === "weights" ? "training" : "sampler",
-                tinker_path: `tinker://${model}/${kind}/${name}`,
-                time: (await noteOf(place(model, kind, name))).time,
-              })),
+              .map(async (name) => {
+                const note = await noteOf(place(model, kind, name)).catch(() => null);
+                if (!note) return [];
+                return {
+                  checkpoint_id: name,
+                  checkpoint_type: kind === "weights" ? "training" : "sampler",
+                  tinker_path: `tinker://${model}/${kind}/${name}`,
+                  time: note.time,
+                };
+              }),
           );
         }),
       );
-      return found.flat();
+      return found.flat(2);
     },
     async remove(model, kind, name) {
       const folder = place(model, kind, name);

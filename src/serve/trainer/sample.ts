@@ -3,16 +3,19 @@ import { RefusedRequest } from "../../base/http/request-body.ts";
 import { toSamples, type WireSampleRequest, type WireSamples } from "../../base/wire/tinker.ts";
 import type { Policy, Sample, SampleRequest } from "../../core/engine.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
+import type { ServedPolicy } from "./trainer-models.ts";
 
 /** Samples from a policy as the request says. */
 export async function answerSample(
-  policy: Policy,
+  { policy, score }: ServedPolicy,
   asked: WireSampleRequest,
   session: string,
   tokenizer: Tokenizer | undefined,
 ): Promise<WireSamples> {
   const { sampling_params: params, num_samples: n } = asked;
   const tokens = asked.prompt.chunks.flatMap((chunk) => chunk.tokens);
+  if (asked.topk_prompt_logprobs)
+    throw new RefusedRequest(400, "topk_prompt_logprobs: this server gives the log-probabilities of the prompt alone");
   const { maxContext } = policy.capabilities;
   if (tokens.length >= maxContext)
     throw new RefusedRequest(400, `the prompt has ${tokens.length} tokens and the model takes ${maxContext}`);
@@ -29,15 +32,21 @@ export async function answerSample(
     // Turns of one chain share their seq_id: what was computed for the last is kept for the next.
     ...(n === 1 && asked.seq_id != null ? { sessionKey: `${session}:${asked.seq_id}` } : {}),
   };
-  if (strings.length === 0) return toSamples(await policy.sampleMany(request, n), tokens.length);
-  if (!tokenizer) throw new RefusedRequest(400, "this server stops at token ids only: it has no tokenizer");
-  const samples = await Promise.all(
-    Array.from({ length: n }, (_, at) => {
-      const seed = request.seed === undefined ? {} : { seed: request.seed + at };
-      return untilText(policy, { ...request, ...seed }, strings, tokenizer);
-    }),
-  );
-  return toSamples(samples, tokens.length);
+  const scored = asked.prompt_logprobs ? score(tokens).then((row) => [...row]) : undefined;
+  const samples = manySamples();
+  await Promise.allSettled([scored, samples]); // neither fails unheard while the other is awaited
+  return toSamples(await samples, tokens.length, await scored);
+
+  async function manySamples(): Promise<Sample[]> {
+    if (strings.length === 0) return policy.sampleMany(request, n);
+    if (!tokenizer) throw new RefusedRequest(400, "this server stops at token ids only: it has no tokenizer");
+    return Promise.all(
+      Array.from({ length: n }, (_, at) => {
+        const seed = request.seed === undefined ? {} : { seed: request.seed + at };
+        return untilText(policy, { ...request, ...seed }, strings, tokenizer);
+      }),
+    );
+  }
 }
 
 /** Samples until one of the strings stands in the text. */

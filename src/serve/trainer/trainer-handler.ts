@@ -4,7 +4,6 @@
  * are sums; nothing is clipped that the request does not say. Beyond the protocol, `coa` in the client configuration names
  * what this server adds: `dual_clip` and `temperature` in loss_fn_config.
  */
-
 import { join } from "node:path";
 import { z } from "zod";
 import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
@@ -34,14 +33,14 @@ import {
   protobufType,
 } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
-import type { LossSpec, Policy } from "../../core/engine.ts";
+import type { Engine } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
-import { lossNumbers, tokenFactors, tokenLoss } from "../../core/policy-loss.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
+import { tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
 import { answerSample } from "./sample.ts";
+import { elementwise, scoreOf } from "./score-tokens.ts";
 import { type OpenAdapter, trainerModels } from "./trainer-models.ts";
 
 /** The trainer in both faces: a handler for node:http, and one for frameworks that speak fetch. */
@@ -74,6 +73,7 @@ export interface TrainerServerOptions {
 
 const maxBytes = 2 ** 30;
 const id = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
+const savedAs = id.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
 
 const trainerHandlerNames = optionNames<TrainerServerOptions>()(
   "baseModel maxContext tokenizerId tokenizer openAdapter checkpoints maxModels maxPolicies sessionTimeoutMs holdMs apiKeys access",
@@ -93,6 +93,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     register,
   });
   let basePolicy: Promise<string> | null = null;
+  const tokenizer = options.tokenizer && tokenizerFingerprint(options.tokenizer);
   const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
 
   /** A request of a model, carried out in the order of its numbers and answered by a future. */
@@ -136,7 +137,12 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     "POST /api/v1/client/config": json(async () => ({
       pjwt_auth_enabled: false,
       use_pyqwest_transport: false,
-      coa: { version: 1, lossOptions: ["dual_clip", "temperature"], gradientNorm: true },
+      coa: {
+        version: 1,
+        lossOptions: ["dual_clip", "temperature"],
+        gradientNorm: true,
+        ...(tokenizer ? { tokenizer } : {}),
+      },
     })),
     "POST /api/v1/client/dynamic_config": json(async () => ({ refresh_interval_sec: 300 })),
     "POST /api/v1/telemetry": json(async () => ({ status: "accepted" })),
@@ -178,17 +184,22 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     "POST /api/v1/forward_backward": pass("forward_backward_input"),
     "POST /api/v1/forward": pass("forward_input"),
     "POST /api/v1/optim_step": inOrder(id.extend({ adam_params: adamSchema }), async ({ model_id, adam_params }) => {
-      const { gradientNorm } = await models.get(model_id).engine.optimStep(fromAdam(adam_params));
+      const model = models.get(model_id);
+      model.changes++;
+      const { gradientNorm } = await model.engine.optimStep(fromAdam(adam_params));
       return { metrics: { "skyrl.ai/grad_norm": gradientNorm, "skyrl.ai/learning_rate": adam_params.learning_rate } };
     }),
-    "POST /api/v1/save_weights": inOrder(id.extend({ path: z.string() }), async ({ model_id, path }) => {
-      const { engine, rank } = models.get(model_id);
-      const saved = await store.save(model_id, "weights", path, noteOf(rank), async (folder) => {
-        await engine.saveState(join(folder, "state"));
-        await engine.saveAdapter?.(join(folder, "adapter"));
-      });
-      return { path: saved, type: "save_weights" };
-    }),
+    "POST /api/v1/save_weights": inOrder(
+      savedAs.extend({ path: z.string() }),
+      async ({ model_id, path, ttl_seconds }) => {
+        const { engine, rank } = models.get(model_id);
+        const saved = await store.save(model_id, "weights", path, noteOf(rank, ttl_seconds), async (folder) => {
+          await engine.saveState(join(folder, "state"));
+          await engine.saveAdapter?.(join(folder, "adapter"));
+        });
+        return { path: saved, type: "save_weights" };
+      },
+    ),
     "POST /api/v1/load_weights": async (request, reply) => {
       const schema = id.extend({ path: z.string(), optimizer: z.boolean().default(true) });
       const bytes = await request.bytes(maxBytes);
@@ -198,6 +209,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         throw new RefusedRequest(400, `LoadWeights is not permitted with seq_id ${asked.seq_id}`);
       const { folder } = await store.find(asked.path);
       const start = async (): Promise<Outcome> => {
+        model.changes++;
         if (asked.optimizer) await model.engine.loadState(join(folder, "state"));
         else await models.replace(model, await options.openAdapter({ folder: join(folder, "adapter") }));
         return { json: { type: "load_weights", path: asked.path } };
@@ -206,19 +218,26 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
     },
     "POST /api/v1/save_weights_for_sampler": inOrder(
-      id.extend({ path: z.string().nullish(), sampling_session_seq_id: z.number().nullish() }),
-      async ({ model_id, path }) => {
-        const { engine, rank } = models.get(model_id);
+      savedAs.extend({ sampling_session_seq_id: z.number().nullish() }),
+      async ({ model_id, path, ttl_seconds }) => {
+        const model = models.get(model_id);
+        const { engine, rank, changes } = model;
         const type = "save_weights_for_sampler";
         if (!path) {
           const policy = await engine.publish({ pinned: true });
-          return { path: null, type, sampling_session_id: models.addPolicy(policy, model_id) };
+          const score = (tokens: readonly number[]) => {
+            if (model.changes === changes) return scoreOf(engine, tokens);
+            const what =
+              "the model has been trained since these weights were published, so no prompt is scored with them";
+            throw new RefusedRequest(400, `${what}; save them under a name and sample from there`);
+          };
+          return { path: null, type, sampling_session_id: models.addPolicy({ policy, source: model_id, score }) };
         }
         const write = async (folder: string) => {
           if (!engine.saveAdapter) throw new CoaError("engine", "this engine has no adapter to save");
           await engine.saveAdapter(folder);
         };
-        const saved = await store.save(model_id, "sampler_weights", path, noteOf(rank), write);
+        const saved = await store.save(model_id, "sampler_weights", path, noteOf(rank, ttl_seconds), write);
         return { path: saved, type, sampling_session_id: null };
       },
     ),
@@ -239,8 +258,8 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       const session =
         asked.sampling_session_id ?? (asked.model_path ? await sessionOf(asked.model_path) : await baseSession());
       models.sourceOf(session);
-      const work = models.usePolicy(session, async (policy) => {
-        const samples = await answerSample(policy, asked, session, options.tokenizer);
+      const work = models.usePolicy(session, async (served) => {
+        const samples = await answerSample(served, asked, session, options.tokenizer);
         return { json: samples, bytes: () => encodeSamples(samples) };
       });
       return { request_id: register(work), status: "pending" };
@@ -286,26 +305,28 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
   });
 
   async function sessionOf(path: string): Promise<string> {
-    const { folder } = await store.find(path);
-    const engine = await options.openAdapter({ folder });
-    return models.addPolicy(
-      closing(await engine.publish(), () => engine.close()),
-      path,
-    );
+    return serveAlone(path, await options.openAdapter({ folder: (await store.find(path)).folder }));
+  }
+
+  /** A sampling session over an engine that nobody trains. */
+  async function serveAlone(source: string, engine: Engine): Promise<string> {
+    const policy = { ...(await engine.publish()), close: () => engine.close() };
+    return models.addPolicy({ policy, source, score: (tokens) => scoreOf(engine, tokens) });
   }
 
   function baseSession(): Promise<string> {
-    basePolicy ??= (async () => {
-      const engine = await options.openAdapter({ rank: 1, alpha: 32, seed: 0 });
-      return models.addPolicy(
-        closing(await engine.publish(), () => engine.close()),
-        options.baseModel,
-      );
-    })();
+    basePolicy ??= options
+      .openAdapter({ rank: 1, alpha: 32, seed: 0 })
+      .then((engine) => serveAlone(options.baseModel, engine));
     return basePolicy;
   }
 
-  const noteOf = (rank: number) => ({ base_model: options.baseModel, lora_rank: rank, time: new Date().toISOString() });
+  const noteOf = (rank: number, seconds?: number | null) => ({
+    base_model: options.baseModel,
+    lora_rank: rank,
+    time: new Date().toISOString(),
+    ...(seconds ? { expires_at: new Date(Date.now() + 1000 * seconds).toISOString() } : {}),
+  });
   const runOf = (training_run_id: string, lora_rank: number, last_request_time: string) => ({
     training_run_id,
     base_model: options.baseModel,
@@ -376,20 +397,4 @@ function passFromJson(body: Record<string, unknown>, field: string): PassRequest
   const { model_id: modelId, seq_id } = parse(id, body);
   const { examples, loss } = fromPass(parse(passSchema, body[field]));
   return { modelId, seqId: seq_id ?? 0, examples, loss, forwardOnly: field === "forward_input" };
-}
-
-/** The loss of every token, as other servers return it beside the log-probabilities. */
-function elementwise(examples: readonly Example[], loss: LossSpec, logprobs: readonly Float32Array[]): Float32Array[] {
-  const numbers = lossNumbers(loss);
-  return examples.map((example, number) => {
-    const factors = tokenFactors(example, loss);
-    return logprobs[number]!.map((logprob, at) => {
-      const factor = factors[at]!;
-      return factor === 0 ? 0 : tokenLoss(loss, numbers, { logprob, old: example.oldLogprobs?.[at] ?? 0, factor }).loss;
-    });
-  });
-}
-
-function closing(policy: Policy, close: () => Promise<void>): Policy {
-  return { ...policy, close };
 }

@@ -23,6 +23,17 @@ export interface TrainerModel {
   engine: Engine;
   requests: OrderedRequests;
   createdAt: string;
+  /** How often its weights have changed; counted before the engine is asked, so what is asked for earlier sees the old ones. */
+  changes: number;
+}
+
+/** A policy that is sampled from: whose weights it has, and how a prompt is scored with them. */
+export interface ServedPolicy {
+  policy: Policy;
+  /** A model, an address of saved weights, or the base model's name. */
+  source: string;
+  /** Log-probability of every token but the first. */
+  score(tokens: readonly number[]): Promise<Float32Array>;
 }
 
 export interface TrainerModels {
@@ -36,9 +47,9 @@ export interface TrainerModels {
   replace(model: TrainerModel, engine: Engine): Promise<void>;
   unload(id: string): Promise<void>;
   /** A sampling session for a policy. */
-  addPolicy(policy: Policy, source: string): string;
+  addPolicy(served: ServedPolicy): string;
   /** Uses a policy; it is not closed meanwhile. */
-  usePolicy<T>(samplingSession: string, work: (policy: Policy) => Promise<T>): Promise<T>;
+  usePolicy<T>(samplingSession: string, work: (served: ServedPolicy) => Promise<T>): Promise<T>;
   sourceOf(samplingSession: string): string;
   close(): Promise<void>;
 }
@@ -52,9 +63,7 @@ export interface TrainerModelsOptions {
   now?: () => number;
 }
 
-interface PolicyEntry {
-  policy: Policy;
-  source: string;
+interface PolicyEntry extends ServedPolicy {
   inUse: number;
 }
 
@@ -106,7 +115,8 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
         rank: lora.rank,
         engine,
         requests: orderedRequests(options.register),
-        createdAt: new Date(now()).toISOString(),
+        createdAt: new Date().toISOString(),
+        changes: 0,
       };
       models.set(model.id, model);
       return model;
@@ -143,12 +153,13 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     async replace(model, engine) {
       const old = model.engine;
       model.engine = engine;
+      model.changes++;
       await old.close();
     },
     unload,
-    addPolicy(policy, source) {
+    addPolicy(served) {
       const id = shortId("sampling");
-      policies.set(id, { policy, source, inUse: 0 });
+      policies.set(id, { ...served, inUse: 0 });
       const idle = [...policies].filter(([key, entry]) => key !== id && entry.inUse === 0);
       for (const [key, entry] of idle.slice(0, Math.max(0, policies.size - options.maxPolicies))) {
         policies.delete(key);
@@ -163,7 +174,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       policies.set(id, entry);
       entry.inUse++;
       try {
-        return await work(entry.policy);
+        return await work(entry);
       } finally {
         entry.inUse--;
       }

@@ -26,7 +26,7 @@ export interface RunForWorkers {
   chain: Record<string, unknown>;
   capabilities: EngineCapabilities;
   /** Where to sample; the coordinator itself where there is none. */
-  sampler?: { baseURL: string; model: string };
+  sampler?: { baseURL: string; baseModel: string; model?: string };
   /** A worker that says nothing for so long is taken for dead. */
   silenceMs: number;
 }

@@ -17,6 +17,8 @@ export interface Lease {
   step: number;
   sample: number;
   maxContext: number;
+  /** What the run's sampler calls the weights to sample from. */
+  servedAs?: string;
   /** Milliseconds that the worker has; what comes later may have been given to another. */
   deadlineMs: number;
 }
@@ -109,6 +111,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
         step,
         sample,
         maxContext,
+        ...(job.run.policy.servedAs === undefined ? {} : { servedAs: job.run.policy.servedAs }),
         deadlineMs,
       });
     }

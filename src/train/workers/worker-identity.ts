@@ -7,6 +7,7 @@ import { z } from "zod";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
+import { tokenizerDifference, tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import type { Tool } from "../../core/tool.ts";
 import { describeTools } from "../../language/with-tools.ts";
 
@@ -32,7 +33,7 @@ export function workerIdentity(parts: {
     version: packageVersion(),
     profile: { name: profile.name, fingerprint: fingerprint(JSON.stringify(profile)) },
     tools: Object.fromEntries(describeTools(tools).map((tool) => [tool.name, fingerprint(JSON.stringify(tool))])),
-    tokenizer: { size: tokenizer.vocabularySize, fingerprint: tokenizerFingerprint(tokenizer) },
+    tokenizer: tokenizerFingerprint(tokenizer),
   };
 }
 
@@ -52,23 +53,9 @@ export function differences(worker: WorkerIdentity, run: WorkerIdentity): string
   }
   for (const name of Object.keys(worker.tools))
     if (run.tools[name] === undefined) found.push(`it has the tool ${name}, which the run has not`);
-  if (worker.tokenizer.size !== run.tokenizer.size)
-    found.push(`its tokenizer has ${worker.tokenizer.size} ids, the run's has ${run.tokenizer.size}`);
-  else if (worker.tokenizer.fingerprint !== run.tokenizer.fingerprint)
-    found.push("its tokenizer differs from the run's in its ids, special tokens or chat template");
+  const tokenizers = tokenizerDifference(worker.tokenizer, run.tokenizer, { own: "its", other: "the run's" });
+  if (tokenizers) found.push(tokenizers);
   return found;
-}
-
-/** Every id's bytes, the special tokens, and a rendered prompt. */
-function tokenizerFingerprint(tokenizer: Tokenizer): string {
-  const hash = createHash("sha256");
-  for (let token = 0; token < tokenizer.vocabularySize; token++) hash.update(tokenizer.tokenBytes(token)).update("\0");
-  hash.update(JSON.stringify([...tokenizer.specialTokens]));
-  const prompt = [
-    { role: "system" as const, content: "Answer." },
-    { role: "user" as const, content: "3 + 4 = ?" },
-  ];
-  return hash.update(JSON.stringify(tokenizer.encodePrompt(prompt))).digest("hex");
 }
 
 function fingerprint(text: string): string {
