@@ -36,7 +36,7 @@ export function throwIfYours({ reason, code, detail }: Ending): void {
   if (reason !== "error" || code === undefined || !yours.has(code)) return;
   throw new CoaError(
     code === "usage" ? "usage" : "model",
-    `stopped at the first failure: ${detail}${remedies[code] ? `. ${remedies[code]} Start again then: what is done is kept` : ""}`,
+    `stopped at the first failure: ${detail}${remedies[code] ? `. ${remedies[code].replace(/\.$/, " and start again").replace(/\?$/, "? Start again then")}: what is done is kept` : ""}`,
     {
       code,
     },
