@@ -79,9 +79,9 @@ export default defineCommand({
       if (values.save !== undefined) await append(values.save, trajectory);
       if (values.json && !values.events) out.json(trajectory);
       else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
-      if (!values.json && !values.events) out.note(chainSummary(trajectory));
       const remedy = remedyOf(trajectory.ending.code);
       if (remedy) out.note(remedy);
+      if (!values.json && !values.events) out.note(chainSummary(trajectory));
       return trajectory.answer === null ? 1 : 0;
     } finally {
       await journal?.close();
