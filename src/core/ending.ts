@@ -43,12 +43,8 @@ export function throwIfYours({ reason, code, detail }: Ending): void {
   );
 }
 
-/** What the user can do about an error of this code; undefined where nothing is known to help. */
-export function remedyOf(code: string | undefined): string | undefined {
-  return code === undefined ? undefined : remedies[code];
-}
-
-const remedies: Record<string, string> = {
+/** What the user can do, by the code of the error. */
+export const remedies: Record<string, string> = {
   unauthorised: "Check the key (OPENAI_API_KEY).",
   "not-found": "Check the address and the model's name.",
   unreachable: "Is the server running, and is the address right?",

@@ -3,7 +3,7 @@ import { jsonlJournal, openJsonl } from "../../base/files/open-jsonl.ts";
 import type { ChainOptions } from "../../chain/chain-options.ts";
 import { type ChainRecord, chainRecordSchema } from "../../chain/chain-record.ts";
 import { runChain } from "../../chain/run-chain.ts";
-import { remedyOf } from "../../core/ending.ts";
+import { remedies } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -79,7 +79,7 @@ export default defineCommand({
       if (values.save !== undefined) await append(values.save, trajectory);
       if (values.json && !values.events) out.json(trajectory);
       else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
-      const remedy = remedyOf(trajectory.ending.code);
+      const remedy = remedies[trajectory.ending.code ?? ""];
       if (remedy) out.note(remedy);
       if (!values.json && !values.events) out.note(chainSummary(trajectory));
       return trajectory.answer === null ? 1 : 0;
