@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3050,
+  core: 3075,
   "base/files": 1950,
   "base/http": 850,
   "base/wire": 2800,
@@ -19,11 +19,11 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   tokenizers: 950,
   models: 1550,
   engines: 7850,
-  tools: 7200,
+  tools: 7250,
   graders: 3900,
   tasks: 1600,
-  chain: 2450,
-  team: 1600,
+  chain: 2475,
+  team: 1620,
   record: 6400,
   distill: 2950,
   dataset: 1600,

@@ -1,6 +1,7 @@
 /**
  * Every public function that takes options refuses one that it does not have. The list is not written by hand: it is read
- * from docs/public-api.txt, which a test holds equal to the declarations, so a new function without the check fails here.
+ * from docs/public-api.txt, which a test holds equal to the declarations, so a new function without the check fails here. The
+ * same holds inside options that have options (`limits`, `schedule`, `access`, ...): a limit that is misspelt is no limit.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -15,18 +16,45 @@ interface PublicFunction {
   name: string;
   /** Which parameter the options are. */
   at: number;
+  /** Which of them have options themselves. */
+  parts: string[];
+}
+
+const api = readFileSync(join(root, "docs/public-api.txt"), "utf8").split("\n");
+const interfaces = new Map(
+  api.flatMap((line) => {
+    const [, name, bases = "", body] = /^(\w+): interface \1(?:<.*?>)?(?: extends (.*?))? \{(.*)\}$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, { bases, body: body! }]];
+  }),
+);
+
+/** Declarations that are too long to stand there in full. */
+const cutShort: Record<string, string[]> = {
+  RlOptions: ["schedule", "optimizer", "loss", "corrections", "guard", "evaluation"],
+};
+
+/** Those fields of an options type that are an object of plain settings. */
+function partsOf(type: string): string[] {
+  const { bases = "", body = "" } = interfaces.get(type) ?? {};
+  const flat = body.replace(/\{[^{}]*\{[^{}]*\}[^{}]*\}|\{[^{}]*\}/g, "{}");
+  const own = flat.matchAll(
+    /(\w+)\??: (?:(?:Partial<)?\w*(?:Limits|Sampling|Schedule|OptimizerStep|Options|Budget)>?|\{\});/g,
+  );
+  const inherited = [...bases.matchAll(/(?<!Pick<)\b[A-Z]\w*Options\b/g)].flatMap(([base]) => partsOf(base));
+  return [...own].map(([, name]) => name!).concat(inherited, cutShort[type] ?? []);
 }
 
 function publicFunctions(): PublicFunction[] {
   const found: PublicFunction[] = [];
   let entry = "";
-  for (const line of readFileSync(join(root, "docs/public-api.txt"), "utf8").split("\n")) {
+  for (const line of api) {
     if (line.startsWith("## ")) entry = line.slice("## chain-of-agents".length).replace(/^\//, "").trim();
     const start = /^(\w+): function \1(?:<.*?>)?\(/.exec(line);
     if (!start || entry === "testing") continue;
     const parameters = topLevel(line.slice(start[0].length));
     const at = parameters.findLastIndex((one) => /^options\??: |^\{[^}]*\}\??: \w*Options\b/.test(one));
-    if (at >= 0) found.push({ entry, name: start[1]!, at });
+    const type = /([A-Z]\w*)(?: = .*)?$/.exec(parameters[at] ?? "")?.[1] ?? "";
+    if (at >= 0) found.push({ entry, name: start[1]!, at, parts: partsOf(type) });
   }
   return found;
 }
@@ -67,16 +95,28 @@ describe("an option that does not exist", () => {
     assert.ok(functions.length > 80, `${functions.length}`);
   });
 
-  for (const { entry, name, at } of functions) {
-    it(`is refused by ${name}`, async () => {
+  it("is looked for in options of options", () => {
+    const parts = functions.flatMap((one) => one.parts);
+    assert.ok(parts.length > 25 && ["limits", "schedule", "access", "sampling"].every((name) => parts.includes(name)));
+  });
+
+  for (const { entry, name, at, parts } of functions) {
+    it(`is refused by ${name}${parts.map((part) => `, in its ${part}`).join("")}`, async () => {
       const module = (await import(pathToFileURL(fileOf(entry)).href)) as Record<
         string,
         (...given: unknown[]) => unknown
       >;
-      const given: unknown[] = [];
-      given[at] = { noSuchOptionAnywhere: 1 };
-      const message = await outcome(() => module[name]!(...given));
-      assert.match(String(message), /has no option noSuchOptionAnywhere: (?:it has|did you mean)/);
+      const wrong = { noSuchOptionAnywhere: 1 };
+      for (const options of [wrong, ...parts.map((part) => ({ [part]: wrong }))]) {
+        const given: unknown[] = [];
+        given[at] = options;
+        const message = await outcome(() => module[name]!(...given));
+        assert.match(
+          String(message),
+          /has no option noSuchOptionAnywhere: (?:it has|did you mean)/,
+          JSON.stringify(options),
+        );
+      }
     });
   }
 });

@@ -31,6 +31,7 @@ import { builtInProfiles } from "../language/profiles.ts";
 import { tagReader } from "../language/tag-reader.ts";
 import { validateSegments } from "../language/validate.ts";
 import { afmPreset } from "./afm-preset.ts";
+import { chainParts } from "./chain-options.ts";
 
 export interface AfmHarnessOptions {
   model: Model;
@@ -61,7 +62,7 @@ const runAfmHarnessNames = optionNames<AfmHarnessOptions>()(
 
 /** Runs one task; nothing that model or tools do throws out of here. */
 export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Promise<Trajectory> {
-  checkOptions("runAfmHarness", options, runAfmHarnessNames);
+  checkOptions("runAfmHarness", options, runAfmHarnessNames, { sampling: chainParts.sampling });
   const { model, signal, price, totalTokens = 32_768 } = options;
   const web = builtInProfiles["web"]!;
   const base = options.profile ?? web;

@@ -1,4 +1,5 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
+import { optionNames } from "../core/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Message } from "../core/message.ts";
@@ -13,7 +14,7 @@ import { systemPrompt } from "../language/system-prompt.ts";
 import { describeTools, type KnownTool, withTools } from "../language/with-tools.ts";
 import type { ChainRecord, Replay } from "./chain-record.ts";
 import type { CompactionOptions } from "./compaction.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
+import { type Limits, withDefaults } from "./limits.ts";
 import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 /**
@@ -28,6 +29,15 @@ export interface Sampling {
   topK?: number;
   seed?: number;
 }
+
+/** The names inside those options of a chain that have options. */
+export const chainParts = {
+  limits: optionNames<Limits>()(
+    "maxSteps maxToolCalls maxTokensPerCall maxCompletionTokens maxTotalTokens maxWallMs maxCostUsd answerReserve toolTimeoutMs maxRepairs",
+  ),
+  sampling: optionNames<Sampling>()("temperature topP topK seed"),
+  compaction: optionNames<CompactionOptions>()("summarise keepNewest maxTokens targetShare"),
+};
 
 /** What a client's tool gave back. */
 export interface ClientResult {
@@ -121,7 +131,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     results: options.results ?? {},
     session: options.session,
     // A model of our own has never seen a request to answer now, so it is not asked unless the caller wants it.
-    limits: { ...defaultLimits, ...(onTokens ? { answerReserve: 0 } : {}), ...options.limits },
+    limits: withDefaults(options.limits, onTokens ? { answerReserve: 0 } : {}),
     enforcement: options.enforcement ?? "repair",
     sampling: options.sampling ?? {},
     compaction: options.compaction ?? {},

@@ -34,6 +34,22 @@ const anything = () =>
   );
 
 describe("limits", () => {
+  it("stay in force where one is undefined, and refuse what is not a number", async () => {
+    const run = (limits: Partial<Limits>) =>
+      runChain(task, {
+        model: scriptedModel(restless(random(1), false)),
+        tools: [anything()],
+        profile: mhqaProfile,
+        limits,
+      });
+    const { usage } = await run({ maxSteps: undefined, maxToolCalls: undefined, maxCostUsd: undefined });
+    assert.ok(usage.modelCalls <= 24, `${usage.modelCalls}`);
+    for (const value of [Number.NaN, -1, "5" as never]) {
+      await assert.rejects(run({ maxSteps: value }), /limits\.maxSteps is .*: it must be 0 or more/);
+    }
+    await assert.rejects(run({ maxCostUSD: 1 } as never), /has no option maxCostUSD: did you mean maxCostUsd\?/);
+  });
+
   it("are never exceeded, whatever they are, in text and in tokens", async () => {
     const next = random(11);
     for (let round = 0; round < 150; round++) {

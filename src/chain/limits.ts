@@ -2,6 +2,7 @@
  * Limits are exact and asked before a call, never noticed after it. A part of the budget, the reserve, is kept back so
  * that a chain which runs out can still be asked for its answer.
  */
+import { UsageError } from "../core/errors.ts";
 import type { Price } from "../core/model.ts";
 import type { Usage } from "../core/usage.ts";
 
@@ -36,6 +37,16 @@ export const defaultLimits: Limits = {
   toolTimeoutMs: 60_000,
   maxRepairs: 3,
 };
+
+/** The limits in force: what is left open, also by `undefined`, is the default; what is not a number above or at 0 is refused. */
+export function withDefaults(limits: Partial<Limits> = {}, base: Partial<Limits> = {}): Limits {
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (typeof value !== "number" || !(value >= 0))
+      throw new UsageError(`limits.${name} is ${value}: it must be 0 or more`);
+  }
+  return { ...defaultLimits, ...base, ...Object.fromEntries(given) };
+}
 
 export type LimitName =
   | "steps"

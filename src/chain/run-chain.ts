@@ -11,7 +11,7 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Ending, PendingCall, Trajectory } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
-import { type ChainOptions, type ChainSetup, chainSetup } from "./chain-options.ts";
+import { type ChainOptions, type ChainSetup, chainParts, chainSetup } from "./chain-options.ts";
 import { emptyReplay, type Replay, readReplays } from "./chain-record.ts";
 import { type ChainRun, chainRun, observe, record } from "./chain-run.ts";
 import { openCalls } from "./continue-chain.ts";
@@ -26,7 +26,7 @@ const runChainNames = optionNames<ChainOptions>()(
 
 /** Lets the model work on a task with the tools, and returns everything it decoded. Only wrong options make it throw. */
 export async function runChain(task: Task, options: ChainOptions): Promise<Trajectory> {
-  checkOptions("runChain", options, runChainNames);
+  checkOptions("runChain", options, runChainNames, chainParts);
   const setup = chainSetup(options);
   const id = options.id ?? options.from?.id ?? (options.journal ? `${task.id}#0` : `${task.id}-${randomUUID()}`);
   const replay = options.replay ?? (options.journal && (await readReplays(options.journal)).get(id));

@@ -11,7 +11,7 @@ import { asTheyEnd, semaphore } from "../core/limiter.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { type ChainOptions, chainSetup } from "./chain-options.ts";
+import { type ChainOptions, chainParts, chainSetup } from "./chain-options.ts";
 import { emptyReplay, readReplays } from "./chain-record.ts";
 import { runPrepared } from "./run-chain.ts";
 
@@ -33,7 +33,7 @@ export async function* runChains(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: ChainsOptions,
 ): AsyncGenerator<Trajectory> {
-  checkOptions("runChains", options, runChainsNames);
+  checkOptions("runChains", options, runChainsNames, chainParts);
   const { concurrency = 8, samples = 1, journal } = options;
   const maxLive = options.maxLive ?? concurrency * 4;
   const controller = new AbortController();

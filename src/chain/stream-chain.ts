@@ -2,7 +2,7 @@
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Task } from "../core/task.ts";
-import type { ChainOptions } from "./chain-options.ts";
+import { type ChainOptions, chainParts } from "./chain-options.ts";
 import { runChain } from "./run-chain.ts";
 
 const streamChainNames = optionNames<ChainOptions>()(
@@ -11,7 +11,7 @@ const streamChainNames = optionNames<ChainOptions>()(
 
 /** Yields every event of the chain; the last is `chain-end` with the trajectory. Leaving the loop early stops the chain. */
 export async function* streamChain(task: Task, options: ChainOptions): AsyncGenerator<ChainEvent> {
-  checkOptions("streamChain", options, streamChainNames);
+  checkOptions("streamChain", options, streamChainNames, chainParts);
   const events: ChainEvent[] = [];
   let wake: () => void = () => {};
   let finished = false;

@@ -17,13 +17,23 @@ export function optionNames<T>(): <const Text extends string>(names: AllOf<T, Te
   return (names) => Object.fromEntries((names as string).split(" ").map((name) => [name, true])) as OptionNames<T>;
 }
 
-/** Throws for an option that is not among the known ones, naming the nearest that is. */
-export function checkOptions<T>(where: string, options: object | undefined, known: OptionNames<T>): void {
+/** Throws for an option that is not among the known ones, naming the nearest that is; `parts` are options that have options. */
+export function checkOptions<T>(
+  where: string,
+  options: object | undefined,
+  known: OptionNames<T>,
+  parts: { [Name in keyof T]?: Readonly<Record<string, true>> } = {},
+): void {
   for (const name of Object.keys(options ?? {})) {
     if (Object.hasOwn(known, name)) continue;
     const near = nearestName(name, Object.keys(known));
     const hint = near === undefined ? `it has ${Object.keys(known).join(", ")}` : `did you mean ${near}?`;
     throw new UsageError(`${where} has no option ${name}: ${hint}`);
+  }
+  for (const [name, names] of Object.entries(parts)) {
+    const part = (options as Record<string, unknown> | undefined)?.[name];
+    if (part !== null && typeof part === "object")
+      checkOptions(`${name} of ${where}`, part, names as OptionNames<object>);
   }
 }
 

@@ -1,6 +1,6 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 
-import type { ChainOptions } from "../chain/chain-options.ts";
+import { type ChainOptions, chainParts } from "../chain/chain-options.ts";
 import { checkScore } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
@@ -24,7 +24,7 @@ const chainSystemNames = optionNames<ChainSystemOptions>()(
 
 /** Evaluates a chain; each run gets the seed of its task and sample, and a trajectory id that says both. */
 export function chainSystem(options: ChainSystemOptions): System {
-  checkOptions("chainSystem", options, chainSystemNames);
+  checkOptions("chainSystem", options, chainSystemNames, chainParts);
   const { name, tools, identity, ...chain } = options;
   return defineSystem({
     name: name ?? chain.model.name,

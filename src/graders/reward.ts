@@ -30,7 +30,9 @@ const outcomeRewardNames = optionNames<RewardOptions>()("format overlong attempt
 
 /** Right 1, wrong 0, with the factors of `options`. */
 export function outcomeReward(grade: Grader, options: RewardOptions = {}): Reward {
-  checkOptions("outcomeReward", options, outcomeRewardNames);
+  checkOptions("outcomeReward", options, outcomeRewardNames, {
+    overlong: optionNames<NonNullable<RewardOptions["overlong"]>>()("tokens how"),
+  });
   const { format, overlong, attempts = 3 } = options;
   return async (trajectory, task, signal) => {
     const how = overlong?.how ?? "punish";

@@ -7,6 +7,7 @@
 
 import { z } from "zod";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
+import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
@@ -39,6 +40,7 @@ export const budgetOptionsSchema = z.strictObject({
   replyTokens: z.number().positive().optional(),
 });
 export type BudgetOptions = z.infer<typeof budgetOptionsSchema>;
+export const budgetNames = optionNames<BudgetOptions>()("perRun total prices replyTokens");
 export type BudgetLimits = NonNullable<BudgetOptions["total"]>;
 
 /** What was used; `spent` tells it without what calls under way have set aside. */
@@ -89,6 +91,8 @@ const firstReplyTokens = 4096;
 
 /** Starts counting. */
 export function createBudget(options: BudgetOptions): Budget {
+  const limits = optionNames<BudgetLimits>()("calls tokens usd");
+  checkOptions("budget", options, budgetNames, { perRun: limits, total: limits });
   const total = scope("all runs", options.total);
   const runs = new Map<string, Scope>();
   const waiting = new Set<() => void>();

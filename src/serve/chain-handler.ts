@@ -2,7 +2,7 @@
  * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
  * `fetchHandler` into a framework.
  */
-import { type AccessOptions, checkOrigin } from "../base/http/access.ts";
+import { type AccessOptions, accessParts, checkOrigin } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
@@ -86,7 +86,7 @@ const chainHandlerNames = optionNames<ChainHandlerOptions>()(
 
 /** Serves chains of one model. */
 export async function chainHandler(options: ChainHandlerOptions): Promise<ServedHandler> {
-  checkOptions("chainHandler", options, chainHandlerNames);
+  checkOptions("chainHandler", options, chainHandlerNames, accessParts);
   const setup = endpointSetup(options);
   const { shadow, fallback } = options;
   const pairs = shadow && shadowPairs({ ...options, shadow }, setup.metrics);

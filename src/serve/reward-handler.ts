@@ -4,6 +4,7 @@
  * never 0: a trainer must leave it out, not learn from it.
  */
 
+import { accessParts } from "../base/http/access.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grade, Grader } from "../core/grader.ts";
@@ -36,7 +37,7 @@ const rewardHandlerNames = optionNames<RewardHandlerOptions>()("keys access maxB
 
 /** Serves rewards. */
 export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
-  checkOptions("rewardHandler", options, rewardHandlerNames);
+  checkOptions("rewardHandler", options, rewardHandlerNames, accessParts);
   const { grader, concurrency = 8 } = options;
   const setup = endpointSetup(options);
   const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });

@@ -4,6 +4,7 @@
  * reward come back exactly as sampled. Nothing is tokenised twice.
  */
 
+import { accessParts } from "../base/http/access.ts";
 import { replyJson } from "../base/http/handler.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
@@ -50,7 +51,7 @@ const rolloutHandlerNames = optionNames<RolloutHandlerOptions>()(
 
 /** Serves rollouts. */
 export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
-  checkOptions("rolloutHandler", options, rolloutHandlerNames);
+  checkOptions("rolloutHandler", options, rolloutHandlerNames, accessParts);
   const setup = endpointSetup(options);
   const places = semaphore(options.maxChains ?? 64);
   const batches = new Map<string, { caller: string; stop: AbortController }>();

@@ -3,6 +3,7 @@
  * schemas. A tool that fails is an answer that says so, as it is an observation in a chain.
  */
 
+import { accessParts } from "../base/http/access.ts";
 import type { Handler } from "../base/http/handler.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
@@ -32,7 +33,7 @@ const toolHandlerNames = optionNames<ToolHandlerOptions>()(
 
 /** Serves tools. */
 export function toolHandler(options: ToolHandlerOptions): ServedHandler {
-  checkOptions("toolHandler", options, toolHandlerNames);
+  checkOptions("toolHandler", options, toolHandlerNames, accessParts);
   const { concurrency = 8, maxCharacters = 100_000 } = options;
   const setup = endpointSetup(options);
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]));

@@ -63,13 +63,19 @@ export interface TeamOptions {
 
 const standardTeams = new WeakMap<readonly Tool[], readonly TeamMember[]>();
 
+/** The names inside those options of a team that have options. */
+export const teamParts = {
+  planning: optionNames<NonNullable<TeamOptions["planning"]>>()("survey interval"),
+  budget: optionNames<TeamBudget>()("modelCalls toolCalls tokens costUsd wallMs"),
+};
+
 const runTeamNames = optionNames<TeamOptions>()(
   "roles tools topology team planning reviewInterval verify memory budget limits countTokens prices temperature seed stream signal onEvent now id",
 );
 
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
 export async function runTeam(task: Task, options: TeamOptions): Promise<TeamRun> {
-  checkOptions("runTeam", options, runTeamNames);
+  checkOptions("runTeam", options, runTeamNames, teamParts);
   const now = options.now ?? steadyNow;
   const startedAt = now();
   const session = openSession(task, options, now, startedAt);

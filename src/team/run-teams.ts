@@ -10,7 +10,7 @@ import { asTheyEnd } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";
-import { runTeam, type TeamOptions } from "./run-team.ts";
+import { runTeam, type TeamOptions, teamParts } from "./run-team.ts";
 
 export interface TeamsOptions extends Omit<TeamOptions, "id"> {
   /** Tasks at a time; 4 by default. */
@@ -35,7 +35,10 @@ export async function* runTeams(
   tasks: Iterable<Task> | AsyncIterable<Task>,
   options: TeamsOptions,
 ): AsyncGenerator<TeamRun> {
-  checkOptions("runTeams", options, runTeamsNames);
+  checkOptions("runTeams", options, runTeamsNames, {
+    ...teamParts,
+    totalBudget: optionNames<NonNullable<TeamsOptions["totalBudget"]>>()("tokens costUsd runs"),
+  });
   const {
     concurrency = 4,
     journal,

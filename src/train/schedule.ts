@@ -1,4 +1,6 @@
 /** Learning-rate schedules as pure functions of the step, so that a resumed run follows exactly the same curve. */
+import { optionNames } from "../core/check-options.ts";
+import type { OptimizerStep } from "../core/engine.ts";
 
 export interface Schedule {
   /** Steps of linear rise from 0. */
@@ -10,6 +12,14 @@ export interface Schedule {
   /** What is left at the end, as a share of the peak. */
   floor: number;
 }
+
+/** The names inside those options of a training that have options. */
+export const trainingParts = {
+  schedule: optionNames<Schedule>()("warmupSteps decay decayShare floor"),
+  optimizer: optionNames<OptimizerStep>()(
+    "learningRate matrixLearningRate beta1 beta2 epsilon weightDecay gradientClip",
+  ),
+};
 
 /** Warm-up over 3 %, then a cosine to zero. */
 export const defaultSchedule: Schedule = { warmupSteps: 0, decay: "cosine", decayShare: 1, floor: 0 };

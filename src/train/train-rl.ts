@@ -28,7 +28,14 @@ import type { PoolState } from "./group-pool.ts";
 import { poolSource, type RolloutSource, stepSource } from "./rollout-source.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import type { RolloutRun } from "./run-rollout.ts";
-import { type ContextStage, contextAt, defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
+import {
+  type ContextStage,
+  contextAt,
+  defaultSchedule,
+  type Schedule,
+  scheduleFactor,
+  trainingParts,
+} from "./schedule.ts";
 import { costOf, effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
 import { updatePolicy } from "./update-policy.ts";
@@ -135,7 +142,13 @@ const trainRlNames = optionNames<RlOptions>()(
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
 export async function trainRl(options: RlOptions): Promise<RlResult> {
-  checkOptions("trainRl", options, trainRlNames);
+  checkOptions("trainRl", options, trainRlNames, {
+    ...trainingParts,
+    loss: optionNames<LossSpec>()("name clipLow clipHigh dualClip temperature"),
+    corrections: optionNames<NonNullable<RlOptions["corrections"]>>()("corrector coefficient limit"),
+    guard: optionNames<NonNullable<RlOptions["guard"]>>()("source coefficient"),
+    evaluation: optionNames<NonNullable<RlOptions["evaluation"]>>()("every run"),
+  });
   const { engine, seed, steps, temperature = 1 } = options;
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
   for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);

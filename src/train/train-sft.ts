@@ -15,7 +15,7 @@ import { totalLoss } from "../core/policy-loss.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
-import { defaultSchedule, type Schedule, scheduleFactor } from "./schedule.ts";
+import { defaultSchedule, type Schedule, scheduleFactor, trainingParts } from "./schedule.ts";
 import { costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
@@ -71,7 +71,10 @@ const trainSftNames = optionNames<SftOptions>()(
 
 /** Trains until the steps are done, an early stop, or an abort (which leaves a checkpoint to resume from). */
 export async function trainSft(options: SftOptions): Promise<SftResult> {
-  checkOptions("trainSft", options, trainSftNames);
+  checkOptions("trainSft", options, trainSftNames, {
+    ...trainingParts,
+    evaluation: optionNames<NonNullable<SftOptions["evaluation"]>>()("every examples chains earlyStop"),
+  });
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
   const description = {

@@ -3,6 +3,7 @@
  * is not this machine's (DNS rebinding) is refused unless allowed by name. Keys are compared in constant time.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
+import { optionNames } from "../../core/check-options.ts";
 import { RefusedRequest } from "./request-body.ts";
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -13,6 +14,9 @@ export interface AccessOptions {
   /** Names under which this server may be asked, besides loopback's; `*` for a server that others reach by any name. */
   hosts?: readonly string[];
 }
+
+/** What `access` of a server may hold. */
+export const accessParts = { access: optionNames<AccessOptions>()("origins hosts") };
 
 /** Whether an address to listen on is reached from this machine only. */
 export function isLoopback(host = "127.0.0.1"): boolean {

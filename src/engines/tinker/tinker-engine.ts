@@ -65,7 +65,10 @@ const openTinkerEngineNames = optionNames<TinkerEngineOptions>()(
 
 /** Opens a session and makes a model on a Tinker server. */
 export async function openTinkerEngine(options: TinkerEngineOptions): Promise<TinkerEngine> {
-  checkOptions("openTinkerEngine", options, openTinkerEngineNames);
+  checkOptions("openTinkerEngine", options, openTinkerEngineNames, {
+    lora: optionNames<TinkerEngineOptions["lora"]>()("rank seed"),
+    prices: optionNames<NonNullable<TinkerEngineOptions["prices"]>>()("prefill sample train"),
+  });
   const { vocabularySize, onNote = () => {} } = options;
   const client = tinkerClient(options);
   const used: TinkerUsage = { prefillTokens: 0, cachedTokens: 0, sampledTokens: 0, forwardTokens: 0, trainTokens: 0 };

@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
-import { type AccessOptions, accessOf, checkOrigin } from "../../base/http/access.ts";
+import { type AccessOptions, accessOf, accessParts, checkOrigin } from "../../base/http/access.ts";
 import { listen } from "../../base/http/listen.ts";
 import {
   type BodyMeter,
@@ -64,7 +64,7 @@ const startCollectorNames = optionNames<CollectorOptions>()(
 
 /** Starts the collector; resolves when it listens. */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
-  checkOptions("startCollector", options, startCollectorNames);
+  checkOptions("startCollector", options, startCollectorNames, accessParts);
   const writer = await openJsonl<TraceRecord>(join(options.folder, logName("traces")), { lock: false });
   const setup: Setup = {
     ...options,

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
 import { type Replay, replayOf } from "../../base/files/call-store.ts";
-import { type AccessOptions, accessOf, checkOrigin } from "../../base/http/access.ts";
+import { type AccessOptions, accessOf, accessParts, checkOrigin } from "../../base/http/access.ts";
 import { listen } from "../../base/http/listen.ts";
 import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
@@ -17,7 +17,7 @@ import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asObject, parseJson } from "../../core/json-value.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 import { fetchedId, isFinal } from "../background.ts";
-import { type Budget, type BudgetOptions, broughtBy, createBudget } from "../budget.ts";
+import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
 import { isOver } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
@@ -76,7 +76,7 @@ const startProxyNames = optionNames<ProxyOptions>()(
 
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
-  checkOptions("startProxy", options, startProxyNames);
+  checkOptions("startProxy", options, startProxyNames, { ...accessParts, budget: budgetNames });
   if (options.mode !== "replay" && !options.to) throw new UsageError("a proxy needs a server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
     throw new UsageError(`the server's address must begin with http:// or https://, not "${options.to}"`);

@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
+import { type AccessOptions, accessParts, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
 import {
   fetchHandler,
   type Handler,
@@ -81,7 +81,7 @@ const trainerHandlerNames = optionNames<TrainerServerOptions>()(
 
 /** The routes of the training server, and what closes its models. */
 export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
-  checkOptions("trainerHandler", options, trainerHandlerNames);
+  checkOptions("trainerHandler", options, trainerHandlerNames, accessParts);
   const pending = futures();
   const store = checkpointStore(options.checkpoints);
   const register = (work: Promise<Outcome>) => pending.add(work);

@@ -5,7 +5,7 @@
  */
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
-import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
+import { type Sandbox, type SandboxLevel, type SandboxLimits, sandboxParts } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { nsjailSandbox } from "./nsjail.ts";
 import { pyodideLevel, pyodideSandbox } from "./pyodide.ts";
@@ -37,21 +37,14 @@ export interface ChooseSandboxOptions {
 const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail", "remote"];
 const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
+const choiceParts = {
+  ...sandboxParts,
+  bubblewrap: optionNames<BubblewrapOptions>()("limits diskMb maxProcesses warm concurrency python cgroupParent"),
+};
+
 /** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS or remotely. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
-  checkOptions<ChooseSandboxOptions>("chooseSandbox", options, {
-    kind: true,
-    limits: true,
-    isolation: true,
-    warm: true,
-    most: true,
-    cacheFolder: true,
-    url: true,
-    headers: true,
-    nsjail: true,
-    bubblewrap: true,
-    environment: true,
-  });
+  checkOptions("chooseSandbox", options, sandboxLevelsNames, choiceParts);
   const { limits, isolation, warm, most } = options;
   const environment = options.environment ?? process.env;
   const url = options.url ?? environment["COA_SANDBOX_URL"];
@@ -125,7 +118,7 @@ const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
 
 /** Every sandbox this software knows, whether it works here, and which one is in force. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
-  checkOptions("sandboxLevels", options, sandboxLevelsNames);
+  checkOptions("sandboxLevels", options, sandboxLevelsNames, choiceParts);
   const environment = options.environment ?? process.env;
   const url = options.url ?? environment["COA_SANDBOX_URL"];
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];

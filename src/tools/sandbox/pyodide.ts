@@ -1,6 +1,6 @@
 /** Python as WebAssembly in a hardened Node child: the sandbox that is there after `npm install`, on every system. */
-import { checkOptions } from "../../core/check-options.ts";
-import type { SandboxLevel } from "../../core/sandbox.ts";
+import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { type SandboxLevel, sandboxParts } from "../../core/sandbox.ts";
 import { type LineSandboxOptions, lineSandbox, type WarmSandbox } from "./line-sandbox.ts";
 import { nodeCaveats } from "./node-launch.ts";
 import { pyodideLaunch, startPyodide } from "./pyodide-launch.ts";
@@ -12,13 +12,12 @@ export interface PyodideOptions extends LineSandboxOptions {
 
 /** Python's standard library and nothing else; about 1 ms per small run once warm. */
 export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
-  checkOptions<PyodideOptions>("pyodideSandbox", options, {
-    isolation: true,
-    warm: true,
-    most: true,
-    limits: true,
-    cacheFolder: true,
-  });
+  checkOptions(
+    "pyodideSandbox",
+    options,
+    optionNames<PyodideOptions>()("isolation warm most limits cacheFolder"),
+    sandboxParts,
+  );
   const { cacheFolder } = options;
   return lineSandbox({
     ...options,
