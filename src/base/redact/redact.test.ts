@@ -140,7 +140,7 @@ describe("redactSecrets", () => {
       "PRIMARY_KEY id12345678901", "<td>pass</td>", "pass = 5", "api key is required", "--max-tokens 12345678", "secret_santa, fly_away, key-value",
       "https://a.example:8080/x?u=ada@b.example", "ssh://git@github.com/a/b.git", "https://medium.com/@user12345678901234567890/x",
       { prompt_cache_key: "abc12345678901234567", primaryKey: "id7", public_key: "x1", required: ["password", "email"] },
-      { token: { id: 5, text: " the", logprob: -0.1 } }, { id: 5, token: " Paris" }, { pass: 12 },
+      { token: { id: 5, text: " the", logprob: -0.1 } }, { id: 5, token: " Paris" }, { pass: 12 }, { headers: ["Token", "Price"] },
     ]; // biome-ignore format: a list
     for (const one of kept) assert.deepEqual(redactSecrets(one), one);
   });

@@ -76,7 +76,8 @@ function list(values: readonly unknown[], key: string): readonly unknown[] {
   return values.map((value, at) => {
     const name = values[at - 1];
     const isValue = at % 2 === 1 && typeof name === "string" && typeof value === "string";
-    return isValue && isSecretName(name) ? redactedText : value;
+    // The head of a table is a list of words: ["Token", "Price"].
+    return isValue && isSecretName(name) && /[^A-Za-z_ ]/.test(value) ? redactedText : value;
   });
 }
 
