@@ -1,12 +1,12 @@
 /** A run of far-runs.ts against a server, in a process of its own that can be killed: `sft|rl <folder> <server>`. Prints each step. */
 import { openTinkerEngine } from "../../src/engines/tinker/tinker-engine.ts";
-import { config, lora, rl, sft } from "./far-runs.ts";
+import { config, farLora, rl, sft } from "./far-runs.ts";
 
 const [kind = "sft", folder = "", baseURL = ""] = process.argv.slice(2);
 const engine = await openTinkerEngine({
   baseURL,
   baseModel: "coa/test",
-  lora,
+  lora: farLora,
   vocabularySize: config.vocabularySize,
   maxContext: config.maxContext,
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms / 10)),

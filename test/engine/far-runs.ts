@@ -28,6 +28,8 @@ export const config = modelConfig({
 });
 export const base = { config, seed: 3, embeddingDeviation: 0.4, threads: 1 };
 export const lora = { rank: 4, alpha: 32, seed: 5 };
+/** The same as a server is asked for it, which has the alpha of its own. */
+export const farLora = { rank: lora.rank, seed: lora.seed };
 /** Sequences to imitate. */
 export function walks(): Example[] {
   const random = seededRandom(2, "walks");

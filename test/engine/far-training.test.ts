@@ -9,7 +9,7 @@ import type { Engine } from "../../src/core/engine.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import type { RolloutLine } from "../../src/train/credit-group.ts";
-import { base, close, config, figures, lora, rl, sft, walks } from "./far-runs.ts";
+import { base, close, config, farLora, figures, lora, rl, sft, walks } from "./far-runs.ts";
 import { loopbackTrainer } from "./loopback-trainer.ts";
 import { unreliableProxy } from "./unreliable-proxy.ts";
 
@@ -22,7 +22,7 @@ after(async () => {
 
 const engines: Record<string, () => Promise<Engine>> = {
   near: () => openEmbeddedEngine({ ...base, lora }),
-  far: () => server.open({ lora }),
+  far: () => server.open({ lora: farLora }),
 };
 
 async function withEngine<T>(name: string, work: (engine: Engine) => Promise<T>): Promise<T> {
@@ -117,7 +117,7 @@ describe("training far away", () => {
 
   it("shows the same losses through a network that loses, delays, repeats and reorders", async () => {
     const proxy = await unreliableProxy(server.origin, 6);
-    const engine = await server.open({ lora, baseURL: proxy.origin, sleep: async () => {}, tries: 100 });
+    const engine = await server.open({ lora: farLora, baseURL: proxy.origin, sleep: async () => {}, tries: 100 });
     try {
       const path = join(folder, "sft-troubled");
       await sft(engine, path);
