@@ -5,6 +5,7 @@ import { trajectoryText } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import type { Profile } from "../language/profile.ts";
 import { codeProfile, mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
+import { recordedTools } from "../language/recorded-tools.ts";
 import { distillRun } from "./distill-run.ts";
 
 const options = (profile: Profile) => ({
@@ -198,6 +199,31 @@ describe("distillRun over foreign runs", () => {
     ]);
     const oneByOne = ["web_search north s1", "observation cold s1", "crawl_page http://n s3", "observation ice s3"];
     assert.deepEqual(laidOut(1), [...oneByOne, "web_search south s2", "observation warm s2"]);
+  });
+
+  it("takes an answer that was given to a tool for the answer, in the manager and in a sub-agent", () => {
+    const run = handmade([
+      { agent: "boss", text: "ask", toolCalls: [call("ask_sub", { task: "who" }, "Ada", { id: "call-sub" })] },
+      { agent: "sub", text: "look", toolCalls: [call("web_search", { query: "a" }, "Ada it was")] },
+      { agent: "sub", toolCalls: [call("final_answer", { answer: "it was Ada" })] },
+      { agent: "boss", text: "so it is", toolCalls: [call("submit", { value: "Ada" })] },
+    ]);
+    run.agents[1]!.report = "it was Ada";
+    const { trajectory, failure } = distillRun(run, options(webProfile));
+    assert.equal(failure, undefined);
+    assert.equal(trajectory?.answer, "Ada");
+    const called = trajectory?.segments.flatMap(({ call: made }) => made?.tool ?? []);
+    assert.deepEqual([...new Set(called)], ["web_search"]);
+    assert.deepEqual(
+      recordedTools(run).map(({ name }) => name),
+      ["web_search"],
+    );
+    const other = { ...run, answer: "Eve" };
+    assert.equal(
+      distillRun(other, options(webProfile)).failure?.rule,
+      "observation-missing",
+      "what it said is not the answer",
+    );
   });
 
   it("names the step and the rule where a run can't be converted", () => {

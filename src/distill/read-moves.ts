@@ -8,6 +8,7 @@
  * sub-agent is content that the manager repeats or builds on, so it becomes a thought only where the manager says nothing.
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+import { answeringCalls } from "../language/recorded-tools.ts";
 
 export type Move =
   /** Something thought before the next move; `weak` ones count only where there is no other. */
@@ -28,6 +29,7 @@ export type Move =
  */
 export function readMoves(run: TeamRun, options: { parallel?: boolean } = {}): Move[] {
   const marked = run.steps.some((step) => step.move !== undefined);
+  const answers = answeringCalls(run);
   const walk: Walk = {
     run,
     marked,
@@ -39,7 +41,8 @@ export function readMoves(run: TeamRun, options: { parallel?: boolean } = {}): M
     callIds: new Set(run.steps.flatMap((step) => step.toolCalls.map((call) => call.id))),
     done: new Set(),
     planned: false,
-    lastStep: lastTextStep(run),
+    lastStep: [...answers.values()].includes(run.answer ?? "") ? undefined : lastTextStep(run),
+    answers,
   };
   // Agents without a parent, in the order of their first step: managers, judges that the rules call, hand-offs.
   for (const step of run.steps) if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
@@ -61,6 +64,8 @@ interface Walk {
   planned: boolean;
   /** Id of the step whose text is the final answer, in unmarked runs. */
   lastStep: string | undefined;
+  /** Calls by which an agent answered, with what it said. */
+  answers: ReadonlyMap<TeamToolCall, string>;
 }
 
 function isRoot(walk: Walk, step: TeamStep): boolean {
@@ -148,6 +153,14 @@ function visitCalls(walk: Walk, step: TeamStep): void {
   };
   const branches: Move[][] = []; // [delegation][move]
   for (const call of step.toolCalls) {
+    const answer = walk.answers.get(call);
+    if (answer !== undefined) {
+      flush();
+      const report = walk.agents.get(step.agentId)?.parentCallId !== undefined;
+      if (report) walk.moves.push({ kind: "thought", text: answer, weak: true, step: step.id });
+      else walk.moves.push({ kind: "propose", text: answer, step: step.id });
+      continue;
+    }
     const agent = call.delegatesTo === undefined ? walk.byCall.get(call.id) : walk.agents.get(call.delegatesTo);
     if (agent) {
       flush();

@@ -10,9 +10,35 @@ import { callArguments } from "./call-body.ts";
 /** Every call of a tool, in order. */
 export function recordedCalls(run: TeamRun): TeamToolCall[] {
   const activations = new Set(run.agents.map((agent) => agent.parentCallId));
+  const answers = answeringCalls(run);
   return run.steps
     .flatMap((step) => step.toolCalls)
-    .filter((call) => call.delegatesTo === undefined && !activations.has(call.id) && !/^transfer_to_/.test(call.name));
+    .filter((call) => call.delegatesTo === undefined && !activations.has(call.id) && !/^transfer_to_/.test(call.name))
+    .filter((call) => !answers.has(call));
+}
+
+/**
+ * Calls that are an agent's answer (`final_answer`, structured output): the last thing it did, what it said as argument, and nothing
+ * came back, because the framework took it and ended.
+ */
+export function answeringCalls(run: TeamRun): Map<TeamToolCall, string> {
+  const answers = new Map<TeamToolCall, string>();
+  for (const agent of run.agents) {
+    const last = run.steps.findLast((step) => step.agentId === agent.id);
+    for (const call of last?.toolCalls ?? []) {
+      if (call.result !== undefined || call.error !== undefined) continue;
+      const said = [call.arguments, onlyText(callArguments(call.arguments))];
+      const answer = [run.answer, agent.report].find((text) => text != null && said.includes(text));
+      if (answer != null) answers.set(call, answer);
+    }
+  }
+  return answers;
+}
+
+function onlyText(input: unknown): unknown {
+  if (typeof input !== "object" || input === null) return input;
+  const [only, ...others] = Object.values(input);
+  return others.length === 0 ? only : undefined;
 }
 
 /** The tools that were called, each once; a schema that was not recorded is told from the calls. */
