@@ -51,9 +51,9 @@ export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T>
   const before = known.get(path);
   const response = await ask(path, { signal, headers: before ? { "if-none-match": before.etag } : {} });
   if (response.status === 304 && before) return before.value as T;
-  const value = (await response.json().catch(() => ({ error: { message: `HTTP ${response.status}` } }))) as T;
-  if (!response.ok)
-    throw new ServerError(response.status, (value as { error?: { message?: string } }).error?.message ?? "");
+  if (!response.ok) throw await refusalOf(response);
+  // A screen that is left in the middle of an answer must not leave half of it behind as known: reading throws then.
+  const value = (await response.json()) as T;
   known.delete(path);
   known.set(path, { etag: response.headers.get("etag") ?? "", value });
   if (known.size > mostKnown) known.delete(known.keys().next().value!);
@@ -64,12 +64,17 @@ export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T>
 export async function postJson<T>(path: string, value: unknown): Promise<T> {
   const init = { method: "POST", body: JSON.stringify(value), headers: { "content-type": "application/json" } };
   const response = await ask(path, init);
-  const answer = (await response.json()) as T & { error?: { message?: string; problems?: Violation[] } };
-  if (!response.ok) {
-    const { message = `HTTP ${response.status}`, problems } = answer.error ?? {};
-    throw new ServerError(response.status, message, problems);
-  }
-  return answer;
+  if (!response.ok) throw await refusalOf(response);
+  return (await response.json()) as T;
+}
+
+/** Why the server refused, in its words where it has any. */
+async function refusalOf(response: Response): Promise<ServerError> {
+  const answer = (await response.json().catch(() => ({}))) as {
+    error?: { message?: string; problems?: Violation[] };
+  };
+  const { message = `HTTP ${response.status}`, problems } = answer.error ?? {};
+  return new ServerError(response.status, message, problems);
 }
 
 /** Data that is there, or on its way, or why it can't be. While it is asked again the old data stay. */
