@@ -71,7 +71,7 @@ describe("coa up <traces>", () => {
     assert.equal(asked.code, 1);
     assert.match(
       asked.stderr,
-      /of 24 runs nobody says whether they are right: give --tasks <file>, --judge-model <name>, or --assume-right/,
+      /of 24 runs it is not known whether they are right: give --tasks <file>, --judge-model <name>, or --assume-right/,
     );
     const { code, stderr } = await coa(["up", bare, "--assume-right", ...tiny]);
     assert.equal(code, 0, stderr);
