@@ -70,6 +70,21 @@ describe("saveAdapterFolder and loadAdapterFolder", () => {
     await rm(folder, { recursive: true });
   });
 
+  it("reads what PEFT 0.21 and SkyRL write: a group size without its method, and targets as a rule or not at all", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-adapter-"));
+    const path = join(folder, "a");
+    await saveAdapterFolder(path, createAdapter(config, { rank: 2, targets: ["v_proj", "up_proj"] }, 1));
+    const file = join(path, "adapter_config.json");
+    const json = JSON.parse(await readFile(file, "utf8"));
+    for (const target_modules of [null, ".*(v|up)_proj"]) {
+      await writeFile(file, JSON.stringify({ ...json, target_modules, use_qalora: false, qalora_group_size: 16 }));
+      assert.deepEqual((await loadAdapterFolder(path, config)).targetModules, ["v_proj", "up_proj"]);
+    }
+    await writeFile(file, JSON.stringify({ ...json, use_qalora: true, qalora_group_size: 16 }));
+    await assert.rejects(loadAdapterFolder(path, config), /use_qalora true is not supported/);
+    await rm(folder, { recursive: true });
+  });
+
   it("refuses by name whatever else would change results", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-adapter-"));
     const path = join(folder, "a");

@@ -21,7 +21,8 @@ const schema = z.looseObject({
   peft_type: z.string(),
   r: z.number().int().positive(),
   lora_alpha: z.number(),
-  target_modules: z.array(z.string()),
+  /** A list, a rule over names, or nothing where whoever wrote it (SkyRL) left it to the tensors. */
+  target_modules: z.union([z.array(z.string()), z.string()]).nullish(),
   bias: z.string().nullish(),
   use_rslora: z.boolean().nullish(),
   use_dora: z.boolean().nullish(),
@@ -40,6 +41,7 @@ const harmless = new Set([
   "lora_dropout",
   "megatron_core",
   "peft_version",
+  "qalora_group_size", // PEFT always writes it; it means something under use_qalora alone, which is refused
   "revision",
   "task_type",
 ]);
@@ -99,14 +101,18 @@ export async function loadAdapterFolder(folder: string, config: ModelConfig): Pr
       if (!plainStarts.includes(value)) refuse(`init_lora_weights ${JSON.stringify(value)}`);
     } else if (!harmless.has(key) && saysSomething(value)) refuse(`${key} ${JSON.stringify(value).slice(0, 80)}`);
   }
-  const strange = json.target_modules.find((name) => !loraTargets.includes(name));
+  const weightsPath = join(source, weightsFile);
+  const { tensors } = await readSafetensors(weightsPath);
+  const names = [...tensors.keys()];
+  const targets = Array.isArray(json.target_modules)
+    ? json.target_modules
+    : loraTargets.filter((target) => names.some((name) => name.includes(`.${target}.lora_A.`)));
+  const strange = targets.find((name) => !loraTargets.includes(name));
   if (strange) refuse(`target module "${strange}"`);
   const rank = Math.max(json.r, ...Object.values(json.rank_pattern ?? {}));
   // One scale for all, alpha / rank; what a module's own scale differs from it goes into its weights.
   const alpha = json.use_rslora ? json.lora_alpha * Math.sqrt(rank) : json.lora_alpha;
-  const adapter = createAdapter(config, { rank, alpha, targets: json.target_modules }, 0);
-  const weightsPath = join(source, weightsFile);
-  const { tensors } = await readSafetensors(weightsPath);
+  const adapter = createAdapter(config, { rank, alpha, targets }, 0);
   for (const [weight, { down, up }] of adapter.pairs) {
     const module = weight.replace(/\.weight$/, "");
     const own = {
