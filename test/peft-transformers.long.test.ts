@@ -1,10 +1,10 @@
 /**
  * The shipped model in transformers: AutoTokenizer has the model's vocabulary, `generate` stops by itself, and an adapter
- * that we save is what PEFT computes.
+ * that we save is what PEFT computes, also with scales of single modules.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -28,48 +28,75 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 folder = sys.argv[1]
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForCausalLM.from_pretrained(folder)
-ids = tokenizer.apply_chat_template([{"role": "user", "content": "What is 12 plus 30?"}], add_generation_prompt=True, return_tensors="pt")
-out = model.generate(ids, do_sample=False, max_length=tokenizer.model_max_length)
+question = [{"role": "user", "content": "What is 12 plus 30?"}]
+prompt = tokenizer.apply_chat_template(question, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+out = model.generate(**prompt, do_sample=False, max_length=tokenizer.model_max_length)
 print(json.dumps({"tokens": len(tokenizer), "vocabulary": model.config.vocab_size, "window": tokenizer.model_max_length,
-  "length": out.shape[1], "last": int(out[0, -1]), "ends": model.generation_config.eos_token_id}))
+  "positions": model.config.max_position_embeddings, "length": out.shape[1], "last": int(out[0, -1]), "ends": model.generation_config.eos_token_id}))
 `;
 
 const score = `
 import sys, json, torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
-folder, adapter, tokens = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(folder), adapter).eval()
+folder, tokens, adapters = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
 ids = torch.tensor([tokens])
-with torch.no_grad():
-  logprobs = torch.log_softmax(model(ids).logits[0, :-1].double(), -1).gather(1, ids[0, 1:, None])[:, 0]
-print(json.dumps({"logprobs": logprobs.tolist()}))
+scores = []
+for adapter in adapters:
+  model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(folder).float(), adapter).eval()
+  with torch.no_grad():
+    scores.append(torch.log_softmax(model(ids).logits[0, :-1].double(), -1).gather(1, ids[0, 1:, None])[:, 0].tolist())
+print(json.dumps({"scores": scores}))
 `;
+
+const input = Int32Array.from({ length: 40 }, (_, at) => (at * 37) % 700);
+const example = { input: input.slice(0, -1), targets: input.slice(1) };
+
+/** What an engine with this adapter says of the example; a new adapter takes one large step and is saved to `out` first. */
+async function ownScores(lora: { folder: string } | { rank: number; seed: number }, out?: string): Promise<number[]> {
+  const engine = await openEmbeddedEngine({ folder, lora, threads: 1 });
+  try {
+    if (out) {
+      await engine.forwardBackward([example], { name: "cross_entropy" });
+      await engine.optimStep({ learningRate: 0.05 });
+      await engine.saveAdapter(out);
+    }
+    const { logprobs } = await engine.forward([example], { name: "cross_entropy" });
+    return [...logprobs[0]!];
+  } finally {
+    await engine.close();
+  }
+}
+
+const furthest = (left: readonly number[], right: readonly number[]) =>
+  Math.max(...left.map((value, at) => Math.abs(value - right[at]!)));
 
 describe("in transformers", { skip }, () => {
   it("the shipped model has its own vocabulary and window, and stops by itself", () => {
-    const { tokens, vocabulary, window, length, last, ends } = run(generate, folder);
+    const { tokens, vocabulary, window, positions, length, last, ends } = run(generate, folder);
     assert.equal(tokens, vocabulary);
+    assert.equal(window, positions);
     assert.ok((length as number) < (window as number), `${length} of ${window}`);
     assert.ok([ends].flat().includes(last), `${last} is not among ${ends}`);
   });
 
-  it("PEFT computes with a saved adapter what the engine computes", async () => {
+  it("PEFT computes with a saved adapter what the engine computes, scales of single modules included", async (t) => {
     const out = await mkdtemp(join(tmpdir(), "coa-peft-"));
-    const engine = await openEmbeddedEngine({ folder, lora: { rank: 4, seed: 3 } });
     try {
-      const input = Int32Array.from({ length: 40 }, (_, at) => (at * 37) % 700);
-      const example = { input: input.slice(0, -1), targets: input.slice(1) };
-      await engine.forwardBackward([example], { name: "cross_entropy" });
-      await engine.optimStep({ learningRate: 0.05 });
-      const { logprobs } = await engine.forward([example], { name: "cross_entropy" });
-      await engine.saveState(join(out, "state"));
-      const { logprobs: theirs } = run(score, folder, join(out, "state"), JSON.stringify([...input])) as {
-        logprobs: number[];
-      };
-      for (const [at, own] of [...logprobs[0]!].entries()) assert.ok(Math.abs(own - theirs[at]!) < 1e-3, `${at}`);
+      const [plain, scaled] = [join(out, "plain"), join(out, "scaled")];
+      const own = [await ownScores({ rank: 4, seed: 3 }, plain)];
+      await cp(plain, scaled, { recursive: true });
+      const config = join(scaled, "adapter_config.json");
+      const alpha_pattern = { v_proj: 1, "layers.1.mlp.(up|down)_proj": 24 };
+      await writeFile(config, JSON.stringify({ ...JSON.parse(await readFile(config, "utf8")), alpha_pattern }));
+      own.push(await ownScores({ folder: scaled }));
+      const { scores } = run(score, folder, JSON.stringify([...input]), plain, scaled) as { scores: number[][] };
+      assert.equal(scores[0]!.length, own[0]!.length);
+      assert.ok(furthest(scores[0]!, scores[1]!) > 0.1, "the scales change nothing here: the test shows nothing");
+      const apart = own.map((values, at) => furthest(values, scores[at]!));
+      t.diagnostic(`furthest apart, in nats: ${apart.join(" and ")}`);
+      assert.ok(Math.max(...apart) < 1e-3, `${apart.join(" and ")} nats apart`);
     } finally {
-      await engine.close();
       await rm(out, { recursive: true, force: true });
     }
   });
