@@ -1,6 +1,7 @@
 /**
  * The loops against a live SkyRL server (jax, CPU), where one is named: COA_TEST_SKYRL_URL is its address, COA_TEST_SKYRL_MODEL the
- * folder it was started with (float32; qwen3 or llama), which the embedded engine opens too.
+ * folder it was started with (float32; qwen3 or llama), which the embedded engine opens too. With random weights its embeddings should be
+ * wide (deviation 0.4): where all tokens are as likely, a few dozen rollouts reinforce nothing.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -84,11 +85,11 @@ describe("a live SkyRL server", { skip }, () => {
     const path = join(folder, "rl");
     const engine = await open();
     try {
-      await rl(engine, path, { steps: 10, temperature: 1, optimizer: { learningRate: 0.03 } });
+      await rl(engine, path, { steps: 12, temperature: 1, optimizer: { learningRate: 0.003 } });
       const rewards = await figures(path, ["meanReward"]);
       const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
       console.log(`skyrl: rewards ${rewards.map((reward) => reward.toFixed(2))}`);
-      assert.ok(mean(rewards.slice(-3)) > mean(rewards.slice(0, 3)), `${rewards}`);
+      assert.ok(mean(rewards.slice(-3)) > rewards[0]! + 0.2, `${rewards}`);
       assert.ok(Math.max(...(await figures(path, ["ratioGap"]))) < 1e-3);
     } finally {
       await engine.close();
