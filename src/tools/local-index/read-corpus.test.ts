@@ -49,7 +49,7 @@ describe("readCorpus", () => {
     ]);
   });
 
-  it("stops at a bad line, or goes on where the caller wants to be told", async () => {
+  it("stops at a bad line, or continues where the caller wants to be told", async () => {
     const path = join(folder, "bad.jsonl");
     await writeFile(path, '{"text":"ok"}\nnot json\n{"title":"no text"}\n{"text":"ok too"}\n');
     await assert.rejects(Array.fromAsync(readCorpus(path)), /line 2: not JSON/);
