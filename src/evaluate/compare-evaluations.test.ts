@@ -149,6 +149,26 @@ describe("compareEvaluations", () => {
     assert.match(table, /failures included/);
   });
 
+  it("says that money is not known instead of $0 where no price was given", async () => {
+    const evaluations = [await readEvaluation(join(folder, "team")), await readEvaluation(join(folder, "chain"))];
+    const priced = compareEvaluations(evaluations);
+    assert.doesNotMatch(comparisonTable(priced), /not known/);
+    const rows = priced.rows.map(({ summary, ...row }) => {
+      const { perTask, perSuccess } = summary;
+      return {
+        ...row,
+        summary: {
+          ...summary,
+          perTask: { ...perTask, costUsd: 0 },
+          perSuccess: perSuccess && { ...perSuccess, costUsd: 0 },
+        },
+      };
+    });
+    const table = comparisonTable({ ...priced, rows });
+    assert.doesNotMatch(table, /\$0/);
+    assert.match(table, /Money is not known .*--price/);
+  });
+
   it("writes one page that loads nothing, runs nothing, and shows each system its own run", async () => {
     const evaluations = [await readEvaluation(join(folder, "team")), await readEvaluation(join(folder, "chain"))];
     const page = await comparisonReport(evaluations, compareEvaluations(evaluations), { title: hostile, examples: 3 });

@@ -3,6 +3,7 @@ import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Comparison, Summary } from "../core/figures.ts";
 import {
   comparisonCells,
+  noPriceLine,
   pathLine,
   perSuccess,
   provenanceLines,
@@ -10,7 +11,7 @@ import {
   rulerCells,
   successWord,
 } from "./comparison-table.ts";
-import { count, duration, money, percent } from "./format-figures.ts";
+import { count, duration, moneySpent, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 import { reliabilityPlot } from "./reliability-plot.ts";
 import { runHtml } from "./run-html.ts";
@@ -45,7 +46,7 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
 ${comparison.ruler ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(rulerCells(comparison))}` : ""}
-<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} ${pathLine(comparison)} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
+<p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} ${pathLine(comparison)} ${noPriceLine} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
 ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
   .join("\n")}
@@ -162,7 +163,7 @@ function outcomeCells({ rows }: Comparison): string[][] {
         .join(", "),
       s.majority === null ? "–" : percent(s.majority),
       duration(s.perTask.wallMs),
-      money(s.perTask.costUsd),
+      moneySpent(s.perTask.costUsd),
       count(s.whenRight?.billedTokens),
     ]),
   ];

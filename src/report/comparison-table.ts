@@ -1,7 +1,7 @@
 /** A comparison as one table of text, for the terminal. */
 import type { CheckCalibration, Comparison, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
-import { count, duration, money, percent, percentWithInterval, pValue } from "./format-figures.ts";
+import { count, duration, moneySpent, percent, percentWithInterval, pValue } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */
 export function comparisonCells(comparison: Comparison): string[][] {
@@ -30,7 +30,7 @@ export function comparisonCells(comparison: Comparison): string[][] {
       count(costs?.toolCalls),
       ...(pathKnown(comparison) ? [count(costs?.rounds), duration(costs?.pathMs)] : []),
       duration(costs?.wallMs),
-      money(costs?.costUsd),
+      moneySpent(costs?.costUsd),
       saved,
       difference,
     ];
@@ -63,6 +63,7 @@ export function comparisonTable(comparison: Comparison): string {
     ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
     ...(pathKnown(comparison) ? [pathLine(comparison)] : []),
+    ...(comparison.rows.some(({ summary }) => summary.perTask.costUsd === 0) ? [noPriceLine] : []),
     ...provenanceLines(comparison),
     ...comparison.rows.flatMap(({ system, summary }) => checkLine(system, summary.check)),
     ...notes.map(
@@ -71,6 +72,8 @@ export function comparisonTable(comparison: Comparison): string {
     ),
   ].join("\n");
 }
+
+export const noPriceLine = "Money is not known for systems whose evaluation was given no price (eval run --price).";
 
 /** What the two columns of the critical path mean. */
 export function pathLine(comparison: Comparison): string {

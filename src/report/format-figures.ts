@@ -26,10 +26,13 @@ function significant(value: number): string {
 
 /** `$0.0123`, `$1.20`. */
 export function money(value: number | null | undefined): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "$0";
+  if (!value || !Number.isFinite(value)) return "–";
   return value >= 1 ? `$${value.toFixed(2)}` : `$${value.toPrecision(2)}`;
 }
+
+/** Money that was spent; a dash for zero, because nothing is counted where no price was given. */
+export const moneySpent = (value: number | null | undefined): string => money(value === 0 ? undefined : value);
 
 /** `850 ms`, `12.3 s`, `4.5 min`. */
 export function duration(ms: number | null | undefined): string {
