@@ -3,7 +3,7 @@ import { UsageError } from "../core/errors.ts";
 import type { ChatModel, ChatRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { System } from "../core/system.ts";
-import { bestOf } from "../evaluate/best-of.ts";
+import { bestOf, checkedEnough } from "../evaluate/best-of.ts";
 import { chainResult } from "../evaluate/chain-system.ts";
 import { byCheck, byMajority, type Choose } from "../evaluate/choose.ts";
 import { byJudge } from "../evaluate/judge-choice.ts";
@@ -17,6 +17,7 @@ import type { OpenChain } from "./open-chain.ts";
 export const bestOfFlags = {
   "best-of": { type: "string", valueName: "n", describe: "Run each task n times and give the answer that is chosen; all runs are counted" },
   choose: { type: "string", valueName: "way", describe: "Who chooses: judge (a model), majority, or check (the chain's own double check)" },
+  enough: { type: "string", valueName: "score", describe: "With --best-of: one run after the other, until the double check of one gives this score" },
   "choose-model": { type: "string", valueName: "name", describe: "The model that chooses (default: the one that answers)" },
   "choose-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
 } as const satisfies Options; // biome-ignore format: one flag a line
@@ -32,10 +33,12 @@ export function chatOf({ name, chat }: OpenChain["model"]): ChatModel | undefine
 function openChoice(
   values: BestOfValues,
   answering?: ChatModel,
-): { n: number; way: string; judge?: ChatModel; choose: Choose; close(): Promise<void> } | undefined {
+): { n: number; enough?: number; way: string; judge?: ChatModel; choose: Choose; close(): Promise<void> } | undefined {
   const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true });
   const named = values["choose-model"] !== undefined || values["choose-url"] !== undefined;
+  const enough = numberOf(values.enough, "enough", { min: 1 });
   if (n === undefined) {
+    if (enough !== undefined) throw new UsageError("--enough says when to stop trying: give --best-of <n>");
     if (named || values.choose !== undefined)
       throw new UsageError("--choose says who picks among several runs: give --best-of <n>");
     return undefined;
@@ -46,7 +49,7 @@ function openChoice(
   if (way === "judge" && !judge)
     throw new UsageError("--choose judge needs a model that chats: name one with --choose-model");
   const choose: Choose = way === "judge" ? byJudge(judge!) : way === "check" ? byCheck() : byMajority();
-  return { n, way, judge, choose, close: async () => void (await opened?.close()) };
+  return { n, enough, way, judge, choose, close: async () => void (await opened?.close()) };
 }
 
 /** The system as the flags want it: as it is, or run several times with a choice. */
@@ -57,9 +60,16 @@ export function openBestOf(
 ): { system: System; n?: number; close(): Promise<void> } {
   const choice = openChoice(values, answering);
   if (!choice) return { system, close: async () => {} };
-  const { n, way, judge, choose, close } = choice;
-  const identity = { ...system.identity, bestOf: { n, way, model: way === "judge" ? judge!.name : undefined } };
-  return { system: { ...bestOf(system, n, choose), name: `${system.name}-best-of-${n}`, identity }, n, close };
+  const { n, enough, way, judge, choose, close } = choice;
+  const identity = {
+    ...system.identity,
+    bestOf: { n, enough, way, model: way === "judge" ? judge!.name : undefined },
+  };
+  return {
+    system: { ...bestOf(system, n, choose, { enough }), name: `${system.name}-best-of-${n}`, identity },
+    n,
+    close,
+  };
 }
 
 /** The same flags for a server: each request is answered by the chosen one of several chains. */
@@ -70,10 +80,11 @@ export function openServedBestOf(
 ): { bestOf?: BestOfChains; close(): Promise<void> } {
   const choice = openChoice(values, answering);
   if (!choice) return { close: async () => {} };
-  const { n, choose, close } = choice;
+  const { n, enough, choose, close } = choice;
   return {
     bestOf: {
       n,
+      ...(enough !== undefined && { isEnough: (chain) => checkedEnough(chainResult(profile, chain), enough) }),
       async choose(task, candidates, signal) {
         return choose(
           task,

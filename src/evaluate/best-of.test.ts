@@ -152,6 +152,10 @@ describe("the score of a check", () => {
     next = 0;
     const best = await bestOf(chain, 3, byCheck()).run(task, once);
     assert.deepEqual([best.answer, best.check], ["4", 4]);
+    next = 0;
+    const stopped = await bestOf(chain, 3, byCheck(), { enough: 4 }).run(task, once);
+    assert.deepEqual([stopped.answer, stopped.chosen!.candidates.length, next], ["4", 2, 2]);
+    assert.equal((await bestOf(chain, 2, byCheck(), { enough: 3 }).run(task, once)).chosen!.candidates.length, 1);
     assert.equal((await team.run(task, once)).check, 4);
     assert.equal((await chains(["a"]).run(task, once)).check, undefined);
   });
