@@ -16,8 +16,10 @@ describe("tools under other names", () => {
   it("are chosen by the seed, and those of tests are never taught", () => {
     assert.deepEqual(variedNames(1, "test"), names);
     const taught = new Set(Array.from({ length: 60 }, (_, seed) => Object.values(variedNames(seed, "train"))).flat());
-    assert.equal(taught.size, 15);
-    for (const name of Object.values(names)) assert.ok(!taught.has(name));
+    assert.ok(taught.size > 60, `${taught.size}`);
+    for (const name of taught) assert.match(name, /^[a-z]+(?:_[a-z]+)?$/);
+    for (let seed = 0; seed < 20; seed++)
+      for (const name of Object.values(variedNames(seed, "test"))) assert.ok(!taught.has(name));
   });
 
   it("are called by their new tags and do what they did", async () => {
@@ -31,7 +33,7 @@ describe("tools under other names", () => {
     ]);
     const tools = renameTools(memoryLabTools(world), names);
     const asked = announceTools(task!, Object.values(names));
-    assert.match(asked.question, /^Tools: \w+, \w+, \w+\. /);
+    assert.match(asked.question, /^Tools: <\w+> <\w+> <\w+>\. /);
     const chain = await runChain(asked, { model, tools, profile, systemPrompt: false });
     assert.deepEqual(chain.violations, []);
     assert.match(chain.segments.find(({ by }) => by === "tool")!.text, new RegExp(`^1\\. ${subject} http`));

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { UsageError } from "../core/errors.ts";
-import { seededRandom } from "../core/random.ts";
+import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { defineProfile, type Profile, tagNames } from "../language/profile.ts";
@@ -22,10 +22,23 @@ const pools: Readonly<Record<Split, Readonly<Record<string, readonly string[]>>>
   test: { web_search: ["look_up", "discover"], crawl_page: ["read", "browse"], code: ["calculate", "script"] },
 };
 
-/** Names that a seed chooses, one for each tool; those of `test` occur in no training. */
+/**
+ * Names that a seed chooses, one for each tool; those of `test` occur in no training. Half of those of training are made up: from a
+ * few real ones a small model learns those few, from names without end it learns to copy whatever was announced.
+ */
 export function variedNames(seed: number | string, split: Split): ToolNames {
   const random = seededRandom("tool-names", seed, split);
-  return Object.fromEntries(Object.entries(pools[split]).map(([tool, names]) => [tool, random.pick(names)]));
+  const name = (names: readonly string[]) =>
+    split === "train" && random.next() < 0.5 ? madeUp(random) : random.pick(names);
+  return Object.fromEntries(Object.entries(pools[split]).map(([tool, names]) => [tool, name(names)]));
+}
+
+/** A word that nobody uses, sometimes two joined by a low line, as names of tools are. */
+function madeUp(random: SeededRandom): string {
+  const syllable = () =>
+    random.pick([..."bdfgklmnprstvz"]) + random.pick([..."aeiou"]) + random.pick(["", "", "l", "n", "r", "s"]);
+  const word = () => Array.from({ length: 2 + random.below(2) }, syllable).join("");
+  return random.next() < 0.3 ? `${word()}_${word()}` : word();
 }
 
 /** The same tools under these names. */
@@ -53,9 +66,9 @@ export function renameTags(profile: Profile, names: ToolNames): Profile {
   });
 }
 
-/** The task with the names of the tools in front of its question. */
+/** The task with the tags of the tools in front of its question, written as a chain writes them, so that they can be copied. */
 export function announceTools(task: Task, names: readonly string[]): Task {
-  return { ...task, question: `Tools: ${names.join(", ")}. ${task.question}` };
+  return { ...task, question: `Tools: ${names.map((name) => `<${name}>`).join(" ")}. ${task.question}` };
 }
 
 /** A tool that no task of the lab needs. */
