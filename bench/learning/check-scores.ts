@@ -11,6 +11,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { checkScore } from "../../src/chain/check-score.ts";
 import { inParallel } from "../../src/core/limiter.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
 import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
@@ -30,6 +31,11 @@ const { values, positionals } = parseArgs({
     seeds: { type: "string", default: "1,2,3" },
     start: { type: "string", default: shippedModel },
     steps: { type: "string", default: "150" },
+    chains: { type: "string", default: "1000" },
+    rate: { type: "string", default: "2e-3" },
+    batch: { type: "string", default: "1536" },
+    /** Where to keep the student. */
+    save: { type: "string", default: "" },
     count: { type: "string", default: "200" },
     out: { type: "string", default: "check-scores.json" },
   },
@@ -38,12 +44,20 @@ const [method = "team", files = ""] = positionals;
 const families: readonly Family[] = ["hop1", "hop2", "mixed"];
 const doubtful = 0.5;
 
-/** Chains of one task: the first is greedy, four are samples. */
-interface Outcome {
-  answers: (string | null)[];
-  right: boolean[];
-  checks: (number | null)[];
+/** A chain of a student. */
+interface Answered {
+  answer: string | null;
+  right: boolean;
+  check: number | null;
+  /** Log-probabilities: of the score, of the thought before it, of everything the student wrote. */
+  score: number;
+  thought: number;
+  all: number;
+  tokens: number;
 }
+
+/** Chains of one task: the first is greedy, four are samples. */
+type Outcome = Answered[];
 
 if (method === "team") await examineTeam();
 else if (method === "student") await writeFile(values.out, JSON.stringify(await examineStudent(Number(values.seed))));
@@ -73,29 +87,34 @@ async function examineTeam(): Promise<void> {
 
 async function examineStudent(seed: number): Promise<Outcome[]> {
   const runs = { seed: 70 + seed, tasksPerWorld: 40, pages: 600, families, doubtful };
-  const chains = await teamChains({ ...runs, count: 1000, profile: labProfile, wrong: true });
+  const chains = await teamChains({ ...runs, count: Number(values.chains), profile: labProfile, wrong: true });
   const lab = await teach(chains, {
-    start: values.start,
-    steps: Number(values.steps),
-    seed,
-    batchTokens: 1536,
-    rate: 2e-3,
+    ...{ start: values.start, steps: Number(values.steps), seed, save: values.save },
+    ...{ batchTokens: Number(values.batch), rate: Number(values.rate) },
   });
   const { tasks, tools } = examOf(seed);
   const outcomes = await inParallel(tasks, 32, async (task): Promise<Outcome> => {
-    const outcome: Outcome = { answers: [], right: [], checks: [] };
+    const outcome: Outcome = [];
     for (let sample = 0; sample < 5; sample++) {
       const temperature = sample === 0 ? 0 : 1;
       const chain = await runLabChain(task, { model: lab.model, tools, temperature, seed: sample });
-      outcome.answers.push(chain.answer?.trim() ?? null);
-      outcome.right.push(chain.answer?.trim() === task.answers[0]);
-      outcome.checks.push(checkScore(labProfile, chain) ?? null);
+      const answer = chain.answer?.trim() ?? null;
+      const at = chain.segments.findLastIndex(({ tag }) => tag === "double_check");
+      const sum = (segments: Trajectory["segments"]) =>
+        segments.flatMap(({ logprobs }) => logprobs ?? []).reduce((total, logprob) => total + logprob, 0);
+      outcome.push({
+        ...{ answer, right: answer === task.answers[0], check: checkScore(labProfile, chain) ?? null },
+        score: sum(chain.segments.slice(at, at + 1)),
+        thought: sum(chain.segments.slice(Math.max(0, at - 1), at)),
+        all: sum(chain.segments),
+        tokens: chain.usage.billedTokens,
+      });
     }
     return outcome;
   });
   await lab.engine.close();
   console.log(
-    `seed ${seed}: ${percent(outcomes.map(({ right }) => Number(right[0])))} (${Math.round(processorSeconds())} s)`,
+    `seed ${seed}: ${percent(outcomes.map(([greedy]) => Number(greedy!.right)))} (${Math.round(processorSeconds())} s)`,
   );
   return outcomes;
 }
@@ -103,33 +122,48 @@ async function examineStudent(seed: number): Promise<Outcome[]> {
 async function printTable(): Promise<void> {
   const read = files.split(",").map(async (file) => JSON.parse(await readFile(file, "utf8")) as Outcome[]);
   const outcomes = (await Promise.all(read)).flat();
-  const chains = outcomes.flatMap(({ right, checks }) =>
-    right.map((one, at) => ({ right: one, check: checks[at] ?? undefined })),
-  );
-  console.log(`${outcomes.length} tasks, greedy ${percent(outcomes.map(({ right }) => Number(right[0])))}`);
-  printCalibration(chains);
-  const samples = outcomes.map(({ answers, right, checks }) =>
-    answers.slice(1).map((answer, at) => ({ answer, right: right[at + 1]!, check: checks[at + 1] ?? 0 })),
-  );
-  const byCheck = samples.map((some) =>
-    Number(some.reduce((best, one) => (one.check > best.check ? one : best)).right),
-  );
-  const byVotes = samples.map((some) => {
-    const votes = [
-      ...Map.groupBy(
-        some.filter(({ answer }) => answer !== null),
-        ({ answer }) => answer,
-      ).values(),
-    ];
-    return Number(votes.toSorted((a, b) => b.length - a.length)[0]?.[0]?.right ?? false);
+  console.log(`${outcomes.length} tasks, greedy ${percent(outcomes.map(([greedy]) => Number(greedy!.right)))}`);
+  printCalibration(outcomes.flat().map(({ check, right }) => ({ check: check ?? undefined, right })));
+  const samples = outcomes.map((outcome) => outcome.slice(1));
+  const right = (chosen: readonly (Answered | undefined)[]) => chosen.map((one) => Number(one?.right ?? false));
+  const tokens = (used: readonly Outcome[]) =>
+    Math.round(mean(used.map((some) => some.reduce((sum, one) => sum + one.tokens, 0))));
+  const one = right(samples.map(([first]) => first));
+  const byCheck = right(samples.map(bestChecked));
+  const byVotes = right(samples.map(mostVoted));
+  const tried = samples.map((some) => {
+    const enough = some.findIndex(({ check }) => check === 4);
+    return enough === -1 ? some : some.slice(0, enough + 1);
   });
-  const { difference, pValue } = comparePaired(byVotes, byCheck);
+  const retried = right(tried.map(bestChecked));
+  console.log(
+    `of four (${tokens(samples)} tokens a task): by check ${percent(byCheck)}, by majority ${percent(byVotes)}, any right ${percent(samples.map((some) => Number(some.some(({ right }) => right))))}`,
+  );
+  console.log(
+    `again until the check is 4, at most four (${tokens(tried)} tokens): ${percent(retried)}; one sample (${tokens(samples.map((some) => some.slice(0, 1)))} tokens): ${percent(one)}`,
+  );
+  compared("check against majority of four", byVotes, byCheck);
+  compared("again by check against one sample", one, retried);
+  compared("again by check against majority of four", byVotes, retried);
+}
+
+/** As `--choose check`: the highest score, of equals the answer that most of them gave. */
+function bestChecked(some: readonly Answered[]): Answered | undefined {
+  const highest = Math.max(...some.map(({ answer, check }) => (answer === null ? -1 : (check ?? 0))));
+  return mostVoted(some.filter(({ check }) => (check ?? 0) === highest));
+}
+
+function mostVoted(some: readonly Answered[]): Answered | undefined {
+  const answered = some.filter(({ answer }) => answer !== null);
+  const votes = [...Map.groupBy(answered, ({ answer }) => answer).values()];
+  return votes.toSorted((a, b) => b.length - a.length)[0]?.[0];
+}
+
+function compared(title: string, before: readonly number[], after: readonly number[]): void {
+  const { difference, pValue } = comparePaired(before, after);
   const points = (value: number) => (100 * value).toFixed(1);
   console.log(
-    `of four: by check ${percent(byCheck)}, by majority ${percent(byVotes)}, any right ${percent(samples.map((some) => Number(some.some(({ right }) => right))))}`,
-  );
-  console.log(
-    `  check against majority ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}], p = ${pValue.toPrecision(2)}`,
+    `  ${title}: ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}], p = ${pValue.toPrecision(2)}`,
   );
 }
 

@@ -5,10 +5,13 @@
  *   node bench/learning/code-lab.ts data --seed 1 --count 1500 --out chains.jsonl      the team's chains
  *   node bench/learning/code-lab.ts sft  --seed 1 --data chains.jsonl --out run-1       a model of under a million parameters
  *   node bench/learning/code-lab.ts rl   --seed 1 --data chains.jsonl --out run-1       RL on top of it
+ *   node bench/learning/code-lab.ts more --seed 1 --data chains.jsonl --out run-1 --seconds 90    instead of RL: more imitation of the same chains
+ *   node bench/learning/code-lab.ts keep --seed 1 --out run-1 --seconds 90              instead of RL: imitation of its own right chains
  *   node bench/learning/code-lab.ts exam --model run-1/sft --count 200 --samples 4 --out exam.json
- *   node bench/learning/code-lab.ts table sft-1.json,sft-2.json rl-1.json,rl-2.json
+ *   node bench/learning/code-lab.ts table sft-1.json,sft-2.json rl-1.json,rl-2.json [--kinds sum-above,largest-odd]
  *
- * The exam asks held-out instances of known kinds and held-out kinds, greedily (pass@1) and in samples (avg@k and pass@k).
+ * The exam asks held-out instances of known kinds and held-out kinds, greedily (pass@1) and in samples (avg@k and pass@k). `--seconds` are
+ * processor seconds. `--kinds` adds the same figures for those of the known kinds alone.
  */
 import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -40,6 +43,7 @@ import { runTeam } from "../../src/team/run-team.ts";
 import { trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../../src/tools/sandbox/choose-sandbox.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { trainSft } from "../../src/train/train-sft.ts";
 import { processorSeconds } from "./lab-exam.ts";
@@ -54,6 +58,10 @@ const { values, positionals } = parseArgs({
     out: { type: "string", default: ".coa/code-lab" },
     steps: { type: "string", default: "500" },
     samples: { type: "string", default: "4" },
+    hidden: { type: "string", default: "96" },
+    layers: { type: "string", default: "3" },
+    seconds: { type: "string", default: "90" },
+    kinds: { type: "string", default: "" },
   },
 });
 const [method = "", ...files] = positionals;
@@ -69,9 +77,11 @@ try {
   if (method === "data") await writeChains();
   else if (method === "sft") await teach();
   else if (method === "rl") await reinforce();
+  else if (method === "more") await imitateMore(await readChains());
+  else if (method === "keep") await imitateMore(await ownRightChains());
   else if (method === "exam") await examine();
   else if (method === "table") await printTable();
-  else throw new Error(`data, sft, rl, exam or table, not "${method}"`);
+  else throw new Error(`data, sft, rl, more, keep, exam or table, not "${method}"`);
 } finally {
   await sandbox.close();
 }
@@ -98,17 +108,18 @@ async function teach(): Promise<void> {
     .flatMap((chain) => [` ${chain.prompt[0]!.content}`, trajectoryText(chain.segments)]);
   const specialTokens = tagTokens([labCodeProfile]);
   const tokenizer = trainTokenizer(texts, { vocabularySize: 512, specialTokens, prompt: "question" });
+  const hidden = Number(values.hidden);
   const engine = await openEmbeddedEngine({
     config: {
       ...{
         architecture: "qwen2",
         vocabularySize: tokenizer.vocabularySize,
-        hiddenSize: 96,
-        layers: 3,
-        heads: 3,
-        kvHeads: 3,
+        hiddenSize: hidden,
+        layers: Number(values.layers),
+        heads: hidden / 32,
+        kvHeads: hidden / 32,
       },
-      ...{ headSize: 32, intermediateSize: 288, maxContext: 768, ropeTheta: 1e6, rmsEpsilon: 1e-6 },
+      ...{ headSize: 32, intermediateSize: 3 * hidden, maxContext: 768, ropeTheta: 1e6, rmsEpsilon: 1e-6 },
       ...{ tieEmbeddings: true, qkvBias: true },
     },
     ...{ seed, copyInit: true, threads: 1, optimizer: "muon" },
@@ -183,6 +194,44 @@ async function reinforce(): Promise<void> {
   await lab.engine.close();
 }
 
+/** The chains that the tests find right among those that the model samples in six tenths of the time, on the tasks of RL. */
+async function ownRightChains(): Promise<Trajectory[]> {
+  const lab = await openLabModel(join(values.out, "sft"), { threads: 1 });
+  const right: Trajectory[] = [];
+  for (let step = 1; processorSeconds() < 0.6 * Number(values.seconds); step++) {
+    const tasks = codeTasks({ count: 8, seed: 10_000 * seed + step * 10, tests: 2 });
+    const samples = tasks.flatMap((task) => Array.from({ length: 8 }, (_, sample) => ({ task, sample })));
+    await inParallel(samples, 32, async ({ task, sample }) => {
+      const chain = await chainOf(task, lab.model, 1, 1000 * step + sample);
+      if ((await grade(task, chain.answer)).correct === true && chain.violations.length === 0) right.push(chain);
+    });
+  }
+  await lab.engine.close();
+  console.log(`${right.length} right chains of its own`);
+  return right;
+}
+
+/** Imitates chains from the model after SFT on until the time is spent: what RL has to be compared with. */
+async function imitateMore(chains: readonly Trajectory[]): Promise<void> {
+  const begin = processorSeconds();
+  const seconds = Number(values.seconds) - begin;
+  const lab = await openLabModel(join(values.out, "sft"), { optimizer: "muon", threads: 1 });
+  const examples = chains.flatMap(
+    (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 768 }).example ?? [],
+  );
+  const source = fixedExamples(examples, 2048, seed + 1);
+  const optimizer = { learningRate: 4e-4, matrixLearningRate: 1.4e-3, beta1: 0.9, beta2: 0.95, gradientClip: 1 };
+  let steps = 0;
+  for (let spent = 0; spent < 1; spent = (processorSeconds() - begin) / seconds) {
+    const factor = Math.min(1, (steps + 1) / 10) * (1 - 0.95 * spent);
+    await takeStep(lab.engine, await source.batch(steps++), { loss: { name: "cross_entropy" }, optimizer, factor });
+  }
+  console.log(`${steps} steps, ${Math.round(processorSeconds())} processor seconds`);
+  await lab.engine.saveModel(join(values.out, method));
+  await lab.tokenizer.save(join(values.out, method));
+  await lab.engine.close();
+}
+
 interface Outcome {
   id: string;
   part: "instances" | "kinds";
@@ -212,12 +261,33 @@ async function examine(): Promise<void> {
   await lab.engine.close();
   await writeFile(values.out, JSON.stringify(outcomes));
   said(outcomes);
+  const byKind = Map.groupBy(outcomes, ({ id }) => kindOf(id));
+  for (const [kind, some] of [...byKind].toSorted()) {
+    const [greedy, sampled] = [some.map(({ right }) => right[0]!), some.flatMap(({ right }) => right.slice(1))];
+    const count = (rights: readonly boolean[]) => `${rights.filter(Boolean).length} of ${rights.length}`;
+    console.log(`  ${kind}: greedy ${count(greedy)}, sampled ${count(sampled)}`);
+  }
+  console.log(`${Math.round(processorSeconds())} processor seconds`);
+}
+
+/** Held-out instances, those of the named kinds among them, and held-out kinds. */
+const parts: Readonly<Record<string, (outcome: Outcome) => boolean>> = {
+  instances: ({ part }) => part === "instances",
+  ...(values.kinds !== "" && {
+    "instances of the named kinds": ({ id }) => values.kinds.split(",").includes(kindOf(id)),
+  }),
+  kinds: ({ part }) => part === "kinds",
+};
+
+/** `code-test-101-7-sum-above-stdin` is of the kind `sum-above`. */
+function kindOf(id: string): string {
+  return id.split("-").slice(4, -1).join("-");
 }
 
 function said(outcomes: readonly Outcome[]): void {
   const percent = (shares: readonly number[]) => `${(100 * mean(shares)).toFixed(1)} %`;
-  for (const part of ["instances", "kinds"] as const) {
-    const some = outcomes.filter((one) => one.part === part);
+  for (const [part, belongs] of Object.entries(parts)) {
+    const some = outcomes.filter(belongs);
     if (some.length === 0) continue;
     const sampled = some.map(({ right }) => right.slice(1));
     const k = sampled[0]!.length;
@@ -242,8 +312,8 @@ async function printTable(): Promise<void> {
   said(before!);
   for (const after of others) {
     said(after);
-    for (const part of ["instances", "kinds"] as const) {
-      const of = (pool: readonly Outcome[]) => pool.filter((one) => one.part === part);
+    for (const [part, belongs] of Object.entries(parts)) {
+      const of = (pool: readonly Outcome[]) => pool.filter(belongs);
       for (const attempts of ["greedy", "sampled"] as const) {
         const shares = (pool: readonly Outcome[]) =>
           of(pool).map(({ right }) => mean((attempts === "greedy" ? right.slice(0, 1) : right.slice(1)).map(Number)));

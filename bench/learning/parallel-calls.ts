@@ -28,8 +28,13 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     start: { type: "string", default: shippedModel },
     steps: { type: "string", default: "140" },
+    chains: { type: "string", default: "1000" },
+    rate: { type: "string", default: "2e-3" },
+    batch: { type: "string", default: "1536" },
     count: { type: "string", default: "120" },
     out: { type: "string", default: "parallel-calls.json" },
+    /** Where to keep the student that calls side by side. */
+    save: { type: "string", default: "" },
     /** The control is the starting model as it is, on the family it knows: half the cost. */
     "start-as-control": { type: "boolean", default: false },
     table: { type: "string", default: "" },
@@ -61,8 +66,11 @@ async function teachAndExamine(seed: number): Promise<Results> {
     const profile = wide ? wideLabProfile : labProfile;
     const runs = { seed: 60 + seed, tasksPerWorld: 40, pages: 600, families: taught, wide };
     const steps = cheap && !wide ? 0 : Number(values.steps);
-    const chains = await teamChains({ ...runs, count: steps === 0 ? 8 : 1000, profile });
-    const lab = await teach(chains, { start: values.start, steps, seed, batchTokens: 1536, rate: 2e-3 });
+    const chains = await teamChains({ ...runs, count: steps === 0 ? 8 : Number(values.chains), profile });
+    const lab = await teach(chains, {
+      ...{ start: values.start, steps, seed },
+      ...{ batchTokens: Number(values.batch), rate: Number(values.rate), save: wide ? values.save : "" },
+    });
     for (const part of ["wide", "others"] as const) {
       const families = part === "wide" ? independent : others;
       const count = Math.round(Number(values.count) / (part === "wide" ? 1 : 3));

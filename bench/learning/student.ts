@@ -5,7 +5,7 @@ import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { type LabRunOptions, labRuns } from "../../src/lab/lab-runs.ts";
-import { type LabModel, openLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { processorSeconds } from "./lab-exam.ts";
@@ -31,6 +31,8 @@ export interface TeachOptions {
   seed: number;
   batchTokens?: number;
   rate?: number;
+  /** Where to keep the student. */
+  save?: string;
 }
 
 /** Opens the starting model and imitates the chains for some steps; the rate falls to a twentieth. */
@@ -52,5 +54,6 @@ export async function teach(chains: readonly Trajectory[], options: TeachOptions
     console.error(`step ${step + 1}: mean loss ${(sum / 20).toFixed(4)} (${Math.round(processorSeconds())} s)`);
     sum = 0;
   }
+  if (options.save) await saveLabModel(lab, options.save, []);
   return lab;
 }
