@@ -63,7 +63,7 @@ export interface Summary extends GroupFigures {
   /** Which model, profile, tools and sampling it is, in a line. */
   what?: string;
   samples: number;
-  /** By what was measured: file of tasks, scorers, judges. */
+  /** How it was measured: file of tasks, scorers, judges. */
   measure?: Measure;
   /** Root mean square of how sure answers were less how often right, where a judge read that; null elsewhere. */
   calibrationError?: number | null;
@@ -114,12 +114,12 @@ export interface ComparisonRow {
 /** Several systems on the same tasks. */
 export interface Comparison {
   /** The same comparison in the tokens of a tokenizer that belongs to no side. */
-  ruler?: { name: string; rows: Pick<ComparisonRow, "system" | "summary" | "saving">[] };
+  recounted?: { name: string; rows: Pick<ComparisonRow, "system" | "summary" | "saving">[] };
   baseline: { system: string; topology: string };
   /** Tasks that every system was run on: only these are compared. */
   tasks: number;
   rows: ComparisonRow[];
-  /** Tasks on which the systems did not all come out the same. */
+  /** Tasks on which the systems did not all have the same result. */
   differing: {
     taskId: string;
     outcomes: Record<string, { success: number; answer: string | null; reason: string; runId?: string }>;

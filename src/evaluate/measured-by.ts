@@ -1,8 +1,8 @@
 /**
- * The same runs under another ruler. Tokens are counted in the vocabulary of whoever spent them, and a small vocabulary
- * made for one world writes its words in few tokens; so a saving is also told in the tokens of a tokenizer that belongs to
- * neither side. What was sent and written is counted again from the stored runs: the same two definitions, billed and
- * computed, the same rule for both sides.
+ * The same runs counted by another tokenizer. Tokens are counted in the vocabulary of whoever spent them, and a small
+ * vocabulary made for one world writes its words in few tokens; so a saving is also given in the tokens of a tokenizer
+ * that belongs to neither side. What was sent and written is counted again from the stored runs: the same two
+ * definitions, billed and computed, the same rule for both sides.
  */
 import { join } from "node:path";
 import { readJsonl } from "../base/files/read-jsonl.ts";
@@ -45,18 +45,18 @@ export async function measuredBy(evaluation: StoredEvaluation, count: CountToken
   };
 }
 
-/** The tokens of one run by this ruler. */
+/** The tokens of one run by this counter. */
 export function countRun(run: Trajectory | TeamRun, count: CountTokens): Counted {
   return "segments" in run ? countChain(run, count) : countTeam(run, count);
 }
 
-/** A chain calls its model once for each stretch that it wrote; every call reads all that stands before. */
+/** A chain calls its model once for each stretch that it wrote; every call reads everything before it. */
 function countChain({ prompt, segments, compactions }: Trajectory, count: CountTokens): Counted {
   const promptTokens = prompt.reduce((sum, message) => sum + messageTokens(message, count), 0);
   const counted = { promptTokens: 0, completionTokens: 0, billedTokens: 0, computedTokens: promptTokens };
   for (const { from, to, segments: shown } of contextVersions({ segments, compactions })) {
     let read = promptTokens;
-    let changed = false; // what follows the first segment that is shown otherwise is computed anew
+    let changed = false; // what follows the first segment that is shown differently is computed again
     for (const [at, segment] of shown.slice(0, to).entries()) {
       const tokens = count(writtenForm(segment));
       changed ||= segment !== segments[at];

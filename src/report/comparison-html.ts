@@ -7,8 +7,8 @@ import {
   pathLine,
   perSuccess,
   provenanceLines,
+  recountedCells,
   rightWords,
-  rulerCells,
   successWord,
 } from "./comparison-table.ts";
 import { count, duration, moneySpent, percent } from "./format-figures.ts";
@@ -45,7 +45,7 @@ export function comparisonHtml(comparison: Comparison, options: ReportOptions = 
     `<p class="lead">${escapeHtml(rows.map((row) => row.system).join(", "))} on ${tasks} tasks. Savings are against <b>${escapeHtml(baseline.system)}</b> (topology: ${escapeHtml(baseline.topology)}).</p>
 ${legend(comparison)}
 ${htmlTable(comparisonCells(comparison))}
-${comparison.ruler ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(rulerCells(comparison))}` : ""}
+${comparison.recounted ? `<p class="note">The same runs in the tokens of a tokenizer that belongs to no side:</p>\n${htmlTable(recountedCells(comparison))}` : ""}
 <p class="note">Intervals are 95 % bootstrap intervals over tasks. Tokens, tool calls, time and money are ${perSuccess(comparison)} ${pathLine(comparison)} ${noPriceLine} Billed tokens are prompt and completion of every call; computed tokens are what a perfect prefix cache would still have to process. Differences are tested by flipping signs of the paired outcomes.</p>
 ${provenanceLines(comparison)
   .map((line) => `<p class="note"><b>${escapeHtml(line)}</b></p>`)
@@ -88,7 +88,7 @@ ${examples.join("\n")}`,
   );
 }
 
-/** Whether the checks check: one plot and one table for all systems that have one. */
+/** How reliable the systems' own checks are: one plot and one table. */
 function checkSection({ rows }: Comparison): string {
   const checked = rows.flatMap((row, i) =>
     row.summary.check ? [{ name: row.system, calibration: row.summary.check, colour: i }] : [],

@@ -38,11 +38,11 @@ export function comparisonCells(comparison: Comparison): string[][] {
   return [head, ...rows];
 }
 
-/** Tokens and savings by the neutral ruler, headings first; empty where none was asked for. */
-export function rulerCells({ ruler, baseline }: Comparison): string[][] {
-  if (!ruler) return [];
-  const head = [`counted by ${ruler.name}`, "tokens", "computed", `saves vs ${baseline.system} (${baseline.topology})`];
-  const rows = ruler.rows.map(({ system, summary, saving }) => [
+/** Tokens and savings by a neutral tokenizer, headings first; empty where none was asked for. */
+export function recountedCells({ recounted: other, baseline }: Comparison): string[][] {
+  if (!other) return [];
+  const head = [`counted by ${other.name}`, "tokens", "computed", `saves vs ${baseline.system} (${baseline.topology})`];
+  const rows = other.rows.map(({ system, summary, saving }) => [
     system,
     count(summary.perSuccess?.billedTokens),
     count(summary.perSuccess?.computedTokens),
@@ -60,7 +60,7 @@ export function comparisonTable(comparison: Comparison): string {
   return [
     textTable(cells),
     "",
-    ...(comparison.ruler ? [textTable(rulerCells(comparison)), ""] : []),
+    ...(comparison.recounted ? [textTable(recountedCells(comparison)), ""] : []),
     `${comparison.tasks} tasks in common. Tokens, computed tokens, tool calls, time and money are ${perSuccess(comparison)}`,
     ...(pathKnown(comparison) ? [pathLine(comparison)] : []),
     ...(comparison.rows.some(({ summary }) => summary.perTask.costUsd === 0) ? [noPriceLine] : []),
@@ -128,7 +128,7 @@ export function replayedLine(system: string, { calls, missing }: NonNullable<Sum
   return `${system}: measured on replayed tools; of ${calls} calls ${missing} were not recorded.`;
 }
 
-/** What the check of a system is worth, where it has one. */
+/** How reliable the check of a system is, where it has one. */
 function checkLine(system: string, check: CheckCalibration | null | undefined): string[] {
   if (!check) return [];
   const area = check.auc === null ? "–" : check.auc.toFixed(3);

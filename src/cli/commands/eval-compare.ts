@@ -13,7 +13,7 @@ import { openFile, openFlag } from "../open-file.ts";
 import { readNamed } from "./eval-stored.ts";
 
 /** The same comparison, its tokens counted again with another tokenizer. */
-async function byRuler(evaluations: readonly StoredEvaluation[], folder: string): Promise<Comparison["ruler"]> {
+async function recountedBy(evaluations: readonly StoredEvaluation[], folder: string): Promise<Comparison["recounted"]> {
   const tokenizer = await loadTokenizer(folder);
   const count = (text: string) => tokenizer.encode(text).length;
   const measured: StoredEvaluation[] = [];
@@ -34,7 +34,7 @@ function nameOf(folder: string): string {
 const examples = [
   "coa eval compare team chain-sft chain-rl",
   "coa eval compare team chain-rl --out report.html",
-  "coa eval compare team chain-rl --ruler models/qwen2.5",
+  "coa eval compare team chain-rl --tokenizer models/qwen2.5",
 ];
 
 export default defineCommand({
@@ -46,7 +46,7 @@ export default defineCommand({
     out: { type: "string", valueName: "file", describe: "Where the HTML report goes; into the workspace by default" },
     title: { type: "string", valueName: "text", describe: "Title of the report" },
     examples: { type: "string", default: "20", valueName: "n", describe: "Tasks to show where systems differ" },
-    ruler: {
+    tokenizer: {
       type: "string",
       valueName: "folder",
       describe: "Count both sides again with this folder's tokenizer.json, which belongs to neither",
@@ -59,7 +59,7 @@ export default defineCommand({
     const evaluations = await Promise.all(positionals.map(readNamed));
     const comparison: Comparison = {
       ...compareEvaluations(evaluations),
-      ...(values.ruler !== undefined && { ruler: await byRuler(evaluations, values.ruler) }),
+      ...(values.tokenizer !== undefined && { recounted: await recountedBy(evaluations, values.tokenizer) }),
     };
     let file: string | undefined;
     if (values.html) {

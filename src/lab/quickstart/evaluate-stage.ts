@@ -21,9 +21,10 @@ import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
- * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams work
- * without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too. With
- * `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that errs, samples at temperature 1 show what was copied from it.
+ * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams
+ * work without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too.
+ * With `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that makes mistakes,
+ * samples at temperature 1 show what was copied from it.
  */
 export function systemsOf(imperfect: number): readonly string[] {
   return [
@@ -86,7 +87,7 @@ async function openSystem(name: string, context: QuickstartContext, tools: reado
   if (name.startsWith("team-")) {
     const topology = name.startsWith("team-handoff") ? "handoff" : "agents-as-tools";
     const words = teamWords.find((one) => name.endsWith(`-${one}`));
-    // Everybody's tokens are counted with the trained model's own vocabulary: one ruler for all.
+    // Everybody's tokens are counted with the trained model's own vocabulary, so the counts are comparable.
     const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
     const countTokens = (text: string) => tokenizer.encode(text).length;
     const { imperfect, seed } = context;

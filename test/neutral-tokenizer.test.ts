@@ -23,14 +23,14 @@ import { labProfile } from "../src/lab/profile.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { comparisonTable } from "../src/report/comparison-table.ts";
 
-const folder = await mkdtemp(join(tmpdir(), "coa-ruler-"));
+const folder = await mkdtemp(join(tmpdir(), "coa-recount-"));
 after(() => rm(folder, { recursive: true, force: true }));
 const world = createWorld({ seed: 5, pages: 300, split: "test" });
 const tools = memoryLabTools(world);
 const tasks = worldTasks(world, { count: 5, seed: 3 });
 const options = { seed: 1, sample: 0 };
 
-describe("a neutral ruler", () => {
+describe("a neutral tokenizer", () => {
   it("gives back a team's own figures when it counts as the team did, and the terse team sends the least", async () => {
     const count = (text: string) => text.length;
     const billed: number[] = [];
@@ -76,7 +76,7 @@ describe("a neutral ruler", () => {
       const [, byOwn] = await Promise.all(stored.map((one) => measuredBy(one, own)));
       for (const [at, { usage }] of byOwn!.records.entries()) {
         const { usage: before } = stored[1]!.records[at]!;
-        // The chat template's few marks around the question are no part of the ruler's count, once per call.
+        // The chat template's few marks around the question are not part of that count, once per call.
         const marks = 8 * before.modelCalls;
         assert.ok(
           Math.abs(usage.billedTokens - before.billedTokens) <= marks,
@@ -87,7 +87,7 @@ describe("a neutral ruler", () => {
       const byLetters = await Promise.all(stored.map((one) => measuredBy(one, (text) => text.length)));
       const comparison = {
         ...compareEvaluations(stored),
-        ruler: { name: "letters", rows: compareEvaluations(byLetters).rows },
+        recounted: { name: "letters", rows: compareEvaluations(byLetters).rows },
       };
       assert.match(comparisonTable(comparison), /counted by letters[\s\S]*chain .* billed, .* computed/);
     } finally {
