@@ -7,11 +7,11 @@ import type { CommandTable } from "../command.ts";
 /** Name, summary for the overview, and how to load it. */
 export const commands: CommandTable = {
   quickstart: {
-    summary: "The whole way on this machine: team, distillation, SFT, RL, comparison",
+    summary: "Run every stage on this machine: team, distillation, SFT, RL, comparison",
     load: () => import("./quickstart.ts"),
   },
   up: {
-    summary: "The whole way from your documents or traces to a model, in one resumable command",
+    summary: "Make a model from your documents or traces, in one resumable command",
     load: () => import("./up.ts"),
   },
   init: { summary: "Start a project in this folder: workspace, configuration, .env", load: () => import("./init.ts") },

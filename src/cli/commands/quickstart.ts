@@ -9,7 +9,7 @@ import { duration, type Output } from "../output.ts";
 
 export default defineCommand({
   name: "quickstart",
-  summary: "The whole way on this machine: a team works, one small model learns to do the same, both are compared.",
+  summary: "Run every stage on this machine: a team works, one small model learns to do the same, both are compared.",
   examples: ["coa quickstart", "coa quickstart --fast", "coa quickstart --imperfect --out .coa/imperfect"],
   options: {
     fast: { type: "boolean", default: false, describe: "Start from the shipped model and let it practise a little: at most 4 minutes" },

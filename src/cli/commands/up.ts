@@ -23,7 +23,7 @@ const examples = [
 export default defineCommand({
   name: "up",
   summary:
-    "The whole way from your documents or traces to a model: index or import, tasks, team, distill, dataset, train, compare. Says before what it costs, prints every command, and resumes.",
+    "Make a model from your documents or traces: index or import, tasks, team, distill, dataset, train, compare. Says before what it costs, prints every command, and resumes.",
   arguments: "<folder or traces>",
   examples,
   options: upFlags,
