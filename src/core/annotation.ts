@@ -1,7 +1,8 @@
 /**
- * What a person decided about a chain: keep it, drop it, put other words into some of its segments, or prefer it to another
- * chain of the same task. Annotations are only ever appended; of those for one chain the last one holds. Each names the
- * chain by its id and by a hash of its words, so that a chain that was made anew does not inherit a decision by its name.
+ * What a person decided about a chain: keep it, drop it, put other words into some of its segments, or prefer it to
+ * another chain of the same task. Annotations are only ever appended; of those for one chain the last one counts. Each
+ * names the chain by its id and by a hash of its words, so that a new chain with an old id does not get the old
+ * decision.
  */
 import { hash } from "node:crypto";
 import { z } from "zod";
@@ -38,7 +39,7 @@ export type Annotation = z.infer<typeof annotationSchema>;
 /** Which chain an annotation is about. */
 export type AnnotationTarget = z.infer<typeof targetSchema>;
 
-/** A hash of what a chain was asked and what stands in it. */
+/** A hash of a chain's question and its segments. */
 export function chainHash({ prompt, segments }: Pick<Trajectory, "prompt" | "segments">): string {
   const asked = prompt.map(({ role, content }) => [role, content]);
   return hash("sha256", JSON.stringify([asked, trajectoryText(segments)])).slice(0, 24);

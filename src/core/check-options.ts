@@ -37,7 +37,7 @@ export function checkOptions<T>(
   }
 }
 
-/** Those options that a function has, out of a larger object: for handing some of one's own on to it. */
+/** Those options that a function has, out of a larger object: to pass some of the caller's own options on to it. */
 export function ownOptions<T>(options: object, known: OptionNames<T>): T {
   return Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name))) as T;
 }

@@ -9,7 +9,7 @@ import type { Usage } from "./usage.ts";
 export interface Correction {
   /** Index of the first segment that is replaced; everything before it stays as the student wrote it. */
   from: number;
-  /** What should stand there instead. */
+  /** What should be there instead. */
   segments: Segment[];
   /** What finding it cost. */
   usage: Usage;

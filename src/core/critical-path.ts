@@ -1,6 +1,6 @@
 /**
- * How long a run had to be, whatever it cost: model turns that waited for each other, and the time along that path. Calls made
- * side by side count once, as the slowest of them, so what is done in parallel shows here and nowhere else.
+ * How long a run had to be, whatever it cost: model turns that waited for each other, and the time along that path.
+ * Parallel calls count once, as the slowest of them, so what is done in parallel shows here and nowhere else.
  */
 import type { TeamRun, TeamStep } from "./team-run.ts";
 import type { Trajectory } from "./trajectory.ts";
@@ -28,7 +28,7 @@ export function chainPath({ segments }: Pick<Trajectory, "segments">): CriticalP
   return path;
 }
 
-/** The path of a team: an agent's steps one after the other, of agents that were activated at once the longest alone. */
+/** The path of a team: an agent's steps one after the other, of parallel agents only the longest. */
 export function teamPath({ steps, agents }: Pick<TeamRun, "steps" | "agents">): CriticalPath {
   const stepsOf = Map.groupBy(steps, (step) => step.agentId);
   const byCall = new Map(agents.flatMap((agent) => (agent.parentCallId ? [[agent.parentCallId, agent.id]] : [])));

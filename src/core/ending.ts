@@ -26,8 +26,9 @@ export function errorEnding(error: unknown): Ending {
 }
 
 /**
- * Errors that every further run of a batch would meet too and that only the user can fix: a wrong key, no such model or
- * host, a full disk, wrong usage. A batch stops at the first, keeps nothing of that run, and the next start tries again.
+ * Errors that every further run of a batch would have too and that only the user can fix: a wrong key, no such model or
+ * host, a full disk, wrong usage. A batch stops at the first, keeps nothing of that run, and the next start tries
+ * again.
  */
 const yours = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full", "budget-spent"]);
 

@@ -5,7 +5,7 @@
  * A bad flag or a corrupt file stops the program before any work is done (`UsageError`, exit code 2).
  */
 
-/** Where the outside world met our code when something went wrong. */
+/** Which part of the outside world, or which stage, failed. */
 export type Boundary =
   | "usage"
   | "model"

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Task } from "./task.ts";
 
 export const gradeSchema = z.object({
-  /** `null`: the grader could not decide (a judge that failed). Counted apart, never as a wrong answer. */
+  /** `null`: the grader could not decide (a judge that failed). Counted separately, never as a wrong answer. */
   correct: z.boolean().nullable(),
   /** 0 to 1; partial credit where the grader has it (F1, share of tests passed). */
   score: z.number(),

@@ -1,6 +1,6 @@
 /**
  * A journal is where a running stage appends what happened, so that it can resume. A record counts once `append` has
- * resolved: after a crash it will be read back. Stages know only this; `store/` implements it on JSONL files.
+ * resolved: after a crash it will be read back. Stages know only this; `base/files` implements it on JSONL files.
  */
 export interface Journal<Record> {
   append(record: Record): Promise<void>;
@@ -8,7 +8,7 @@ export interface Journal<Record> {
   close(): Promise<void>;
 }
 
-/** A journal that forgets at the end of the process, for callers who need no resume. */
+/** A journal in memory, for callers who need no resume. */
 export function memoryJournal<Record>(records: Record[] = []): Journal<Record> & { records: Record[] } {
   return {
     records,

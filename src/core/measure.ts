@@ -1,4 +1,7 @@
-/** By what an evaluation measured: which file of tasks, whose rules, which judge. Two figures compare only where these agree. */
+/**
+ * How an evaluation measured: which file of tasks, whose rules, which judge. Two figures compare only where these
+ * agree.
+ */
 import { z } from "zod";
 import { rightnesses } from "./rightness.ts";
 
@@ -17,5 +20,5 @@ export const measureSchema = z.object({
   judges: z.array(z.object({ name: z.string(), promptHash: z.string(), model: z.string() })).default([]),
 });
 
-/** What was measured by. */
+/** How something was measured. */
 export type Measure = z.infer<typeof measureSchema>;

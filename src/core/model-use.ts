@@ -29,7 +29,7 @@ export const modelUseSchema = z.object({
   world: z.enum(["lab"]).optional(),
   /** Fingerprint of the tokenizer it was taught with. */
   tokenizer: z.string().optional(),
-  /** How it came to be, oldest first. */
+  /** How it was trained, oldest step first. */
   training: z.array(trainingSchema).default([]),
 });
 

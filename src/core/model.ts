@@ -1,5 +1,5 @@
 /**
- * A model continues a chain: it is given the prompt and everything decoded so far, and writes on until a stop string.
+ * A model continues a chain: it is given the prompt and everything decoded so far, and continues until a stop string.
  * It knows nothing of tools. A chat model answers messages and may call tools; judges, page summaries and the team's
  * agents use it. One client may be both.
  */

@@ -1,4 +1,7 @@
-/** What reinforcement learning made of a rollout: how it was weighed, whether it was used, and what the update did to it. */
+/**
+ * What reinforcement learning did with a rollout: how it was weighed, whether it was used, and what the update did to
+ * it.
+ */
 import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";
 

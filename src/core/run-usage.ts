@@ -1,6 +1,6 @@
 /**
- * What the calls of one run cost together, by the one definition of `computed`: what a perfect prefix cache would still
- * have to process. Each call is charged only for what comes after its longest known beginning; a prompt and the reply to
+ * What the calls of one run cost together, by the one definition of `computed`: what is left to process with a perfect
+ * prefix cache. Each call is charged only for what comes after its longest known beginning; a prompt and the reply to
  * it are known to every later call. The team counts itself with this function and recordings are counted with it too.
  */
 import type { Message } from "./message.ts";
@@ -35,7 +35,8 @@ export function runUsage(calls: readonly CountedCall[], countTokens?: CountToken
     first = Math.min(first, call.startedAt ?? first);
     last = Math.max(last, call.endedAt ?? last);
     for (const tool of call.toolCalls) {
-      // A delegation is the team talking to itself; a call that was neither started nor answered was not made.
+      // A delegation is a call inside the team, not of a tool; a call that was neither started nor answered was not
+      // made.
       if (tool.delegatesTo !== undefined || (tool.startedAt ?? tool.result ?? tool.error) === undefined) continue;
       usage.toolCalls++;
       if (tool.startedAt !== undefined && tool.endedAt !== undefined) usage.toolMs += tool.endedAt - tool.startedAt;

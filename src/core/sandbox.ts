@@ -32,7 +32,7 @@ export interface SandboxResult {
   ms: number;
 }
 
-/** What stands between hostile code and the machine. */
+/** What separates hostile code from the machine. */
 export interface SandboxLevel {
   /** `pyodide`, `bubblewrap`, `nsjail`, `remote`, `quickjs`. */
   kind: string;
@@ -40,7 +40,7 @@ export interface SandboxLevel {
   strength: "strong" | "moderate";
   /** What it does not contain on this machine, in plain words. */
   caveats: string[];
-  /** What programs can't do in it though Python elsewhere can: a grader must not hold that against them. */
+  /** What programs can't do in it though Python elsewhere can: a grader must not count that as a failure. */
   cannot?: readonly ("deep recursion" | "large memory" | "threads")[];
   /** How many times more processor time it takes than CPython does. */
   slowdown?: number;

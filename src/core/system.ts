@@ -96,7 +96,7 @@ export function teamRunResult(run: TeamRun): SystemResult {
   for (const step of run.steps) {
     const role = roles.get(step.agentId) ?? step.agentId;
     tokensByRole[role] = (tokensByRole[role] ?? 0) + step.promptTokens + step.completionTokens;
-    // Delegation is the team talking to itself, not a tool.
+    // A delegation is a call inside the team, not of a tool.
     for (const call of step.toolCalls) if (!call.delegatesTo) toolCalls[call.name] = (toolCalls[call.name] ?? 0) + 1;
   }
   const { reason, detail } = run.ending;

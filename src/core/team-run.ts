@@ -11,7 +11,7 @@ import { messageSchema, toolCallSchema } from "./message.ts";
 import { recordReader } from "./record-version.ts";
 import { usageSchema } from "./usage.ts";
 
-/** How agents share context: each sub-agent alone with its sub-task, or one history handed on. */
+/** How agents share context: each sub-agent alone with its sub-task, or one history that all continue. */
 export const topologies = ["agents-as-tools", "handoff", "single", "unknown"] as const;
 export type Topology = (typeof topologies)[number];
 
@@ -106,7 +106,7 @@ const teamRunShape = lazySchema((z) =>
     messages: z.record(z.string(), messageSchema),
     answer: z.string().nullable(),
     ending: teamEndingSchema,
-    /** How often the team planned anew, and the verifier's scores in order (null where it gave none). */
+    /** How often the team made a new plan, and the verifier's scores in order (null where it gave none). */
     replans: z.number().optional(),
     scores: z.array(z.number().nullable()).optional(),
     /** Set where this is the best of several runs: which one, what all answered, what the judge said. */
@@ -122,9 +122,9 @@ const teamRunShape = lazySchema((z) =>
       content: z.boolean(),
       truncated: z.boolean(),
       notes: z.array(z.string()),
-      /** What nobody told and was put together from what was said: which calls are one run, who called whom. */
+      /** What was not recorded but inferred from content: which calls are one run, who called whom. */
       inferred: z.array(z.enum(["run", "links"])).optional(),
-      /** Why it must not be trained on; empty or absent where nothing speaks against it. */
+      /** Why it must not be trained on; empty or absent where there is no such reason. */
       untrainable: z
         .array(z.object({ reason: z.string(), step: z.string().optional(), detail: z.string().optional() }))
         .optional(),
@@ -142,7 +142,7 @@ export function readTeamRun(value: unknown): TeamRun {
   return teamRunSchema.parse(value);
 }
 
-/** Version 1 kept its error apart and its ending, replans and scores under `meta`. */
+/** Version 1 kept its error separately and its ending, replans and scores under `meta`. */
 function upgradeTeamRun(old: Record<string, unknown>): Record<string, unknown> {
   const { error, meta, ...rest } = old as { error?: string; meta?: Record<string, unknown>; answer?: string | null };
   const { ending, replans, scores, bestOf, family, ...others } = meta ?? {};

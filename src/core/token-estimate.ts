@@ -1,6 +1,6 @@
 /**
- * How many tokens a text has where no tokenizer is at hand. One estimate for everybody: budgets, caps, shares and reports
- * that guess differently contradict each other.
+ * How many tokens a text has, where there is no tokenizer. One estimate for everybody: budgets, caps, shares and
+ * reports that guess differently contradict each other.
  */
 import type { Message } from "./message.ts";
 import type { ChatRequest } from "./model.ts";

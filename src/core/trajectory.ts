@@ -16,7 +16,7 @@ import { usageSchema } from "./usage.ts";
 
 export { type Ending, endingSchema };
 
-/** The tag of text that stands outside any tag (a violation, but it was written, so it is kept). */
+/** The tag of text that is outside any tag (a violation, but it was written, so it is kept). */
 export const looseText = "text";
 
 export const segmentSchema = lazySchema((z) =>
@@ -250,7 +250,7 @@ export function contextVersions(trajectory: Pick<Trajectory, "segments" | "compa
   return versions;
 }
 
-/** A segment exactly as it stands in the decoded sequence. */
+/** A segment exactly as it is in the decoded sequence. */
 export function writtenForm(segment: Segment): string {
   if (segment.raw !== undefined) return segment.raw;
   return segment.tag === looseText ? segment.text : `<${segment.tag}>${segment.text}</${segment.tag}>`;

@@ -1,7 +1,7 @@
 /**
- * What work cost. Tokens are counted two ways: `billed` is prompt plus completion of every model call, as an API without
- * a cache would charge; `computed` is what a perfect prefix cache would still have to process. A saving quoted with one
- * number only is half a truth, so both travel together everywhere.
+ * What work cost. Tokens are counted two ways: `billed` is prompt plus completion of every model call, as an API
+ * without a cache would charge; `computed` is what is left to process with a perfect prefix cache. One of them alone
+ * would mislead, so both are always given.
  */
 import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";

@@ -1,5 +1,5 @@
 /**
- * What stands between a tool's tags: `writeCallBody` writes a recorded call, `readCallBody` reads what a model wrote. They
+ * The text between a tool's tags: `writeCallBody` writes a recorded call, `readCallBody` reads what a model wrote. They
  * are inverses: a written body reads back as the same input. Writing prefers the plain form (a query, an address, a
  * program) and takes the recorded JSON where the plain form would be read differently. Reading is lenient, because the
  * paper's models fail most often here: a missing fence, another fence, single quotes, a trailing comma. What can't be

@@ -1,7 +1,7 @@
 /**
- * Other words in a chain, by hand: only what the model wrote can be edited, and an edit holds only where the chain obeys its
- * profile afterwards, by the same validator that the runtime and the distiller use. An edited segment loses the ids and
- * probabilities it was sampled with, because they spell the old words.
+ * Other words in a chain, by hand: only what the model wrote can be edited, and an edit is accepted only where the
+ * chain follows its profile afterwards, by the same validator that the runtime and the distiller use. An edited segment
+ * loses the ids and probabilities it was sampled with, because they belong to the old text.
  */
 import type { SegmentEdit } from "../core/annotation.ts";
 import type { Profile } from "../core/profile.ts";

@@ -1,5 +1,5 @@
 /**
- * What judges wrote, taken apart: ratings, scores, and the prose beside them. The one place where a rating or a score is
+ * What judges wrote, parsed: ratings, scores, and the prose beside them. The one place where a rating or a score is
  * read: the profile's gates, the validator, the team's rules and distillation all ask here.
  */
 import type { TagSpec } from "../core/profile.ts";

@@ -59,7 +59,7 @@ export function neutraliser(tags: Iterable<string>): (text: string) => string {
 const plainRun = /[\0-%'-\x7f]+/y;
 
 /**
- * The text as a careless reader might see it: look-alikes and entities resolved, invisible characters gone, lower case.
+ * The text as a reader might see it: look-alikes and entities resolved, invisible characters gone, lower case.
  * `placeOf` gives the place in the text of a place in it; it is to be asked from front to back.
  */
 function fold(text: string): { folded: string; placeOf(index: number): number } {

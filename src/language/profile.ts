@@ -27,7 +27,7 @@ export interface ChainState {
   /** Calls of this step, and how many still wait for their observation. */
   calls: number;
   openCalls: number;
-  /** The gate in force, with the only tags it leaves. */
+  /** The gate that applies now, with the only tags it leaves. */
   gate: { tag: string; leaves: readonly string[] } | null;
   counts: Readonly<Record<string, number>>;
   ended: boolean;
@@ -158,7 +158,7 @@ export function allowedNext(profile: Profile, state: ChainState): string[] {
 /** The state after one more segment. Never refuses: what was written was written; the validator says what was wrong. */
 export function advance(profile: Profile, state: ChainState, segment: { tag: string; text: string }): ChainState {
   const { tag, text } = segment;
-  // Going on without the observation gives it up, so that one omission is one violation.
+  // Continuing without the observation ends the waiting for it, so that one omission is one violation.
   if (tag === profile.think) return { ...state, thought: true, openCalls: 0 };
   if (tag === profile.observation) {
     return state.openCalls > 0 ? { ...state, openCalls: state.openCalls - 1, thought: false } : state;

@@ -51,7 +51,7 @@ function verifiedChain(tools: readonly TagSpec[], anytimeReflection: boolean): r
     role("reflection", ["plan", ...calls, "suggested_answer"], { body: ratings }),
     role("suggested_answer", ["double_check"]),
     role("double_check", ["plan", ...calls, ...reflect, "answer"], { body: score }),
-    // The analysis stands in the think before the double check; the answer itself needs none.
+    // The analysis is in the think before the double check; the answer itself needs none.
     role("answer", [], { think: "optional" }),
   ];
 }
@@ -130,7 +130,7 @@ export const multiProfile: Profile = defineProfile({
   suggestedAnswer: "suggested_answer",
 });
 
-/** Everything, with up to four calls in one turn: what does not depend on each other is looked up side by side. */
+/** Everything, with up to four calls in one turn: look-ups that do not depend on each other are made together. */
 export const wideProfile: Profile = defineProfile({ ...multiProfile, name: "wide", maxParallelCalls: 4 });
 
 /** The built-in profiles by name. */

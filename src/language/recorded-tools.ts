@@ -1,6 +1,6 @@
 /**
  * The tools of a recorded run: what was called, with the definition that the recording holds of it. Calls that activate
- * another agent are the team talking to itself and do not count.
+ * another agent are not calls of a tool and do not count.
  */
 import type { ToolDescription } from "../core/profile.ts";
 import type { TeamRun, TeamToolCall } from "../core/team-run.ts";
@@ -41,7 +41,7 @@ function onlyText(input: unknown): unknown {
   return others.length === 0 ? only : undefined;
 }
 
-/** The tools that were called, each once; a schema that was not recorded is told from the calls. */
+/** The tools that were called, each once; a schema that was not recorded is inferred from the calls. */
 export function recordedTools(run: TeamRun): ToolDescription[] {
   const definitions = new Map(run.agents.flatMap((agent) => agent.tools ?? []).map((tool) => [tool.name, tool]));
   const calls = Map.groupBy(recordedCalls(run), (call) => call.name);

@@ -71,7 +71,7 @@ function relaxedParser(text: string) {
   function string(): string {
     const quote = closingQuote[text.charAt(at++)];
     let result = "";
-    let from = at; // what stands between two escapes is taken over whole
+    let from = at; // the text between two escapes is copied as one piece
     while (at < text.length) {
       const character = text.charAt(at++);
       if (character === quote) return result + text.slice(from, at - 1);

@@ -1,6 +1,6 @@
 /**
  * What the model is told, derived from the profile: the roles, how each body is written, what may follow what, and the
- * gates. Written from data so that prompt and rules can't drift apart.
+ * gates. Written from the profile, so that prompt and rules always agree.
  */
 
 import type { Tool } from "../core/tool.ts";

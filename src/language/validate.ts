@@ -1,7 +1,7 @@
 /**
  * The validator walks a chain through its profile's state machine and lists every violation with its position and the
- * name of the rule. It never stops at the first: a filter wants to know all, and a repair wants to know which.
- * Segments by the runtime (a format error shown to the model, a request to answer) are not the model's doing and pass.
+ * name of the rule. It never stops at the first: a filter wants to know all, and a repair wants to know which. Segments
+ * by the runtime (a format error shown to the model, a request to answer) are not written by the model and pass.
  */
 
 import { checkOptions, optionNames } from "../core/check-options.ts";
@@ -67,7 +67,7 @@ interface Finding {
   message: string;
 }
 
-/** Why this tag may not stand here, or null where it may. */
+/** Why this tag is not allowed here, or null where it is. */
 function orderViolation(profile: Profile, state: ChainState, segment: Segment): Finding | null {
   const { tag } = segment;
   const spec = tagSpec(profile, tag);

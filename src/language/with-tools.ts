@@ -1,8 +1,9 @@
 /**
- * Tools join a profile: the tags that call tools become exactly the tools that exist. A tag whose tool is not there goes,
- * a tool that has no tag gets one, wherever the profile lets a tool be called. Prompt, grammar, validator and runtime all
- * follow from the profile, so none of them can offer a tool that is missing or hide one that was given. What makes no
- * sense (no tool at all, a role after which nothing is left, a tool that no rule leads to) is an error before any call.
+ * Tools join a profile: the tags that call tools become exactly the tools that exist. A tag without its tool is
+ * removed, a tool without a tag gets one, wherever the profile lets a tool be called. Prompt, grammar, validator and
+ * runtime all follow from the profile, so none of them can offer a tool that is missing or hide one that was given.
+ * What makes no sense (no tool at all, a role after which nothing is left, a tool that no rule leads to) is an error
+ * before any call.
  */
 import { UsageError } from "../core/errors.ts";
 import type { BodyFormat, Profile, TagSpec, ToolDescription } from "../core/profile.ts";
@@ -72,7 +73,7 @@ export function withTools(profile: Profile, tools: readonly KnownTool[]): Profil
   return defineProfile({ ...profile, start, tags: inOrder(profile, tags), gates });
 }
 
-/** Tools stand together, where the profile's first tool stood; the rest keeps its order. */
+/** Tools are together, at the place of the profile's first tool; the rest keeps its order. */
 function inOrder(profile: Profile, tags: readonly TagSpec[]): TagSpec[] {
   const first = profile.tags.findIndex((tag) => tag.tool !== undefined);
   if (first < 0) return [...tags];

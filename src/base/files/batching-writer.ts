@@ -1,6 +1,7 @@
 /**
- * Appends to one open file: what is written while a write is under way goes out together in the next one. A write that fails (a full
- * disk) is cut back to the last good byte before anything else is written, so no reader meets half a record.
+ * Appends to one open file: what is written while a write is under way goes out together in the next one. A write that
+ * fails (a full disk) is cut back to the last good byte before anything else is written, so no reader sees half a
+ * record.
  */
 import type { FileHandle } from "node:fs/promises";
 import { CoaError, messageOf } from "../../core/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Recorded calls: what was asked and what came back, written once and found again by what was asked. Evaluations that run
- * without a network, tests that run without a server and the replaying proxy all stand on it, with one key and one file
+ * Recorded calls: what was asked and what came back, written once and found again by what was asked. Evaluations that
+ * run without a network, tests that run without a server and the replaying proxy all use it, with one key and one file
  * format. Calls repeat their history, so messages and tools are written once and referred to by hash: a file grows with
  * what was said, not with its square.
  */
@@ -155,7 +155,7 @@ export interface CallStoreOptions {
   mode?: "auto" | "record" | "replay";
 }
 
-/** A file of calls that remembers. */
+/** A file of recorded calls. */
 export interface CallStore {
   /** The recorded answer, or what `work` returns, which is then recorded. A call that fails is not recorded. */
   remember<T>(kind: string, request: unknown, work: () => Promise<T>): Promise<T>;
@@ -173,7 +173,7 @@ interface KeptCall {
 
 const openCallStoreNames = optionNames<CallStoreOptions>()("mode");
 
-/** Opens a file of calls, or without a file a store that forgets at the end of the process. */
+/** Opens a file of calls, or without a file a store in memory. */
 export async function openCallStore(file?: string, options: CallStoreOptions = {}): Promise<CallStore> {
   checkOptions("openCallStore", options, openCallStoreNames);
   const { mode = "auto" } = options;
@@ -278,7 +278,7 @@ function differences(a: unknown, b: unknown): string[] {
   return found;
 }
 
-/** Two values from where they part, a little before it. */
+/** Two values from shortly before the place where they differ. */
 function difference(key: string, asked: unknown, recorded: unknown): string {
   const [x, y] = [textOf(asked), textOf(recorded)];
   const from = Math.max(0, commonStart(x, y) - 30);

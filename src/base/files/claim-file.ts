@@ -1,6 +1,6 @@
 /**
- * A single file of records belongs to one configuration too: its manifest stands beside it. The file's own writer holds
- * the lock, so open that first. A file without a manifest (of an older release, or made by hand) is taken over as it is.
+ * A single file of records belongs to one configuration too: its manifest is beside it. The file's own writer holds the
+ * lock, so open that first. A file without a manifest (of an older release, or made by hand) is taken over as it is.
  */
 import { stat } from "node:fs/promises";
 import type { Hint } from "../../core/errors.ts";
@@ -19,7 +19,7 @@ export interface ClaimedFile {
 export async function claimFile(file: string, claim: Claim, options: { hint?: Hint } = {}): Promise<ClaimedFile> {
   const path = manifestBeside(file);
   const wanted = manifestOf(claim);
-  // Without records a manifest claims nothing: the file was deleted to start anew, or nothing came of the first start.
+  // Without records a manifest claims nothing: the file was deleted to start again, or the first start wrote nothing.
   const { size } = await stat(file).catch(() => ({ size: 0 }));
   const before = size > 0 ? await readManifestFile(path) : undefined;
   if (before) refuseOther(file, before, wanted, options.hint);

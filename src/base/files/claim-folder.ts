@@ -21,7 +21,7 @@ import {
 import { packageVersion } from "./package-version.ts";
 import { writeJson } from "./write-file.ts";
 
-/** What to do with work that is there already: continue it, refuse, or throw it away and start anew. */
+/** What to do with work that is there already: continue it, refuse, or delete it and start again. */
 export type Resume = "auto" | "never" | "fresh";
 
 export interface Claim {
@@ -172,7 +172,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Throws earlier work away; files that no stage of ours left are never deleted. */
+/** Deletes earlier work; files that no stage of ours left are never deleted. */
 async function clear(path: string, before: Manifest | undefined): Promise<void> {
   const names = (await readdir(path)).filter((name) => name !== lockName && !name.startsWith(`${lockName}.`));
   if (names.length > 0 && !before) {

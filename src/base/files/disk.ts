@@ -39,7 +39,7 @@ export async function syncPath(disk: Disk, path: string): Promise<void> {
   }
 }
 
-/** Whether something stands at a path. */
+/** Whether something exists at a path. */
 export function exists(disk: Disk, path: string): Promise<boolean> {
   return disk.access(path).then(
     () => true,

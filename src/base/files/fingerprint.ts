@@ -1,4 +1,4 @@
-/** What tells content from other content: the hash of a file, for manifests and lineage. */
+/** Identifies content by the hash of a file, for manifests and lineage. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { UsageError } from "../../core/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * A module that a person wrote: tools, a profile, a configuration. In a folder that `npm init` made, files count as CommonJS
- * whatever stands in them; one that is written with import and export is loaded as what it is.
+ * A module that a person wrote: tools, a profile, a configuration. In a folder that `npm init` made, files count as
+ * CommonJS whatever they contain; one with import and export is loaded as an ES module.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";

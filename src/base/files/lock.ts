@@ -93,7 +93,7 @@ async function place(disk: Disk, path: string, mine: Owner): Promise<Lock | unde
   };
 }
 
-/** Removes exactly the lock with this text, if it still stands: the holder of its guard, and nobody else, may. */
+/** Removes exactly the lock with this text, if it is still there: only the holder of its guard may do this. */
 async function removeStale(disk: Disk, path: string, text: string, mine: Owner, leaseMs: number): Promise<void> {
   const guardPath = `${path}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.guard`;
   const guard = await place(disk, guardPath, mine);
@@ -129,7 +129,7 @@ async function readLock(disk: Disk, path: string): Promise<{ text: string; owner
 async function isAlive(disk: Disk, path: string, owner: Owner | undefined, leaseMs: number): Promise<boolean> {
   if (!owner) return false; // no lock of ours is ever without an owner: the rest of a crash of an older version
   if (owner.host !== hostname()) return isRenewed(disk, path, leaseMs);
-  if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was started anew
+  if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was restarted
   if (owner.space !== undefined && owner.space !== (await processSpace())) return isRenewed(disk, path, leaseMs);
   try {
     process.kill(owner.pid, 0);

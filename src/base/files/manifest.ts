@@ -68,7 +68,7 @@ export function readManifest(folder: string): Promise<Manifest | undefined> {
   return readManifestFile(join(folder, manifestName));
 }
 
-/** Where the manifest of a single file of records stands: `runs.manifest.json` beside `runs.jsonl`. */
+/** Where the manifest of a single file of records is: `runs.manifest.json` beside `runs.jsonl`. */
 export function manifestBeside(file: string): string {
   return `${file.replace(/\.jsonl$/, "")}.${manifestName}`;
 }

@@ -1,9 +1,9 @@
 /**
- * An append-only JSONL file: the truth of every stage. `append` resolves when the record would survive a crash of the
- * process (it is in the kernel) and, with `sync`, of the machine. Appends made while a write is under way go out together
- * in the next write. A write that fails (a full disk) is cut back to the last good record before anything else is
- * written, so no reader meets half a line. A torn last line left by a crash is set aside in `<file>.torn` and reported
- * when the file is opened.
+ * An append-only JSONL file, in which every stage keeps its records. `append` resolves when the record would survive a
+ * crash of the process (it is in the kernel) and, with `sync`, of the machine. Appends made while a write is under way
+ * go out together in the next write. A write that fails (a full disk) is cut back to the last good record before
+ * anything else is written, so no reader sees half a line. A torn last line left by a crash is set aside in
+ * `<file>.torn` and reported when the file is opened.
  */
 
 import type { FileHandle } from "node:fs/promises";

@@ -1,7 +1,7 @@
 /**
- * Reads JSONL one record at a time, so that a file may be larger than memory. A line that can't be read is never a
- * riddle: the error names file, line and what was expected. A torn line (a crash or a full disk in the middle of an
- * append) is not an error: it was never acknowledged, so readers pass over it and say so.
+ * Reads JSONL one record at a time, so that a file may be larger than memory. For a line that can't be read, the error
+ * names file, line and what was expected. A torn line (a crash or a full disk in the middle of an append) is not an
+ * error: it was never confirmed as written, so readers skip it and say so.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -21,7 +21,7 @@ export interface BadLine {
 export interface ReadOptions {
   /** What to do with a bad line: stop with an error (default), or be told and skip it. */
   onBad?: "throw" | ((bad: BadLine) => void);
-  /** Told of a torn line; by default the last one is passed over in silence, any other is a process warning. */
+  /** Told of a torn line; by default the last one is skipped silently, any other is a process warning. */
   onTorn?: (bad: BadLine) => void;
   signal?: AbortSignal;
 }

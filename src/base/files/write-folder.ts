@@ -1,7 +1,7 @@
 /**
- * Writes a folder all or nothing: contents go to a sibling that is flushed and renamed into place. Where an older one
- * stands, it steps aside first under a known name; a kill or power cut between the two renames leaves that name behind,
- * readers look there (`currentFolder`), and the next writer puts it back.
+ * Writes a folder all or nothing: contents go to a sibling that is flushed and renamed into place. An older one is
+ * first renamed to a known name; a kill or power cut between the two renames leaves that name behind, readers look
+ * there (`currentFolder`), and the next writer puts it back.
  */
 import { randomUUID } from "node:crypto";
 import { basename, dirname, join, resolve } from "node:path";
@@ -56,7 +56,7 @@ export async function currentFolder(path: string): Promise<string> {
   return !(await exists(nodeDisk, path)) && (await exists(nodeDisk, aside)) ? aside : path;
 }
 
-/** Names of the folders in `parent`, those that stand aside included. */
+/** Names of the folders in `parent`, those that are put aside included. */
 export async function folderNames(parent: string): Promise<string[]> {
   const names = (await nodeDisk.readdir(parent)).map((name) => name.replace(/^\.(.+)\.previous$/, "$1"));
   return [...new Set(names.filter((name) => !name.startsWith(".")))].sort();

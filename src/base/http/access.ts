@@ -1,6 +1,7 @@
 /**
- * Who may ask. A server on loopback is reached by every page in the user's browser: a foreign `Origin` or a `Host` that
- * is not this machine's (DNS rebinding) is refused unless allowed by name. Keys are compared in constant time.
+ * Who may send requests. A server on loopback is reached by every page in the user's browser: a foreign `Origin` or a
+ * `Host` that is not this machine's (DNS rebinding) is refused unless allowed by name. Keys are compared in constant
+ * time.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { optionNames } from "../../core/check-options.ts";
@@ -28,7 +29,7 @@ export function accessOf(host: string | undefined, options: AccessOptions = {}):
   return isLoopback(host) ? options : { hosts: ["*"], ...options };
 }
 
-/** Refuses a request that a foreign web page, or a name that was bent to this machine, makes. */
+/** Refuses a request from a web page of another site, or under a name that is not this machine's. */
 export function checkOrigin(header: (name: string) => string | undefined, options: AccessOptions = {}): void {
   const host = header("host") ?? "";
   const name = host.replace(/:\d+$/, "").toLowerCase();
@@ -47,7 +48,7 @@ export function keyOf(header: (name: string) => string | undefined): string | un
   return bearer?.trim() ?? header("x-api-key");
 }
 
-/** Finds the entry of a key without telling by its time which key came near. */
+/** Finds the entry of a key; the time it takes says nothing about the keys. */
 export function keyFinder<Entry extends { key: string }>(
   entries: readonly Entry[],
 ): (key: string) => Entry | undefined {

@@ -1,7 +1,7 @@
 /**
- * A handler is written once, against a request, a signal and a reply, and has two faces: a node:http listener with
- * back-pressure, and a fetch handler for frameworks. The signal aborts when the client leaves before its answer is
- * complete.
+ * A handler is written once, against a request, a signal and a reply, and used in two ways: as a node:http listener
+ * with back-pressure, and as a fetch handler for frameworks. The signal aborts when the client leaves before its answer
+ * is complete.
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -57,7 +57,7 @@ export async function readJson(request: HttpRequest, maxBytes: number): Promise<
   return value;
 }
 
-/** What is deeper than this would end in the stack of whoever walks over it. */
+/** A deeper value would overflow the stack of recursive code. */
 const deepest = 256;
 
 function isDeeper(value: unknown, levels: number): boolean {
@@ -72,10 +72,10 @@ export function replyJson(reply: Reply, status: number, value: unknown, headers:
   if (!reply.started) reply.send(status, JSON.stringify(value), { "content-type": "application/json", ...headers });
 }
 
-/** A reader that takes nothing for so long has left: it would hold its writer, and the place of that writer, for ever. */
+/** A client that reads nothing for so long counts as gone; otherwise its writer would wait for ever. */
 const longestStallMs = 300_000;
 
-/** The face for node:http. */
+/** The handler as a listener of node:http. */
 export function nodeListener(handler: Handler, { stallMs = longestStallMs } = {}): Listener {
   return async (request, response) => {
     const left = new AbortController();
@@ -140,7 +140,7 @@ function nodeReply(response: ServerResponse, stallMs: number): Reply {
   };
 }
 
-/** The face for frameworks that speak fetch (Hono, Next). `refuse` answers what the handler throws. */
+/** The handler as a fetch function, for frameworks (Hono, Next). `refuse` answers what the handler throws. */
 export function fetchHandler(
   handler: Handler,
   refuse: (reply: Reply, error: unknown) => void,

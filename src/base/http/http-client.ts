@@ -47,7 +47,7 @@ export interface HttpClient {
 
 const retryableStatus = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
 
-/** An error with the server's wish about when to come back. */
+/** An error with the time after which the server wants the next try. */
 export class HttpError extends CoaError {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
@@ -191,7 +191,7 @@ function errorText(body: string): string {
     const message = said ?? (typeof parsed.detail === "string" ? parsed.detail : undefined);
     if (message) return message;
   } catch {
-    // Not JSON: the text itself has to do.
+    // Not JSON: the text itself is used.
   }
   return body.trim().slice(0, 300) || "(empty body)";
 }

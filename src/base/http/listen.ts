@@ -39,7 +39,7 @@ export async function listen(serve: Listener, options: ListenOptions = {}): Prom
   let draining = false;
   // Loaded here: importing the package should not pay for a web server.
   const { createServer } = await import("node:http");
-  // Only the arrival of a request is timed: an answer may take as long as it likes.
+  // Only the arrival of a request is timed: an answer has no time limit.
   const times = { headersTimeout: 60_000, requestTimeout: 600_000, keepAliveTimeout: 60_000 };
   const server = createServer(times, (request, response) => {
     if (draining) response.setHeader("connection", "close");

@@ -24,7 +24,7 @@ function redactAddresses(text: string): string {
 const assignment =
   /((?:[?&]|%(?:3[Ff]|26|3[Bb]|23)|(?<![A-Za-z0-9_.-])-{0,2})[A-Za-z](?:[A-Za-z0-9_.-]|%5[Ff]|%2[Dd]){1,80})(\\{0,3}["']?\]?\s{0,3}(?:[:=]|%3[Dd])\s{0,3}(\\{0,3}["'`])?)/g;
 const assigned = /[^\s"'\\&,;#<>{}()[\]]{6,4096}/y;
-/** What stands in quotes may hold blanks; it ends with the quote it began with. */
+/** A value in quotes may contain spaces; it ends with the quote it began with. */
 const quoted: Readonly<Record<string, RegExp>> = {
   '"': /(?:[^"\\\r\n]|\\.){1,4096}/y,
   "'": /(?:[^'\\\r\n]|\\.){1,4096}/y,

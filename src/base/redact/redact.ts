@@ -19,7 +19,7 @@ export const maxDepth = 200;
 /** JSON in a text in JSON in a text: this many times, no more. */
 const maxTextDepth = 4;
 
-/** A copy of the value without secrets; `literals` are blanked wherever they stand. */
+/** A copy of the value without secrets; `literals` are blanked wherever they occur. */
 export function redactSecrets(value: unknown, literals: readonly string[] = [], hook?: Redact): unknown {
   const known = [...new Set(literals)].filter((one) => one.length >= 6);
 
@@ -110,7 +110,7 @@ export function isNestedDeeper(value: unknown, depth: number): boolean {
   return depth === 0 || Object.values(value).some((inner) => isNestedDeeper(inner, depth - 1));
 }
 
-/** The secrets of a request's headers: whatever stands where credentials stand. */
+/** The secrets of a request's headers: the values of headers that carry credentials. */
 export function headerSecrets(headers: Iterable<[string, unknown]>): string[] {
   const secrets: string[] = [];
   for (const [name, value] of headers) {

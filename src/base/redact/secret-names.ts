@@ -1,6 +1,6 @@
-/** Names under which credentials go: of fields, headers, environment variables and parameters of an address. */
+/** Names of credentials: of fields, headers, environment variables and parameters of an address. */
 
-/** What stands in place of a secret. */
+/** The text that replaces a secret. */
 export const redactedText = "[redacted]";
 
 const secret =

@@ -1,6 +1,6 @@
 /**
- * Keys that are known by their shape, whatever stands around them. Every pattern is bounded, and a run of characters is measured
- * once however many keys seem to begin in it, so the time stays linear in the text's length.
+ * Keys that are known by their shape, whatever is around them. Every pattern is bounded, and a run of characters is
+ * measured once however many keys seem to begin in it, so the time stays linear in the text's length.
  */
 import { redactedText } from "./secret-names.ts";
 

@@ -74,7 +74,7 @@ export function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
   return { id, type: "function", function: { name, arguments: text } };
 }
 
-/** Parts that are not words of a reply: what the model thought, and calls, which stand beside the content too. */
+/** Parts that are not words of a reply: what the model thought, and calls, which are also beside the content. */
 const notSaid =
   /^(?:thinking|redacted_thinking|reasoning|tool_use|tool_call|tool-call|function_call|input_json_delta)$/;
 

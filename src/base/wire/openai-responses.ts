@@ -1,6 +1,6 @@
 /**
  * OpenAI's Responses API: a conversation is a list of items, of which several make one of our messages. Tools that the
- * server runs itself (web search, code interpreter, MCP) stand in it as items too.
+ * server runs itself (web search, code interpreter, MCP) are items too.
  */
 
 import type { Json } from "../../core/json-value.ts";

@@ -1,4 +1,6 @@
-/** What stands beside the words of a reply, in the spellings of OpenAI-compatible servers: id, model, usage, how it ended. */
+/**
+ * What comes with the text of a reply, in the spellings of OpenAI-compatible servers: id, model, usage, how it ended.
+ */
 
 import { asNumber, asObject, asString, defined, type Json } from "../../core/json-value.ts";
 import type { CallUsage } from "../../core/model.ts";
@@ -57,7 +59,7 @@ export function readFinish(value: unknown): WireFinish | undefined {
   return finishes.find(([pattern]) => pattern.test(word))?.[1] ?? "other";
 }
 
-/** Id, model and usage, which stand in whole replies and in chunks alike. */
+/** Id, model and usage, which are in whole replies and in chunks. */
 export function readReplyFacts(json: Json): Partial<WireReply> {
   return defined({
     responseId: asString(json["id"]),

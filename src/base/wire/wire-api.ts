@@ -35,7 +35,7 @@ export interface WireRequest {
   responseFormat?: unknown;
   /** How many replies are asked for, where it is not one. */
   samples?: number;
-  /** The server kept the history; it stands in the call with this response id. */
+  /** The server kept the history; it is in the call with this response id. */
   previousResponseId?: string;
   /** The server keeps the history under this id. */
   conversation?: string;

@@ -1,6 +1,7 @@
 /**
- * What may stand between tags, as regular expressions. Free text contains no `<` before a letter or a slash, so nothing
- * in it can be taken for a tag; programs may contain any `<` except known tags and `</`. Bodies are never blank.
+ * What is allowed between tags, as regular expressions. Free text contains no `<` before a letter or a slash, so
+ * nothing in it can be taken for a tag; programs may contain any `<` except known tags and `</`. Bodies are never
+ * blank.
  */
 import type { BodyFormat } from "../profile.ts";
 import { characters, choice, type Expression, literal, noneOf, optional, sequence, star } from "./rules.ts";
@@ -19,7 +20,7 @@ const blanks = [
   "\ufeff",
 ];
 
-/** A little white space. Bounded, because a model that has lost its way would write it for ever. */
+/** A little white space. Bounded, because a confused model could write it for ever. */
 export const spaces = sequence(optional(characters([" ", "\n"])), optional(characters([" ", "\n"])));
 
 /** Text without anything that looks like a tag. */

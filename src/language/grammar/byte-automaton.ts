@@ -42,7 +42,7 @@ export function byteAutomaton(set: RuleSet, symbolOf: (marker: string) => number
     for (let index = bytes.length - 1; index >= 0; index--) state = read(bytes[index]!, bytes[index]!, state);
     return state;
   }
-  /** Built from the end: the state from which `expression`, followed by what `next` stands for, is read. */
+  /** Built from the end: the state from which `expression`, followed by what `next` means, is read. */
   function build(expression: Expression, next: number): number {
     switch (expression.kind) {
       case "literal":

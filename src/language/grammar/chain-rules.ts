@@ -1,5 +1,5 @@
 /**
- * The profile's language from where a chain stands now up to the end of the model's turn: a closed tool call or the
+ * The profile's language from the current place of a chain up to the end of the model's turn: a closed tool call or the
  * answer. States of the profile's machine become rules; gates are inside, because a body that closes a gate (a Poor
  * rating, a low score) leads to another rule than one that does not.
  */

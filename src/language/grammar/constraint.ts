@@ -1,6 +1,6 @@
 /**
- * Constrained decoding for one model call: a grammar for servers that take one, a token mask for engines. What is costly
- * to make is kept by profile and state, so that all chains of a batch share it.
+ * Constrained decoding for one model call: a grammar for servers that take one, a token mask for engines. What takes
+ * long to compute is kept by profile and state, so that all chains of a batch share it.
  */
 
 import type { ContinueRequest, Grammar, Model } from "../../core/model.ts";

@@ -19,7 +19,7 @@ export type Expression =
   | { kind: "sequence"; parts: readonly Expression[] }
   | { kind: "choice"; options: readonly Expression[] }
   | { kind: "star"; inner: Expression }
-  /** A rule that leads back to itself may stand only at the end. */
+  /** A rule that leads back to itself is allowed only at the end. */
   | { kind: "rule"; name: string };
 
 export interface RuleSet {

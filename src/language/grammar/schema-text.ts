@@ -51,7 +51,8 @@ function objectOf({ properties = {}, required = [] }: JsonSchema, gap: Expressio
       const next = sequence(comma, form);
       return needed ? next : optional(next);
     });
-  // Commas stand between what is there: before the first needed property they follow, after it they lead.
+  // Commas are between properties that are present: before the first required one they follow a property, after it they
+  // precede one.
   const first = fields.findIndex((field) => field.needed);
   const before = fields.slice(0, first).map(({ form }) => optional(sequence(form, comma)));
   const inside =
