@@ -5,7 +5,7 @@ import { afmMathPrompt, afmProgramPrompt } from "../language/afm-code-prompts.ts
 import { afmMhqaPrompt, afmWebPrompt } from "../language/afm-prompts.ts";
 
 export interface AfmPreset {
-  /** The one user message of a task; `rules` stands in for the published words where given. */
+  /** The one user message of a task; `rules` replaces the published words where given. */
   ask(task: Task, rules?: string): string;
   /** What every step is opened with. */
   opening: string;

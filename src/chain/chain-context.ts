@@ -29,7 +29,7 @@ export interface ChainContext {
   counted(promptTokens: number, keptTokens: number): void;
 }
 
-/** A context in which only the prompt stands; `known` are its ids, where it was tokenised before. */
+/** A context with only the prompt; `known` are its ids, where it was tokenised before. */
 export function chainContext(
   prompt: readonly Message[],
   model: Model,

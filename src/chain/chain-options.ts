@@ -135,7 +135,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     enforcement: options.enforcement ?? "repair",
     sampling: options.sampling ?? {},
     compaction: options.compaction ?? {},
-    // With several calls to a step, a closed call does not end the turn: the observation's opening tag is.
+    // With several calls to a step, a closed call does not end the turn; the observation's opening tag does.
     stop: profile.maxParallelCalls > 1 ? [`<${profile.observation}>`, `</${profile.answer}>`] : stopStrings(reading),
     journal: options.journal,
     policyVersion: options.policyVersion,

@@ -1,4 +1,4 @@
-/** The state of one running chain, and the small acts that change it: counting, recording, telling, appending. */
+/** The state of one running chain, and the functions that change it: counting, recording, sending events, appending. */
 import type { CallUsage } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Compaction, Segment, Violation } from "../core/trajectory.ts";
@@ -70,7 +70,7 @@ export function noteViolations(run: ChainRun, violations: readonly Violation[]):
   }
 }
 
-/** Appends an observation by a tool or by the runtime and moves the state on. */
+/** Appends an observation by a tool or by the runtime and advances the state. */
 export function observe(run: ChainRun, text: string, by: "tool" | "runtime", call?: Segment["call"]): void {
   const { profile, context } = run;
   const { segment, cutCharacters } = observation(profile, text, by, run.model.tokenizer);

@@ -1,8 +1,8 @@
 /**
- * Long chains: when the context window would overflow, old observations give way to shorter forms. Question, plans,
+ * Long chains: when the context window would overflow, old observations are replaced by shorter forms. Question, plans,
  * reflections and the newest steps stay as they are. Compaction frees a good part of the window at once, so that it is
- * rare and the prefix before the first shortened observation stays identical for prefix caches. What was shown instead is
- * kept in the trajectory, so that training sees what the model saw.
+ * rare and the prefix before the first shortened observation stays identical for prefix caches. What was shown instead
+ * is kept in the trajectory, so that training sees what the model saw.
  */
 import type { CallUsage, Model } from "../core/model.ts";
 import type { Segment } from "../core/trajectory.ts";
@@ -116,7 +116,7 @@ async function shorten(
   return summarise ? { replaced, usage } : { replaced };
 }
 
-/** Summaries cost calls of their own; where the budget does not hold them, observations are cut instead. */
+/** Summaries cost calls of their own; where the budget is too small for them, observations are cut instead. */
 function canSummarise(run: ChainRun, chosen: readonly number[]): boolean {
   const { limits, count, compaction, usage } = run;
   const written = chosen.length * (compaction.maxTokens ?? 128);

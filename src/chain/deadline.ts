@@ -32,7 +32,10 @@ export async function withDeadline<T>(
   }
 }
 
-/** Iterates over what `make` returns, with the same promise: at the deadline or at an abort the iteration ends by throwing. */
+/**
+ * Iterates over what `make` returns, with the same guarantee: at the deadline or at an abort the iteration ends by
+ * throwing.
+ */
 export function iterateWithDeadline<T>(
   parent: AbortSignal | undefined,
   milliseconds: number,
@@ -42,8 +45,8 @@ export function iterateWithDeadline<T>(
 }
 
 /**
- * Written out by hand: it stands between a model and its chain for every token. A race against one promise for the whole
- * call would leave a reaction on that promise for each token, until the call ends.
+ * Written without async functions, because it runs for every token. A race against one promise for the whole call would
+ * leave a reaction on that promise for each token, until the call ends.
  */
 function guarded<T>(
   parent: AbortSignal | undefined,

@@ -21,7 +21,7 @@ export interface Limits {
   /** Tokens kept back for the final answer; 0 means: never ask. */
   answerReserve: number;
   toolTimeoutMs: number;
-  /** Refused moves in a row before the runtime lets the model have its way. */
+  /** Refused moves in a row before the runtime accepts the move. */
   maxRepairs: number;
 }
 
@@ -38,7 +38,10 @@ export const defaultLimits: Limits = {
   maxRepairs: 3,
 };
 
-/** The limits in force: what is left open, also by `undefined`, is the default; what is not a number above or at 0 is refused. */
+/**
+ * The limits with defaults for those that are absent or `undefined`; a value that is not a number of at least 0 is
+ * refused.
+ */
 export function withDefaults(limits: Partial<Limits> = {}, base: Partial<Limits> = {}): Limits {
   const given = Object.entries(limits).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {

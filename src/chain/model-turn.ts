@@ -1,7 +1,7 @@
 /**
  * One turn of the model: it writes until it calls a tool, answers, ends or has no tokens left. The text streams through
- * the tag reader, which turns it into segments while it arrives; what a careless server writes past the end of the turn,
- * or an observation that the model makes up, is dropped. A turn may take several calls when one call's tokens run out.
+ * the tag reader, which turns it into segments while it arrives; what a server writes after the end of the turn, or an
+ * observation that the model invents, is dropped. A turn may take several calls when one call's tokens run out.
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { CallUsage, ContinueEvent } from "../core/model.ts";

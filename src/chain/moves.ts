@@ -1,6 +1,6 @@
 /**
- * What a turn amounts to: calls to make, an answer, or neither. Under `repair` a move that breaks the order is refused with
- * a reason that the model can act on. A missing think does not refuse a good call; wrong order does.
+ * What a turn asks for: calls to make, an answer, or neither. Under `repair` a move that breaks the order is refused
+ * with a reason that the model can act on. A missing think does not refuse a good call; wrong order does.
  */
 
 import type { Segment } from "../core/trajectory.ts";
@@ -73,7 +73,7 @@ export function readMoves(
 /** Why a move is refused, or null. */
 function refusal(profile: Profile, state: ChainState, segment: Segment): string | null {
   const reachable =
-    state.openCalls > 0 || // more calls side by side than the profile has room for are run all the same
+    state.openCalls > 0 || // more calls in one turn than the profile allows are run all the same
     allowedNext(profile, state).includes(segment.tag) ||
     allowedNext(profile, { ...state, thought: !state.thought }).includes(segment.tag);
   if (reachable) {

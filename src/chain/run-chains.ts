@@ -1,7 +1,7 @@
 /**
  * Many chains at once. What is bounded is the number of model calls in flight: a chain that waits for a slow tool gives
- * its place to another, so slow tools hold nobody up. A second, wider bound keeps the number of live chains in check.
- * Chains come out as they end; one that fails is a trajectory like the others.
+ * its place to another, so slow tools do not delay other chains. A second, larger limit holds for the number of live
+ * chains. Chains come out as they end; one that fails is a trajectory like the others.
  */
 
 import { randomUUID } from "node:crypto";

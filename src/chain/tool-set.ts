@@ -3,7 +3,7 @@ import { CoaError, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import type { KnownTool } from "../language/with-tools.ts";
 
-/** A tool as the AI SDK writes it: the name is the key under which it stands. */
+/** A tool as the AI SDK writes it: its name is its key in the object. */
 export type NamelessTool = Pick<Tool, "inputSchema"> & {
   description?: string;
   // biome-ignore lint/suspicious/noExplicitAny: the input type is the tool's own, checked by its schema

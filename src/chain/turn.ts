@@ -23,7 +23,7 @@ export interface TakenTurn extends WrittenTurn {
   asked: boolean;
 }
 
-/** Lets the model write. Its segments stand in the chain when this returns, or throws because the model failed. */
+/** Lets the model write. Its segments are in the chain when this returns, or throws because the model failed. */
 export async function takeTurn(run: ChainRun): Promise<TakenTurn> {
   const turn = modelTurn({
     profile: run.reading,

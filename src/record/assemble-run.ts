@@ -37,7 +37,7 @@ export interface RunParts {
   history?: Message[];
   /** Shared by the turns of one conversation. */
   session?: string;
-  /** What of its shape was put together from what was said. */
+  /** Which parts of its structure were inferred from content. */
   inferred?: TeamRun["completeness"]["inferred"];
   /** Why its first agent is probably another run's. */
   unlinked?: string;

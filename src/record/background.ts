@@ -18,7 +18,7 @@ export function isFinal(answer: string, contentType: string): boolean {
   return finished || error !== undefined;
 }
 
-/** Every answer that came later in the place of the one that said to wait; what fetched it is left out. */
+/** Every answer that came later, in place of the one that said to wait; what fetched it is left out. */
 export function joinBackground(exchanges: readonly WireExchange[]): WireExchange[] {
   const later = new Map<string, WireExchange>();
   for (const one of exchanges) {

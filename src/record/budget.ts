@@ -1,8 +1,8 @@
 /**
- * Hard limits on calls, tokens and money, for each run and for all of them. A call sets aside what it may cost: its prompt
- * as estimated and the most that its reply may have. What it did not use is given back when it ends; a call that failed
- * before the model answered costs nothing, so a call that is tried again counts once. A call that does not fit while
- * others are under way waits for them; it is refused only when nothing is left that could be given back.
+ * Hard limits on calls, tokens and money, for each run and for all of them. A call reserves what it may cost: its
+ * prompt as estimated and the most that its reply may have. What it did not use is given back when it ends; a call that
+ * failed before the model answered costs nothing, so a call that is tried again counts once. A call that does not fit
+ * while others are under way waits for them; it is refused only when nothing is left that could be given back.
  */
 
 import { z } from "zod";
@@ -28,13 +28,13 @@ const priceSchema = z.object({
   reasoning: amount.optional(),
 });
 
-/** What a budget is made of, as it stands in a setting of the environment. */
+/** The fields of a budget, also as JSON in `COA_BUDGET`. */
 export const budgetOptionsSchema = z.strictObject({
   /** For each run (all calls without a run id are one run). */
   perRun: limitsSchema.optional(),
   /** For everything together. */
   total: limitsSchema.optional(),
-  /** Dollars for a million tokens, by model name; `*` stands for any model. Money is only counted with prices. */
+  /** Dollars for a million tokens, by model name; `*` means any model. Money is only counted with prices. */
   prices: z.record(z.string(), priceSchema).optional(),
   /** The most that one reply may have where the request sets no limit; by default learned from the replies so far. */
   replyTokens: z.number().positive().optional(),
@@ -43,7 +43,7 @@ export type BudgetOptions = z.infer<typeof budgetOptionsSchema>;
 export const budgetNames = optionNames<BudgetOptions>()("perRun total prices replyTokens");
 export type BudgetLimits = NonNullable<BudgetOptions["total"]>;
 
-/** What was used; `spent` tells it without what calls under way have set aside. */
+/** What was used; `spent` leaves out what calls under way have reserved. */
 export interface Spent {
   calls: number;
   tokens: number;
@@ -143,7 +143,7 @@ export function createBudget(options: BudgetOptions): Budget {
       settle(answer) {
         if (settled) return;
         settled = true;
-        // What the server goes on with in the background is charged in full: its end is not seen here.
+        // What the server continues in the background is charged in full: its end is not seen here.
         const used = answer?.pending
           ? { promptTokens: prompt, completionTokens: reply }
           : answer && usageOf(answer, prompt);

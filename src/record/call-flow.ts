@@ -22,7 +22,7 @@ export function callFlow(calls: readonly RecordedCall[]): CallFlow {
   };
 }
 
-/** Of several that fit, those that stand nearest in the flow; undefined where the flow holds none of them. */
+/** Of several that fit, those that are nearest in the flow; undefined where the flow holds none of them. */
 export function nearestInFlow<T>(
   call: RecordedCall,
   flow: CallFlow,

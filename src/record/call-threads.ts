@@ -1,5 +1,5 @@
 /**
- * Puts calls that one agent made into one thread. A call continues the thread whose reply stands in its history: known by
+ * Puts calls that one agent made into one thread. A call continues the thread whose reply is in its history: known by
  * the ids, names and arguments of the tool calls it repeats, or by the words of the reply. The same history under other
  * instructions and other tools is a hand-over to another agent.
  */
@@ -19,7 +19,7 @@ export interface Thread {
   handoffFrom?: Thread;
   /** The thread whose conversation it resumes with a new question: the user's, or the next task of a worker with a memory. */
   resumes?: Thread;
-  /** A call was put here by what it said alone. */
+  /** A call was put here by its content alone. */
   inferred?: boolean;
   /** The same for threads that share one history: makes call ids that are only places in it unique. */
   lineage: string;
@@ -214,7 +214,7 @@ function isHandoff(before: RecordedCall, call: RecordedCall): boolean {
   return names(before) !== names(call) || before.toolCalls.some((tool) => isTransfer(tool.name));
 }
 
-/** What an agent was told it is. */
+/** Who an agent is, by its instructions. */
 export function systemOf(call: RecordedCall): string {
   return call.messages
     .filter((message) => message.role === "system")

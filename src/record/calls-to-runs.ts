@@ -146,7 +146,7 @@ function buildRun(
   });
 }
 
-/** What of a run's shape was put together from what was said. */
+/** Which parts of a run's structure were inferred from content. */
 function inferredOf(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>): ("run" | "links")[] {
   const first = threads[0]?.calls[0];
   const linked = threads.some((thread) => thread.inferred || links.get(thread)?.inferred);
@@ -194,7 +194,7 @@ function outputOf(
   return writers.length === 1 ? ids.get(writers[0]!) : undefined;
 }
 
-/** By the call that started it, by what it was told it is, or by its place. */
+/** By the call that started it, by its instructions, or by its place. */
 function agentName(thread: Thread, link: ThreadLink | undefined, index: number): string {
   if (link) return nameFromCall(link.call);
   const transfer = thread.handoffFrom?.calls.at(-1)?.toolCalls.find((call) => isTransfer(call.name));

@@ -1,7 +1,7 @@
 /**
- * Finds which tool call of which agent started each thread, from content and time alone: the task stands in the call's
- * arguments, the report stands in its result, and the thread lived while the call was open. Where more than one call
- * fits, the link is marked as ambiguous, not guessed in silence.
+ * Finds which tool call of which agent started each thread, from content and time alone: the task is in the call's
+ * arguments, the report is in its result, and the thread lived while the call was open. Where more than one call fits,
+ * the link is marked as ambiguous, not guessed.
  */
 
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
@@ -15,7 +15,7 @@ export interface ThreadLink {
   parent: Thread;
   call: ToolCall;
   ambiguous: boolean;
-  /** Found by what was said, without a word from the program. */
+  /** Found by content alone, without knowing the program's flow. */
   inferred: boolean;
 }
 
@@ -165,7 +165,7 @@ function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
     one.texts ??= argumentTexts(call.arguments);
     const byTask = task !== "" && one.texts.some((text) => shares(task, text));
     const byReport = report !== "" && result !== undefined && shares(result, report);
-    // A short report alone stands in many results.
+    // A short report alone may be in many results.
     const sure = byTask || report.length >= 20;
     if (byTask || byReport) found.push({ parent, call, callerId, result, known: false, byTask, byReport, sure });
   }

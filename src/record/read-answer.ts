@@ -27,7 +27,7 @@ export function readAnswer(api: WireApi, body: string, contentType = ""): WireRe
   return json ? api.readReply(json) : { ...noReply(), error: `not JSON: ${body.slice(0, 200)}` };
 }
 
-/** Whether a stream has said its last word; the sign of it may also stand in the arguments of a call. */
+/** Whether a stream has ended; the sign of its end may also occur in the arguments of a call. */
 export function isOver(api: WireApi, body: string, contentType: string): boolean {
   if (!api.lastEvent.test(body)) return false;
   const { finished, error } = readAnswer(api, body, contentType);

@@ -1,6 +1,7 @@
 /**
- * One model call as the wire saw it: what was asked, what came back, how it ended. The proxy and the preload produce
- * these; trace formats produce the same shape from spans. Everything later (threads, links, team runs) starts here.
+ * One model call as it was sent and answered: what was asked, what came back, how it ended. The proxy and the preload
+ * produce these; trace formats produce the same shape from spans. Everything later (threads, links, team runs) starts
+ * here.
  */
 import type { HostedCall, Loss, ToolDefinition, WireFinish, WireReply } from "../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../core/message.ts";
@@ -21,7 +22,7 @@ export interface RecordedCall {
   id: string;
   /** Which recorder saw it, where one did. */
   recorder?: "proxy" | "preload";
-  /** Given by path, header, trace or context; without it, runs are told apart by content. */
+  /** Given by path, header, trace or context; without it, runs are distinguished by content. */
   runId?: string;
   agent?: AgentHint;
   /** The call whose reply the calling code had seen last, where a recorder inside the process followed it. */
@@ -49,7 +50,7 @@ export interface RecordedCall {
   /** What the bodies held and messages can't. */
   lost?: Loss[];
   responseId?: string;
-  /** The server kept the history; it stands in the call with this response id. */
+  /** The server kept the history; it is in the call with this response id. */
   previousResponseId?: string;
   /** The server keeps the history under this id. */
   conversation?: string;

@@ -1,6 +1,6 @@
 /**
- * Redacts an answer. In a stream, a secret may come in pieces that look harmless one by one, so the words are also
- * checked put together; if a secret shows up only then, the record keeps the redacted whole instead of the pieces.
+ * Redacts an answer. In a stream, a secret may come in pieces that look harmless one by one, so the joined text is
+ * checked too; if a secret is found only then, the record keeps the redacted whole instead of the pieces.
  */
 import { type Redact, redactSecrets } from "../base/redact/redact.ts";
 import type { WireApi } from "../base/wire/wire-api.ts";

@@ -1,8 +1,8 @@
 /**
  * `node --import chain-of-agents/register app.js` records the model calls of an app that knows nothing of it. Settings
  * come from the environment: `COA_RECORD_DIR` (default `.coa/recordings`), `COA_RUN` (one run id for the process) and
- * `COA_BUDGET` (limits as JSON, for this process).
- * The app must never notice: whatever goes wrong here is said once on stderr, and the call continues.
+ * `COA_BUDGET` (limits as JSON, for this process). The app must not be affected: an error here is reported once on
+ * stderr, and the call continues.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -111,7 +111,7 @@ function countWebSockets(count: (what: string) => void): void {
   });
 }
 
-/** The last word of a recorded process: what it did that no record shows. */
+/** The last line of a recorded process: what it did that no record shows. */
 function sayUnrecorded(folder: string, counts: readonly Unrecorded[]): void {
   if (counts.length === 0) return;
   process.stderr.write(`chain-of-agents: ${unrecordedText(counts)}\n`);

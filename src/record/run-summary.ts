@@ -1,4 +1,4 @@
-/** A run told in short: numbers for machines, a tree with tokens for people. */
+/** A run in short: numbers for machines, a tree with tokens for people. */
 import type { Price } from "../core/model.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { callCost } from "../core/usage.ts";

@@ -1,7 +1,7 @@
 /**
- * Builds team runs from spans: the tree says who called whom, the model spans say what was said. Where the wire was
- * recorded too, its calls take the place of the spans' content (matched by response id, then by tool-call id), because
- * the wire is exact and spans are often shortened.
+ * Builds team runs from spans: the tree says who called whom, the model spans say what was said. Where the model calls
+ * were recorded too, they replace the spans' content (matched by response id, then by tool-call id), because recorded
+ * calls are exact and spans are often shortened.
  */
 import { defined } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
@@ -202,7 +202,7 @@ function attachTools(
   }
 }
 
-/** What no tool span told may stand in a later prompt. */
+/** What no tool span contains may be in a later prompt. */
 function attachResults(placed: readonly Placed[]): void {
   const results = new Map<string, string>();
   for (const { parts } of placed) {

@@ -41,7 +41,7 @@ const cutMarks = [
   /\b\d+ (?:more )?(?:bytes|chars|characters) (?:truncated|omitted)\b/i,
 ];
 
-/** Lengths at which exporters are set to cut: texts of exactly such a length are under suspicion. */
+/** Lengths at which exporters are set to cut: a text of exactly such a length may be cut. */
 const limits = new Set([
   128, 256, 512, 1000, 1024, 2000, 2048, 4095, 4096, 8191, 8192, 10_000, 16_384, 32_767, 32_768, 65_535, 65_536,
 ]);
@@ -64,7 +64,7 @@ export function cutText(text: string, isJson = false): string | undefined {
 
 const maxAncestors = 2000;
 
-/** Throws no error and never loops: the chain of ancestors, nearest first, cut where it meets itself or grows absurd. */
+/** Throws no error and never loops: the chain of ancestors, nearest first, cut where it repeats or becomes too long. */
 export function ancestors(span: TraceSpan, byId: ReadonlyMap<string, TraceSpan>): TraceSpan[] {
   const chain: TraceSpan[] = [];
   const seen = new Set([span.id]);

@@ -1,6 +1,6 @@
 /**
  * Whether a recorded run may be trained on. This is the only place that decides it, and each refusal has a name: a run
- * that is cut, or in which something happened that the recording does not hold, would teach the model falsehoods.
+ * that is cut, or in which something happened that the recording does not hold, would teach the model something false.
  */
 import type { TeamRun } from "../core/team-run.ts";
 import type { CallParts } from "./assemble-run.ts";
@@ -24,7 +24,7 @@ export const untrainableReasons = {
 /** A name of `untrainableReasons`. */
 export type UntrainableReason = keyof typeof untrainableReasons;
 
-/** All that speaks against training on a run. */
+/** All reasons against training on a run. */
 export function whyUntrainable(
   run: Pick<TeamRun, "agents" | "steps" | "answer"> & { completeness: Omit<TeamRun["completeness"], "untrainable"> },
   calls: readonly CallParts[],

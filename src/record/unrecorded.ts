@@ -1,6 +1,6 @@
 /**
- * What passed a recorder without being recorded, counted: a recording that silently misses half of what an app did looks
- * whole and is not. Counts stand beside the recordings, one file for each writer.
+ * What passed a recorder without being recorded, counted: a recording that silently misses half of what an app did
+ * looks whole and is not. Counts are beside the recordings, one file for each writer.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

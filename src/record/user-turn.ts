@@ -1,4 +1,4 @@
-/** What the user says, told apart from what programs write in the user's name. */
+/** What the user says, as opposed to what programs write in the user's name. */
 import type { Message } from "../core/message.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
@@ -33,7 +33,7 @@ export function isQuestion(message: Message): boolean {
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */
 export function historyBefore(messages: readonly Message[]): Message[] | undefined {
   const at = messages.findLastIndex(isQuestion);
-  // Not only earlier turns: a document often stands in a message of its own in front of the question.
+  // Not only earlier turns: a document is often in a message of its own before the question.
   const before = messages.slice(0, Math.max(0, at)).filter((message) => message.role !== "system");
   return before.length > 0 ? before : undefined;
 }

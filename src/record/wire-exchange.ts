@@ -1,4 +1,4 @@
-/** One HTTP exchange with a model server, as it stands in a log, and the model call that it was. */
+/** One HTTP exchange with a model server, as it is in a log, and the model call that it was. */
 import { z } from "zod";
 import { apiOf } from "../base/wire/apis.ts";
 import { fillReplyIds } from "../base/wire/call-ids.ts";

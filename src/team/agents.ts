@@ -1,7 +1,7 @@
 /**
  * The members of the team: for each its name, its job as the others are told it, its instructions and its tools. The
  * standard team follows OAgents: a manager who plans and delegates, agents for searching, reading and programming, a
- * reflector who judges the way and a verifier who judges the answer.
+ * reflector who judges the work so far and a verifier who judges the answer.
  */
 import { UsageError } from "../core/errors.ts";
 import type { ChatTool } from "../core/model.ts";

@@ -1,6 +1,6 @@
 /**
- * Limits that hold exactly. Whatever a call may cost is set aside before it starts and settled after it, so that calls in
- * parallel cannot overrun a limit together. A spent budget ends the run; it never throws away what was done.
+ * Limits that are never exceeded. Whatever a call may cost is reserved before it starts and settled after it, so that
+ * parallel calls cannot exceed a limit together. A spent budget ends the run; what was done is kept.
  */
 import { CoaError } from "../core/errors.ts";
 
@@ -25,7 +25,7 @@ export class BudgetSpent extends CoaError {
 }
 
 export interface Meter {
-  /** Sets one model call aside; returns how many tokens it may write. */
+  /** Reserves one model call; returns how many tokens it may write. */
   startModelCall(promptTokens: number, wantedTokens: number): number;
   endModelCall(reserved: number, spent: { tokens: number; costUsd: number }): void;
   startToolCall(): void;

@@ -1,7 +1,7 @@
 /**
- * A long run outgrows any context. When the manager's history passes its limit, what lies behind the newest exchange is
- * replaced by a summary: the question, the plan, and every step with its report (or the notes, where they are kept).
- * Calls and their results are never torn apart.
+ * A long run outgrows any context. When the manager's history passes its limit, what comes before the newest exchange
+ * is replaced by a summary: the question, the plan, and every step with its report (or the notes, where they are kept).
+ * Calls and their results stay together.
  */
 import type { Message } from "../core/message.ts";
 import { user } from "./requests.ts";
@@ -38,6 +38,6 @@ export function compactHistory(
 function tailStart(messages: readonly Message[]): number {
   let at = messages.length - 1;
   while (at > 0 && messages[at]!.role === "tool") at--;
-  // A reply with calls must keep its results; a lone reply or request stands for itself.
+  // A reply with calls must keep its results; a lone reply or request is complete by itself.
   return at;
 }

@@ -169,7 +169,7 @@ async function carryOut(state: ManagerState, step: TeamStep): Promise<void> {
   await decideNext(state, outcomes, carriedOut > 0);
 }
 
-/** After delegations: a new plan where something went wrong or one is due, otherwise on with this one. */
+/** After delegations: a new plan where something went wrong or one is due, otherwise this plan continues. */
 async function decideNext(
   state: ManagerState,
   outcomes: readonly (Delegated | null)[],

@@ -1,4 +1,7 @@
-/** How the team's judges are read: ratings and scores inside what a model wrote. Lenient in form, strict in sense. */
+/**
+ * How the team's judges are read: ratings and scores inside what a model wrote. Lenient about the form, strict about
+ * the meaning.
+ */
 import { readRatings, readScore } from "../language/judgement.ts";
 import { reflectionCriteria } from "../language/profiles.ts";
 

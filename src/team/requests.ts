@@ -52,7 +52,7 @@ export function replanRequest(reason: string): Message {
   );
 }
 
-/** In the hand-off topology: gives the word back to the manager. */
+/** In the hand-off topology: lets the manager continue. */
 export function handBack(name: string): Message {
   return user(`${name} has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.`);
 }

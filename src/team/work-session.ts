@@ -48,7 +48,7 @@ export interface WorkSession {
     maxTokens: number;
     /** Of one tool's output; the middle of a longer one is cut out. */
     outputCharacters: number;
-    /** Of the manager's history; beyond it older messages give way to a summary. */
+    /** Of the manager's history; beyond it older messages are replaced by a summary. */
     historyCharacters: number;
   };
   /** What members read of a tool's output: what a chain would read of it. */
@@ -174,7 +174,7 @@ export async function allSettledOrThrow<T>(work: readonly Promise<T>[]): Promise
   });
 }
 
-/** Whether an error must end the run rather than the step: the budget is spent, or the caller gave up. */
+/** Whether an error must end the run rather than the step: the budget is spent, or the caller aborted. */
 export function endsRun(session: WorkSession, error: unknown): boolean {
   return error instanceof BudgetSpent || session.signal.aborted;
 }

@@ -1,7 +1,7 @@
 /**
  * What the team knows while it works. The working memory holds every delegation of the run with its tool calls and
- * report; reflector and verifier are shown it. The long-term memory outlives the run: steps of earlier runs, found again
- * by likeness (cosine of word counts, rare words weighing more), so that a similar step can profit from them.
+ * report; reflector and verifier are shown it. The long-term memory stays after the run: steps of earlier runs, found
+ * by similarity (cosine of word counts, rare words weighing more), so that a similar step can use them.
  */
 
 /** One delegation: who did what, with which calls, and what came of it. */
@@ -48,11 +48,11 @@ export interface PastStep {
   accepted?: boolean;
 }
 
-/** Memory that outlives a run; pass the same one to many runs. */
+/** Memory that stays after a run; pass the same one to many runs. */
 export interface LongTermMemory {
   readonly size: number;
   remember(step: PastStep): void;
-  /** The steps most like the text, best first; none below the likeness asked for. */
+  /** The steps most similar to the text, best first; none below the similarity asked for. */
   recall(text: string, count?: number, minLikeness?: number): { step: PastStep; likeness: number }[];
 }
 

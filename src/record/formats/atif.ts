@@ -1,4 +1,7 @@
-/** ATIF trajectories (the interchange format of Harbor), with sub-agents' trajectories embedded or beside in the file. */
+/**
+ * ATIF trajectories (the interchange format of Harbor), with sub-agents' trajectories embedded, or next to it in the
+ * file.
+ */
 
 import { contentText, hasMedia, readTools } from "../../base/wire/openai-chat.ts";
 import { asArray, asNumber, asObject, asString, asText } from "../../core/json-value.ts";

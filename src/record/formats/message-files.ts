@@ -29,7 +29,7 @@ export function messagesToRuns(record: Record<string, unknown>, fallbackId: stri
     assembleRun({
       id: several ? `${id}.${index + 1}` : id,
       ...(several && { session: id }),
-      // What a task or a score says of a conversation, it says of its end.
+      // A task or a score of a conversation belongs to its last turn.
       ...(!(several && index < turns.length - 1) &&
         asString(record["task_id"]) !== undefined && { taskId: asString(record["task_id"])! }),
       source: "import:messages",

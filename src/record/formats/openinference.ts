@@ -1,4 +1,7 @@
-/** OpenInference spans (LangChain, smolagents, many others). Where the raw input and output are kept, they win over the flattened copy. */
+/**
+ * OpenInference spans (LangChain, smolagents, many others). Where the raw input and output are kept, they are used
+ * instead of the flattened copy.
+ */
 
 import { readTools } from "../../base/wire/openai-chat.ts";
 import { asNumber, asObject, asString, asText, parseJson } from "../../core/json-value.ts";

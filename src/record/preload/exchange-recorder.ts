@@ -25,10 +25,10 @@ export interface RecorderOptions {
   context(): Pick<WireExchange, "runId" | "agent"> | undefined;
   redact?: Redact;
   maxKeptBytes?: number;
-  /** Calls wait for room in it, or are refused. */
+  /** Calls wait until it has enough left, or are refused. */
   budget?: Budget;
   onProblem?: (error: unknown) => void;
-  /** Told of traffic that looks like a model call and can't be recorded. */
+  /** Called for traffic that looks like a model call and can't be recorded. */
   onUnrecorded?: (what: string) => void;
 }
 

@@ -1,8 +1,9 @@
 /**
- * Which model reply the code that runs now came after. The storage of an async function keeps what was known when it began
- * to wait; what it waited for was settled later, by code that may have seen a reply meanwhile. V8 tells when each promise
- * settles and which function continues from it, so the reply travels with the value: a request made after a reply, however
- * many libraries lie between, names that reply. That keeps identical tasks apart which one process runs at the same time.
+ * Which model reply the code that runs now came after. The storage of an async function keeps what was known when it
+ * began to wait; what it waited for was settled later, by code that may have seen a reply meanwhile. V8 tells when each
+ * promise settles and which function continues from it, so the reply is passed on with the value: a request made after
+ * a reply, however many libraries lie between, names that reply. That keeps identical tasks apart which one process
+ * runs at the same time.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { promiseHooks } from "node:v8";

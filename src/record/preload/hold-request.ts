@@ -1,5 +1,5 @@
 /**
- * Holds a request of `node:http` back until the budget has room for it. What the client writes is kept and sent once it is
+ * Delays a request of `node:http` until the budget allows it. What the client writes is kept and sent once it is
  * admitted, with the body that the budget allows; a refusal is an answer of status 402, which clients don't try again.
  */
 import { type ClientRequest, IncomingMessage } from "node:http";
@@ -23,7 +23,7 @@ export async function holdRequest(
   answer.rawHeaders = ["content-type", "application/json"];
   request.on("error", () => {}); // the connection that is not needed any more
   const { emit } = request;
-  // Only the refusal is heard: nothing went wrong with the connection.
+  // The app only sees the refusal: nothing went wrong with the connection.
   request.emit = ((event: string, ...args: unknown[]) =>
     event === "error" ? true : emit.call(request, event, ...args)) as typeof request.emit;
   const heard = request.emit("response", answer);

@@ -94,7 +94,7 @@ function agentOf(span: Span, spans: ReadonlyMap<string, Span>): AgentHint | unde
   return from && from !== agent ? { ...hint, handoffFrom: from.spanId } : hint;
 }
 
-/** Spans stand in the map in the order in which they started. */
+/** Spans are in the map in the order in which they started. */
 function before(a: Span, b: Span, spans: ReadonlyMap<string, Span>): boolean {
   const order = [...spans.keys()];
   return order.indexOf(a.spanId) < order.indexOf(b.spanId);

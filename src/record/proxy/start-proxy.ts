@@ -1,6 +1,6 @@
 /**
  * The recording proxy: an address in front of a model server, whatever API it speaks. It records what passes, answers
- * from a recording instead, or keeps to a budget; the program that talks to it changes one base URL and nothing else.
+ * from a recording instead, or enforces a budget; the program that talks to it changes one base URL and nothing else.
  */
 
 import { randomUUID } from "node:crypto";
@@ -44,7 +44,7 @@ export interface ProxyOptions {
   maxKeptBytes?: number;
   /** Web pages and host names that may use the proxy, besides this machine's own. */
   access?: AccessOptions;
-  /** Told of what a person should know: misses, refusals, records that could not be written. */
+  /** Called with what a person should know: misses, refusals, records that could not be written. */
   onProblem?: (message: string) => void;
   onExchange?: (exchange: WireExchange) => void;
 }
@@ -228,7 +228,7 @@ async function usable(folder: string): Promise<WireExchange[]> {
   );
 }
 
-/** What kind of call a path is, whatever stands in front of it. */
+/** What kind of call a path is, whatever comes before it. */
 function kindOf(path: string): string {
   return path.split("?")[0]!.replace(/^.*\/(?:v1|v1beta|v1alpha|api)\//, "");
 }
