@@ -1,4 +1,4 @@
-/** What a dataset looks like from above: lengths, how much of it is learned, and the words that tell two sets apart. */
+/** An overview of a dataset: lengths, how much of it is learned, and the words that tell two sets apart. */
 import type { Dataset } from "./dataset-folder.ts";
 import { trainedTokens } from "./training-sequence.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Splits by the session or task, not by the line: all trajectories of one task, and all turns of one session, land on the
- * same side, whatever file they come from and in whatever order, because the side is a hash of its id. A model is never validated on what it was taught.
+ * Splits by the session or task, not by the line: all trajectories of one task, and all turns of one session, are on
+ * the same side, whatever file they come from and in whatever order, because the side is a hash of its id. A model is
+ * never validated on what it was taught.
  */
 import { createHash } from "node:crypto";
 

@@ -1,8 +1,8 @@
 /**
- * A trajectory as one sequence of token ids, with the owner of each token. Three rules keep the loss mask exact. Ids that
- * came with a segment are used as they are. Text of one author is encoded together, as a model would write it, and never
- * together with text of another, so no token straddles the border between what was written and what was observed. Tags
- * become special tokens where the tokenizer has them, and what stands between tags never does.
+ * A trajectory as one sequence of token ids, with the owner of each token. Three rules keep the loss mask exact. Ids
+ * that came with a segment are used as they are. Text of one author is encoded together, as a model would write it, and
+ * never together with text of another, so no token contains parts of both. Tags become special tokens where the
+ * tokenizer has them, and the text between tags never does.
  */
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";

@@ -1,7 +1,7 @@
 /**
  * A trajectory becomes what an engine learns from: the model's own tokens carry weight, prompt and observations carry
  * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
- * result says which, because data that disappears without a word is how training sets go wrong.
+ * result says which, because data must not disappear silently.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Example } from "../core/example.ts";

@@ -1,6 +1,7 @@
 /**
- * Where several calls may stand in one turn, the model itself ends the turn: it opens the observation instead of another call.
- * That opening tag is a decision of the model, so it is learned like the call before it; without it a student never stops calling.
+ * Where several calls are allowed in one turn, the model itself ends the turn: it opens the observation instead of
+ * another call. That opening tag is a decision of the model, so it is learned like the call before it; without it a
+ * student never stops calling.
  */
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Trajectory, writtenForm } from "../core/trajectory.ts";

@@ -151,7 +151,7 @@ function countFilledThought(draft: ChainDraft, tag: TagSpec): void {
   draft.filledThoughts++;
 }
 
-/** Adds something the model writes, with the white space of the house around it. */
+/** Adds something the model writes, with our usual white space around it. */
 export function pushBody(draft: ChainDraft, tag: string, body: string, origin: SegmentOrigin = {}): void {
   const trimmed = body.trim();
   const space = draft.options.leadingSpace === false ? "" : " ";

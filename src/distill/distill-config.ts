@@ -1,6 +1,6 @@
 /**
- * What a distillation is told: plain data, so that it can be written beside its result, compared on resume and handed to
- * worker threads. Code (graders, filters of your own) comes as plugins.
+ * The settings of a distillation: plain data, so that it can be written beside its result, compared on resume and
+ * handed to worker threads. Code (graders, filters of your own) comes as plugins.
  */
 import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";

@@ -23,7 +23,7 @@ export async function readTasks(files: readonly string[]): Promise<Task[]> {
   return lists.flat();
 }
 
-/** Judges a batch and makes its outcomes ready for the journey. */
+/** Judges a batch and makes its outcomes ready to be sent to the other thread. */
 export async function judgeBatch(
   judge: (line: string) => Promise<RecordOutcome>,
   lines: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Moves become segments, under the eyes of the profile's state machine. A think is put where one is required; a move that
- * the profile has no place for is turned into a thought (a plan where no plan may stand) rather than lost; verification
+ * Moves become segments, checked by the profile's state machine. A think is put where one is required; a move that the
+ * profile has no place for is turned into a thought (a plan where no plan is allowed) rather than lost; verification
  * becomes a suggested answer with a scored check. What can't be said in the profile's grammar ends the conversion with
  * the step that failed, because half a chain teaches the wrong thing.
  */

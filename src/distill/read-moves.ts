@@ -1,11 +1,12 @@
 /**
- * A team run, told as one sequence of moves. The tree of agents is walked the way a reader would follow it: the manager's
- * step, then what the agents it activated did, then the manager again. What remains are thoughts and moves, each with the
- * step it came from; whether they fit a profile is decided later.
+ * A team run as one sequence of moves. The tree of agents is walked the way a reader would follow it: the manager's
+ * step, then what the agents it activated did, then the manager again. What remains are thoughts and moves, each with
+ * the step it came from; whether they fit a profile is decided later.
  *
  * Our own team marks its steps (`move`), so nothing is guessed. In foreign recordings the rules are: the first text of
  * the first agent is the plan, text beside a call is the thought behind it, the last text is the answer. A report of a
- * sub-agent is content that the manager repeats or builds on, so it becomes a thought only where the manager says nothing.
+ * sub-agent is content that the manager repeats or builds on, so it becomes a thought only where the manager says
+ * nothing.
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";

@@ -1,6 +1,6 @@
 /**
- * Where each segment of a distilled chain came from, and what became of every step of the team: it is shown by a segment,
- * or left out with a reason. Nothing that the team did may vanish without a word.
+ * Where each segment of a distilled chain came from, and what became of every step of the team: it is shown by a
+ * segment, or left out with a reason. So every step is accounted for.
  */
 import type { TeamRun, TeamStep } from "../core/team-run.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";

@@ -1,7 +1,7 @@
 /**
- * Tool calls as the chain makes them: the tag with its body, then the observation as the runtime would show it. Calls made
- * in one go stand side by side where the profile allows that. A call that has brought its result before is left out: a
- * sub-agent that could not see it had to ask again, the chain still has it in sight.
+ * Tool calls as the chain makes them: the tag with its body, then the observation as the runtime would show it. Calls
+ * made together are in one turn where the profile allows that. A call that has brought its result before is left out: a
+ * sub-agent that could not see it had to ask again, the chain already contains it.
  */
 
 import type { TeamToolCall } from "../core/team-run.ts";

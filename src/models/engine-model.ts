@@ -80,7 +80,7 @@ async function* sampleText(
     .then(
       (result) => {
         sample = result;
-        // An engine far away may not report token by token; what it did not report comes with its result.
+        // An engine on another machine may not report token by token; what it did not report comes with its result.
         for (let index = heard; index < result.tokens.length; index++)
           pending.push([result.tokens[index]!, result.logprobs[index]!]);
       },
@@ -120,7 +120,7 @@ async function* sampleText(
         ? {}
         : { cachedTokens: Math.max(0, tokens.length - sample.computedTokens) }),
     },
-    // Published weights have a version; an engine that is asked by itself gives its weights of the moment.
+    // Published weights have a version; an engine without a published policy uses its current weights.
     ...("version" in engine ? { policyVersion: sample.policyVersion } : {}),
   };
 }
@@ -135,7 +135,7 @@ interface Stops {
 
 /**
  * Where to stop. A stop string that is one special token is a stop token. One that is not can be split into tokens in
- * several ways, so the text is watched instead: once the string stands there, the end of the turn is the only token left.
+ * several ways, so the text is watched instead: once the string is there, the end of the turn is the only token left.
  */
 function stopsFor(engine: Sampler, tokenizer: Tokenizer, request: ContinueRequest): Stops {
   const tokens: number[] = [];

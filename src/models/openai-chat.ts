@@ -12,7 +12,7 @@ import type { Connection } from "./openai-compatible.ts";
 export function chatOnce(connection: Connection, request: ChatRequest): Promise<ChatReply> {
   const { http, baseURL } = connection;
   return http.retry(async (tries) => {
-    // A listener has heard the first try; a second one would repeat its words.
+    // A listener has received the first try; a second one would repeat its text.
     const stream = request.onDelta !== undefined && tries === 0;
     const answer = await http.send("POST", `${baseURL}/chat/completions`, bodyFor(connection, request, stream), {
       headers: connection.headers(undefined),

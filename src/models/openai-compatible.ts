@@ -1,8 +1,9 @@
 /**
  * Any server that speaks the OpenAI protocol, as a model that continues chains and as a chat model. A chain is one
- * sequence, and there are three ways to make such a server continue it: `completions` sends the raw text (or ids) in the
- * model's own chat template; `continue` sends the chain as a final assistant message that the server continues; `turns`
- * makes messages of it, for APIs that allow neither. `auto` asks the server who it is, picks the best, and says which.
+ * sequence, and there are three ways to make such a server continue it: `completions` sends the raw text (or ids) in
+ * the model's own chat template; `continue` sends the chain as a final assistant message that the server continues;
+ * `turns` makes messages of it, for APIs that allow neither. `auto` asks the server what it is, chooses the best way,
+ * and says which.
  */
 import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
@@ -34,7 +35,7 @@ export interface OpenAICompatibleOptions extends HttpOptions {
   chatTemplate?: RenderPrompt;
   /** Work on token ids: the server gets ids and returns ids with log-probabilities. */
   tokenizer?: Tokenizer;
-  /** The model's own window; the server's counts too where it says one, and the smaller holds. */
+  /** The model's own window; where the server names one too, the smaller one counts. */
   contextWindow?: number;
   /** Fields added to every request. */
   extraBody?: Record<string, unknown>;
@@ -173,7 +174,7 @@ export function openaiCompatible(
   }
   const prepare = (signal?: AbortSignal) => {
     preparing ??= ask(signal).catch((error) => {
-      preparing = undefined; // the next call may find the server awake
+      preparing = undefined; // the server may answer the next call
       throw error;
     });
     return preparing;
@@ -224,13 +225,13 @@ export function openaiCompatible(
   };
 }
 
-/** The model's window and the server's: the smaller one holds. */
+/** The model's window and the server's: the smaller one counts. */
 function smallest(...windows: (number | undefined)[]): number | undefined {
   const known = windows.filter((window) => window !== undefined);
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** No outside host is ever chosen in silence. */
+/** No outside host is ever chosen without being named. */
 function addressOf(given: string | undefined): string {
   if (!given)
     throw new UsageError(

@@ -1,5 +1,5 @@
 /**
- * Continuing a chain over HTTP. The answer is streamed; when the stream breaks, nothing that was heard is lost: the
+ * Continuing a chain over HTTP. The answer is streamed; when the stream breaks, nothing that was received is lost: the
  * next try continues after it. Servers that leave the stop string out get it put back, because the chain's text must
  * hold what the model wrote.
  */
@@ -102,7 +102,7 @@ function bodyFor(
     ...(request.seed === undefined ? {} : { seed: request.seed }),
     ...(facts.kind === "openai" && request.sessionKey ? { prompt_cache_key: request.sessionKey.slice(0, 64) } : {}),
     ...keepStopFields(facts.kind),
-    // A grammar describes a whole turn, so it fits only while nothing of the turn was heard.
+    // A grammar describes a whole turn, so it fits only while nothing of the turn was received.
     ...(progress.text === "" ? grammarFields(facts.kind, request.grammar) : {}),
     ...contentFor(connection, request, text, progress.tokens),
     ...options.extraBody,

@@ -1,11 +1,11 @@
 /**
- * Byte-level tokenizers write each byte as one printable character, so that a vocabulary can live in JSON. The table is
- * GPT-2's, and every byte-level `tokenizer.json` in the world uses it: printable Latin-1 stands for itself, the other 68
- * bytes are moved to U+0100 and up, in order.
+ * Byte-level tokenizers write each byte as one printable character, so that a vocabulary can be stored in JSON. The
+ * table is GPT-2's, and every byte-level `tokenizer.json` in the world uses it: printable Latin-1 characters stay, the
+ * other 68 bytes are moved to U+0100 and up, in order.
  */
 const encoder = new TextEncoder();
 
-/** The character that stands for each byte. */
+/** The character for each byte. */
 export const characterOfByte: readonly string[] = makeTable();
 
 const byteOfCharacter: ReadonlyMap<string, number> = new Map(

@@ -1,10 +1,9 @@
 /**
  * Chat templates write role markers around messages, and a message may contain text that looks like a marker. Here such
  * text is hidden before the template runs: each special string inside a message becomes one unused private character.
- * Where the prompt is tokenised here, it comes back as ordinary characters once the template's own markers have been told
- * apart; where the prompt is sent as text, and for markers that are plain text themselves (`[INST]`, `USER:`), it comes
- * back in a harmless form. So a question can't forge a turn, and a harmless message is rendered exactly as the template
- * says.
+ * Where the prompt is tokenised here, it comes back as ordinary characters once the template's own markers are known;
+ * where the prompt is sent as text, and for markers that are plain text themselves (`[INST]`, `USER:`), it comes back
+ * in a harmless form. So a question can't fake a turn, and a harmless message is rendered exactly as the template says.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * Any Hugging Face tokenizer as our `Tokenizer`. Three ways in, on purpose apart: `encode` for text anybody may have
- * written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt` for messages through
- * the chat template, where markers count and look-alikes inside messages don't.
+ * Any Hugging Face tokenizer as our `Tokenizer`. Three ways to encode, kept separate on purpose: `encode` for text
+ * anybody may have written, `encodeWithSpecials` for text of our own in which tags and markers count, `encodePrompt`
+ * for messages through the chat template, where markers count and look-alikes inside messages don't.
  */
 
 import { readFile } from "node:fs/promises";

@@ -31,7 +31,7 @@ export const tokenizerJsonSchema = z.looseObject({
 });
 export type TokenizerJson = z.infer<typeof tokenizerJsonSchema>;
 
-/** In the wild a token is a string, or an object that holds one. */
+/** In published files a token is a string, or an object that contains one. */
 const tokenText = z.union([z.string(), z.looseObject({ content: z.string() })]).nullish();
 
 export const tokenizerConfigSchema = z.looseObject({

@@ -1,10 +1,11 @@
 /**
  * Trains a byte-level BPE on given texts. Words are counted once, then the most frequent neighbouring pair becomes one
- * token, again and again, until the vocabulary is full. Equal counts are decided by the older pair, so the same texts in
- * any order give the same tokenizer. The result is an ordinary `tokenizer.json` that transformers, vLLM and llama.cpp read.
+ * token, again and again, until the vocabulary is full. Equal counts are decided by the older pair, so the same texts
+ * in any order give the same tokenizer. The result is an ordinary `tokenizer.json` that transformers, vLLM and
+ * llama.cpp read.
  *
- * Three rules make copying easy for small models: every digit is a token of its own; a word takes the space before it
- * along (so a name after a space is always the same ids: write a space after an opening tag); tags and role markers are
+ * Three rules make copying easy for small models: every digit is a token of its own; a word includes the space before
+ * it (so a name after a space is always the same ids: write a space after an opening tag); tags and role markers are
  * single tokens that no text can spell.
  */
 
@@ -102,7 +103,7 @@ export function trainTokenizer(texts: Iterable<string>, options: TrainTokenizerO
   return tokenizerFromJson(json, config);
 }
 
-/** One space stands before every message, for the same reason as after an opening tag. */
+/** One space is put before every message, for the same reason as after an opening tag. */
 function promptTemplate(prompt: "question" | "chat"): string {
   const system =
     prompt === "chat" ? `{%- if message.role == 'system' -%}{{ '${roleMarkers.system} ' + message.content }}` : "";

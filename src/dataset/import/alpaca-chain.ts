@@ -1,7 +1,8 @@
 /**
- * The published training data of Agent Foundation Models: rows of instruction, input and output, the output one chain as
- * text. Each is read by our own tag reader into segments whose joined text is the row's output, letter by letter, and is
- * then held against its profile. White space around an observation belongs to it, because it is not the model's to learn.
+ * The published training data of Agent Foundation Models: rows of instruction, input and output, the output one chain
+ * as text. Each is read by our own tag reader into segments whose joined text is the row's output, letter by letter,
+ * and is then checked against its profile. White space around an observation belongs to it, because it is not the
+ * model's to learn.
  */
 import type { Profile } from "../../core/profile.ts";
 import { looseText, type Segment, type Trajectory } from "../../core/trajectory.ts";

@@ -1,7 +1,7 @@
 /**
  * Keeps evaluation out of training. A trajectory is dropped when it works on a question of an evaluation set (most of
- * that question's word sequences stand in its own), when such a question stands in what was read or written, or when a
- * blocked address was searched, read or cited.
+ * that question's word sequences are in its own question), when such a question is in what was read or written, or when
+ * a blocked address was searched, read or cited.
  */
 import type { Stage } from "./stage.ts";
 import { gramsOf, wordsOf } from "./word-grams.ts";

@@ -1,4 +1,7 @@
-/** Stages that shape the mix rather than judge: more reflection, more error correction, no family drowning the others. */
+/**
+ * Stages that shape the mix rather than judge: more reflection, more error correction, no family much larger than the
+ * others.
+ */
 
 import type { TaskKind } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -37,7 +40,7 @@ export function reflectionStage(options: ReflectionOptions = {}): Stage {
   };
 }
 
-/** Whether a check scored low at first and the chain found its way (the paper's error-correction samples). */
+/** Whether a check scored low at first and the chain then corrected itself (the paper's error-correction samples). */
 export function correctsItself(trajectory: Trajectory, lowScore = 2): boolean {
   const scores = trajectory.segments
     .filter((segment) => segment.tag === "double_check" && segment.by === "model")

@@ -1,4 +1,4 @@
-/** Texts as sets of word sequences, hashed to whole numbers: the common ground of overlap, contamination and likeness. */
+/** Texts as sets of word sequences, hashed to whole numbers: used to measure overlap, contamination and similarity. */
 
 /** The words of a text, lower case; punctuation and white space do not count. */
 export function wordsOf(text: string): string[] {

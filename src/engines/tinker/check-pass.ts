@@ -11,7 +11,7 @@ export function checkAnswer(examples: readonly Example[], logprobs: readonly Flo
   throw new CoaError("format", `the server's answer has ${said} of example ${at + 1} of ${examples.length}`);
 }
 
-/** What the server would refuse, told before it is sent. */
+/** What the server would refuse, reported before it is sent. */
 export function checkExamples(examples: readonly Example[], vocabularySize: number, maxContext: number): void {
   for (const [number, { input, targets }] of examples.entries()) {
     if (input.length > maxContext)

@@ -1,10 +1,10 @@
 /**
- * Talking to a Tinker server (hosted, SkyRL, or our own): every operation is submitted, answered with the number of a future,
- * and its result fetched by that number. The rules of repeating are here and nowhere else:
- *   submission: broken connections, 408, 429 and 5xx are repeated with the same body, which servers recognise by its seq_id;
- *   waiting: a time-out, 408 or `try_again` means ask again; 410 means submit the original again; an empty 400 is a proxy's and
- *   asked again up to 3 times, a 400 with words is the operation's failure, as is 200 `{error, category}`;
- *   402 (no credit) pauses, told once; 429 on sampling pauses all sampling and uses up no try; everything else is final.
+ * Talking to a Tinker server (hosted, SkyRL, or our own): every operation is submitted, answered with the number of a
+ * future, and its result fetched by that number. The rules of repeating are here and nowhere else: submission: broken
+ * connections, 408, 429 and 5xx are repeated with the same body, which servers recognise by its seq_id; waiting: a
+ * time-out, 408 or `try_again` means ask again; 410 means submit the original again; an empty 400 is a proxy's and
+ * asked again up to 3 times, a 400 with words is the operation's failure, as is 200 `{error, category}`; 402 (no
+ * credit) pauses, reported once; 429 on sampling pauses all sampling and uses up no try; everything else is final.
  */
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { protobufType } from "../../base/wire/tinker-protobuf.ts";
@@ -21,7 +21,7 @@ export interface TinkerClientOptions {
   /** How long one question for a result may take before it is asked again. */
   retrieveTimeoutMs?: number;
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** Hears of queues, missing credit, and other things a person should know. */
+  /** Called about queues, missing credit, and other things a person should know. */
   onNote?: (text: string) => void;
 }
 

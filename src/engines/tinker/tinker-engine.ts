@@ -1,8 +1,9 @@
 /**
- * An engine far away: the `Engine` verbs over a Tinker server. Training requests of one model carry numbers without gaps and
- * are submitted one after another, in the order of the calls; results are awaited apart. A published policy is a sampling session
- * that keeps its weights. Loading a state means a new model, because servers take `load_weights` as a model's first request only;
- * who uses the engine sees no difference. On closing the model is unloaded, or its place on the server would stay taken.
+ * An engine on another machine: the functions of `Engine` over a Tinker server. Training requests of one model carry
+ * numbers without gaps and are submitted one after another, in the order of the calls; results are awaited separately.
+ * A published policy is a sampling session that keeps its weights. Loading a state means a new model, because servers
+ * take `load_weights` as a model's first request only; who uses the engine sees no difference. On closing the model is
+ * unloaded, otherwise it would stay in the server's memory.
  */
 
 import { HttpError } from "../../base/http/http-client.ts";
@@ -34,7 +35,7 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   reduction?: ServerKind["reduction"];
   /** Requests of sampling under way at the same time. */
   samplesInFlight?: number;
-  /** Asks for the next of these numbers of tokens and cuts: for servers that compile anew for every number. */
+  /** Asks for the next of these numbers of tokens and cuts: for servers that compile again for every number. */
   maxTokensSteps?: readonly number[];
   /** Seconds that saved states stay on the server; for ever by default. */
   stateSeconds?: number;
@@ -44,7 +45,7 @@ export interface TinkerEngineOptions extends TinkerClientOptions {
   baseFolder?: string;
 }
 
-/** What an engine far away has computed so far, for cost and speed. */
+/** What an engine on another machine has computed so far, for cost and speed. */
 export interface TinkerUsage extends Record<string, number> {
   prefillTokens: number;
   cachedTokens: number;
@@ -105,7 +106,9 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     await future.result();
   }
 
-  /** Submits a request of the model under its next number, after all earlier ones; gives the result apart from that. */
+  /**
+   * Submits a request of the model under its next number, after all earlier ones; the result is waited for separately.
+   */
   function inOrder<T>(
     path: string,
     body: (ids: { model_id: string; seq_id: number }) => Record<string, unknown> | Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * A session with a Tinker server: the server keeps models as long as it hears from us, so a heartbeat goes out every ten
- * seconds. A laptop that slept too long finds its session gone: what needs it then fails with what to do.
+ * A session with a Tinker server: the server keeps models as long as it gets requests from us, so a heartbeat is sent
+ * every ten seconds. A laptop that slept too long finds its session gone: what needs it then fails with what to do.
  */
 import { HttpError } from "../../base/http/http-client.ts";
 import { CoaError } from "../../core/errors.ts";

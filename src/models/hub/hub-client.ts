@@ -1,6 +1,6 @@
 /**
- * Reads a hub in Hugging Face's layout: what a repository holds at a revision, and its files. The token goes to the hub alone:
- * a redirect to another host is followed without it, and never from https to http.
+ * Reads a hub in Hugging Face's layout: what a repository holds at a revision, and its files. The token is sent to the
+ * hub only: a redirect to another host is followed without it, and never from https to http.
  */
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";

@@ -1,7 +1,7 @@
 /**
- * Brings a model folder from a hub. Files arrive in a folder beside the target, where an interrupted pull continues; sizes
- * and hashes are checked there, and only then the folder appears under its name, with a manifest that says which revision it
- * is and under which licence.
+ * Downloads a model folder from a hub. Files arrive in a folder beside the target, where an interrupted pull continues;
+ * sizes and hashes are checked there, and only then the folder appears under its name, with a manifest that says which
+ * revision it is and under which licence.
  */
 
 import { createHash } from "node:crypto";
@@ -153,7 +153,7 @@ async function checkRoom(folder: string, files: readonly HubFile[]): Promise<voi
     );
 }
 
-/** Brings one file, from where an earlier try stopped, and gives its SHA-256. */
+/** Downloads one file, from where an earlier try stopped, and returns its SHA-256. */
 async function pullFile(
   model: HubModel,
   file: HubFile,

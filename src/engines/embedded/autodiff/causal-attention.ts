@@ -1,11 +1,11 @@
 /**
- * Causal attention and its gradient. Queries are taken in blocks; a block only meets the keys up to its own end, which
- * saves nearly half of the work of a full square and of the memory its probabilities need. Where the blocks end and what a
- * query sees are inputs, so one graph serves rows of any length, and queries may be fewer than keys. Grouped queries cost nothing extra: the query heads that share a key
- * head are stacked as more rows of the same product.
+ * Causal attention and its gradient. Queries are taken in blocks; a block uses only the keys up to its own end, which
+ * saves nearly half of the work of a full square and of the memory its probabilities need. Where the blocks end and
+ * what a query sees are inputs, so one graph serves rows of any length, and queries may be fewer than keys. Grouped
+ * queries cost nothing extra: the query heads that share a key head are stacked as more rows of the same product.
  *
- * Backward, with P the probabilities and D = sum(dO * O) per query: dV = Pᵀ dO, dS = P * (dO Vᵀ - D), dQ = dS K,
- * dK = dSᵀ Q. Subtracting D rides along in the product as one more column of dO against a column of -1 beside V.
+ * Backward, with P the probabilities and D = sum(dO * O) per query: dV = Pᵀ dO, dS = P * (dO Vᵀ - D), dQ = dS K, dK =
+ * dSᵀ Q. D is subtracted inside the product, as one more column of dO against a column of -1 beside V.
  */
 import type { Dimension, Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";
@@ -18,7 +18,7 @@ const hidden = -1e30;
 export interface AttentionBlocks {
   /** Block i holds the queries from edge i to edge i + 1. */
   edges: Value[];
-  /** Block i meets the keys before end i; ends grow. */
+  /** Block i uses the keys before end i; ends grow. */
   keyEnds: Value[];
   masks: Value[]; // [block] of [1 or rows, 1, group * queries of the block, keys before its end]
 }

@@ -7,7 +7,10 @@
 import type { Graph, Value } from "../onnx/graph.ts";
 import { sum } from "../onnx/operators.ts";
 
-/** Turns the gradients of an operator's results into those of its arguments; `needed[i]` false means "do not bother". */
+/**
+ * Turns the gradients of an operator's results into those of its arguments; where `needed[i]` is false, that gradient
+ * is not needed.
+ */
 export type Rule = (gradients: readonly (Value | undefined)[], needed: readonly boolean[]) => (Value | undefined)[];
 
 /** A graph that remembers how to differentiate itself. */

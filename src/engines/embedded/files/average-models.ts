@@ -1,7 +1,7 @@
 /**
- * The mean of several models' weights. The last steps of reinforcement shake the weights about a place that is better than any
- * of them; their mean loses the shaking and keeps what was learned. A share of the model they all began with keeps, besides, what
- * the steps did not mean to change.
+ * The mean of several models' weights. During the last steps of RL the weights vary around a point that is better than
+ * any of them; their mean is near that point. A share of the model that all began with also keeps what the steps were
+ * not meant to change.
  */
 import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { UsageError } from "../../../core/errors.ts";

@@ -1,7 +1,7 @@
 /**
  * The GGUF container of llama.cpp: a header, typed key-value metadata, a table of tensors, and their numbers, each
  * aligned. Dimensions are written innermost first. This file knows the container and the four number formats we use;
- * what the keys and names mean is the business of `gguf-model.ts`.
+ * what the keys and names mean is in `gguf-model.ts`.
  */
 import { open, readFile } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";

@@ -1,7 +1,7 @@
 /**
  * A model on disk is a Hugging Face folder: `config.json`, weights in one or several safetensors files,
  * `generation_config.json`, and the tokenizer's files. transformers, vLLM and llama.cpp's converter read the same
- * folder. We read the config and the weights; the other files travel along untouched.
+ * folder. We read the config and the weights; the other files are copied unchanged.
  */
 
 import { copyFile, readdir, stat, writeFile } from "node:fs/promises";

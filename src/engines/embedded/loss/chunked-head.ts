@@ -1,7 +1,7 @@
 /**
  * The head in pieces. Logits have a row per token and a column per vocabulary entry; for a large vocabulary they would
- * dwarf everything else. So tokens are taken in chunks whose ends are graph inputs: each chunk scores its targets, turns
- * the loss's slope into gradients at once, and its logits are free again before the next chunk starts.
+ * be far larger than everything else. So tokens are taken in chunks whose ends are graph inputs: each chunk scores its
+ * targets, turns the loss's slope into gradients at once, and its logits are free again before the next chunk starts.
  */
 import type { Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";

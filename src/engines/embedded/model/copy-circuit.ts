@@ -1,19 +1,20 @@
 /**
- * A working copy mechanism written into plain Qwen2 weights before training starts. Small models spend most of their
- * budget discovering how to copy names and numbers out of their context; these weights already do it, roughly, and
- * training only sharpens them.
+ * A working copy mechanism written into plain Qwen2 weights before training starts. Small models need most of their
+ * training to learn to copy names and numbers from their context; these weights already do it, roughly, and training
+ * improves them.
  *
  * Layer 0, heads 0 and 1 look one and two tokens back: their query and key are constants (biases) on the fast rotary
- * frequencies, so the score depends on the distance alone. They write a short code of that token into two subspaces that
- * the embedding leaves empty. Layer 1, head 0 asks "where was my token the previous one?" (head 1: my two last tokens) by
- * comparing codes on the slow frequencies, which hardly turn with distance, and copies the token found there to the output.
+ * frequencies, so the score depends on the distance alone. They write a short code of that token into two subspaces
+ * that the embedding leaves empty. Layer 1, head 0 asks "where was my token the previous one?" (head 1: my two last
+ * tokens) by comparing codes on the slow frequencies, which hardly turn with distance, and copies the token found there
+ * to the output.
  */
 import { UsageError } from "../../../core/errors.ts";
 import type { SeededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "./config.ts";
 import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameter-set.ts";
 
-/** Strengths of the circuit, found by trying: sharp enough to copy at once, soft enough to keep learning. */
+/** Strengths of the circuit, found by trying: strong enough to copy from the start, weak enough to keep learning. */
 const strength = { distance: 7, code: 0.3, match: 1.9, copy: 1.5, finalNorm: 0.4, others: 0.15 };
 
 /** Overwrites the first two heads of the first two layers, the embedding and the final norm. */
@@ -72,7 +73,7 @@ function lookBack(config: ModelConfig, parameters: ParameterSet, circuit: LookBa
     const queryBias = get(parameters, names.queryBias).data;
     const keyBias = get(parameters, names.keyBias).data;
     for (const pair of circuit.fast) {
-      // The key is turned by its position, so a query turned back by `distance` meets it head on at that distance.
+      // The key is turned by its position, so a query turned back by `distance` matches it best at that distance.
       const angle = -circuit.frequency(pair) * (head + 1);
       queryBias[query + pair] = strength.distance * Math.cos(angle);
       queryBias[query + pair + pairs] = strength.distance * Math.sin(angle);

@@ -20,7 +20,7 @@ export function rotaryFrequencies({
   if (!ropeScaling) return plain;
   const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContext } = ropeScaling;
   return plain.map((frequency) => {
-    // How many waves fit the original context: few are stretched, many are left, between the two it goes smoothly.
+    // How many waves fit the original context: few: stretched; many: unchanged; between the two: interpolated.
     const waves = (originalContext * frequency) / (2 * Math.PI);
     const kept = Math.min(1, Math.max(0, (waves - low) / (high - low)));
     return frequency * (kept + (1 - kept) / factor);

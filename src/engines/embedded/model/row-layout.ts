@@ -29,7 +29,7 @@ export interface Stretch {
   length: string;
   /** [rows, length, -1, head size], the reshape rule that separates rows, positions and heads. */
   headRule: Value;
-  /** Where the tokens stand, as `rotary` takes it. */
+  /** The positions of the tokens, as `rotary` takes them. */
   positions: Value;
   blocks: AttentionBlocks;
 }
@@ -39,7 +39,7 @@ export interface RowLayout {
   tables: RotaryTables;
   rows: Stretch;
   trunk?: Stretch & { size: Value };
-  /** The scored positions: of which token each is, and where it stands among rows of one length that are padded in front. */
+  /** The scored positions: of which token each is, and its place in rows of one length that are padded in front. */
   scored?: Stretch & {
     tokens: Value; // [scored], into the tokens
     numbers: Value; // [tokens], into the scored; one past the end for the others

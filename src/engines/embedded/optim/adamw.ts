@@ -1,6 +1,6 @@
 /**
  * AdamW: a running mean of the gradient divided by the square root of a running mean of its square, with weight decay
- * applied to the weights directly. Decay touches matrices only; shrinking norms and biases helps nobody.
+ * applied to the weights directly. Decay touches matrices only; shrinking norms and biases does not help.
  */
 import type { OptimizerStep } from "../../../core/engine.ts";
 import type { Parameter } from "../model/parameters.ts";

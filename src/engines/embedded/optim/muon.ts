@@ -26,7 +26,7 @@ export interface Muon {
   step(matrices: readonly MuonMatrix[], step: OptimizerStep, gradientScale: number): Promise<void>;
 }
 
-/** Opens Muon on a runtime; graphs are compiled as shapes turn up. */
+/** Opens Muon on a runtime; graphs are compiled when a shape first occurs. */
 export function openMuon(runtime: Runtime): Muon {
   const sessions = new Map<string, Promise<Session>>();
   return {

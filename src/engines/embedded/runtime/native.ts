@@ -24,7 +24,7 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
           logSeverityLevel: 3,
           extra: {
             session: {
-              // Spinning longer wins nothing on idle cores and costs dearly when tools or the sampler share them.
+              // Spinning longer gains nothing on idle cores and costs much when tools or the sampler share them.
               "intra_op.spin_duration_us": "50",
               force_spinning_stop: "1",
               // Denormal numbers are slow and worth nothing here.

@@ -2,7 +2,7 @@
  * The scheduler: continuous batching over a paged cache. Every step gathers, from each sequence that can move, the
  * positions still to compute (one while decoding, a chunk while reading context), packs them into tiles, lets the
  * threads compute them, and draws a token where a sequence's last position is done. When pages run out, paused sessions
- * are forgotten first; then the youngest running sequence steps back into the queue and later recomputes, to the same
+ * are forgotten first; then the youngest running sequence goes back into the queue and later recomputes, to the same
  * bits, what it lost. Sequences that start alike (the samples of one prompt) compute their common beginning once: the
  * others wait those few steps and hold its pages too.
  */
@@ -37,7 +37,7 @@ import { startTileThreads } from "./tile-threads.ts";
 import { pagePositions, rowBytes } from "./wasm/row-kernels.ts";
 
 const wasmPageBytes = 65536;
-/** Context positions read per step beside the decoding ones, so that long contexts do not starve decoding. */
+/** Context positions read per step beside the decoding ones, so that long contexts do not stop decoding. */
 const contextBudget = 512;
 /** Common beginnings shorter than this are not worth waiting for. */
 const minShared = 16;
@@ -118,7 +118,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     if (other.slot >= 0 && other.computed < shared) return false;
     sequence.twin = undefined;
     if (other.slot < 0) return true;
-    // Full pages are held together, the page in which the two part is copied.
+    // Full pages are shared, the page in which the two begin to differ is copied.
     const full = Math.floor(shared / pagePositions);
     sequence.pages = other.pages.slice(0, full).map(pool.share);
     sequence.computed = full * pagePositions;
@@ -130,7 +130,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
     sequence.computed = shared;
     return true;
   };
-  /** Pages for the first `positions` positions; false when the sequence itself had to step back. */
+  /** Pages for the first `positions` positions; false when the sequence itself had to go back into the queue. */
   const reserve = (sequence: Sequence, positions: number): boolean => {
     const had = sequence.pages.length;
     while (sequence.pages.length * pagePositions < positions) {

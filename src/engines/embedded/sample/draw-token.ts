@@ -99,7 +99,7 @@ function largestOf(logits: Float32Array, ids: Int32Array): number {
   return best;
 }
 
-/** The `count` largest, found with a sorted list of the best so far: most ids are turned away by one comparison. */
+/** The `count` largest, found with a sorted list of the best so far: most ids are rejected by one comparison. */
 function mostLikely(logits: Float32Array, ids: Int32Array, count: number): Int32Array {
   const kept: number[] = [];
   for (const id of ids) {

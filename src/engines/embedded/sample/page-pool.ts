@@ -40,7 +40,7 @@ export function pagePool(memory: WebAssembly.Memory, start: number, pageBytes: n
       // Growing in larger steps keeps the number of growths small.
       const step = Math.max(missing, Math.min((count - made) * pageBytes, 2 ** 25));
       if (missing > 0 && !grow(step) && !grow(missing)) {
-        count = made; // the machine has no more memory; what there is must do
+        count = made; // the machine has no more memory; the pages so far are used
         return undefined;
       }
       return start + made++ * pageBytes;

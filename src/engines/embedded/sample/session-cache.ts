@@ -1,7 +1,7 @@
 /**
  * What paused chains leave behind: the tokens whose keys and values are cached, and the pages that hold them. A request
  * that comes back with the same key takes the pages of the longest common prefix; the rest is given back. The least
- * recently used session gives way when pages run out.
+ * recently used session is removed when pages run out.
  */
 import type { PagePool } from "./page-pool.ts";
 import { sharedPrefix } from "./sequence.ts";
@@ -26,7 +26,7 @@ export interface SessionCache {
 
 /** Sessions over a pool of pages. */
 export function sessionCache(pool: PagePool): SessionCache {
-  // A map keeps insertion order, and every use inserts anew: the first entry is the least recently used.
+  // A map keeps insertion order, and every use inserts again: the first entry is the least recently used.
   const sessions = new Map<string, { tokens: readonly number[]; pages: number[] }>();
   const end = (key: string) => {
     for (const page of sessions.get(key)?.pages ?? []) pool.give(page);

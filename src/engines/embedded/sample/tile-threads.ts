@@ -1,6 +1,6 @@
 /**
  * Threads that share the tiles of a step. The calling thread works too: all of them count `remaining` down and compute
- * the tile whose number they got, so a thread that is late, descheduled or not yet started costs nothing but its help.
+ * the tile whose number they got, so a thread that is late, descheduled or not yet started does not delay the others.
  */
 import { Worker } from "node:worker_threads";
 import { CoaError } from "../../../core/errors.ts";

@@ -18,7 +18,7 @@ export interface PlannedExample {
   silent: number;
 }
 
-/** Row lengths are rounded up a little, so that few distinct shapes occur and matrix kernels meet even sizes. */
+/** Row lengths are rounded up a little, so that few distinct shapes occur and matrix kernels get even sizes. */
 export function paddedLength(length: number): number {
   const step = length <= 32 ? 4 : length <= 128 ? 8 : 16;
   return Math.ceil(length / step) * step;

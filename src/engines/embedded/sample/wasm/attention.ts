@@ -2,8 +2,8 @@
  * Attention of rows over their sequences' cached keys and values, in one pass. A page's part of a layer is contiguous,
  * and is read once, in order: for each head its keys give 32 scores (eight vector sums over key columns), the scores
  * become weights against the largest score seen so far, and the page's values are added with those weights. When a page
- * raises the largest score, what was summed before shrinks by the right factor, so the result is an exact softmax.
- * Reading in order matters more than anything else here: caches of many sequences lie in main memory.
+ * raises the largest score, what was summed before is scaled down by the right factor, so the result is an exact
+ * softmax. Reading in order matters more than anything else here: caches of many sequences lie in main memory.
  */
 import {
   code,
@@ -141,7 +141,7 @@ export function attentionFunction({ heads, kvHeads, headWidth }: HeadShape): Was
         (_, index) => index * chunkVectors,
       );
       const states = i32.add(get(scratch!), i32.constant(scoreBytes));
-      /** Runs the body for every query head, with its query, result and state at hand. */
+      /** Runs the body for every query head, with its query, result and state. */
       const eachHead = (body: readonly number[], afterGroup: readonly number[] = []) =>
         code(
           set(query, get(qkv!)),

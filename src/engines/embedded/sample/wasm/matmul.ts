@@ -2,7 +2,7 @@
  * Rows times a weight matrix. The matrix is packed into panels of 8 output columns, each panel holding, for every input
  * k, the 8 weights of that input: a panel fits the first-level cache and is used by all rows before the next is
  * touched. Six rows at a time keep 12 sums of 4 lanes in registers. Every sum runs over k in the same order whether its
- * row is alone or among others, so a row's result does not depend on who shares the batch, to the last bit.
+ * row is alone or among others, so a row's result does not depend on the other rows of the batch, to the last bit.
  */
 import {
   type Code,

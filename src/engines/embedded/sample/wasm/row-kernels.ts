@@ -229,7 +229,7 @@ export function gateFunction(width: number): WasmFunction {
 
 /**
  * `(x, count, scale) -> sum`: replaces each of `count` floats by e^(scale (x - max)) and returns their sum. The vector
- * that straddles the end must be writable.
+ * that contains the end must be writable.
  */
 export function softmaxFunction(): WasmFunction {
   return {

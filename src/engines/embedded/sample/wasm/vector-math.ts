@@ -3,7 +3,7 @@ import { type Code, code, f32, f32x4, get, i32, i32x4, set, type ValueType } fro
 
 type NewLocal = (type: ValueType) => number;
 
-/** Adding 1.5 * 2^23 to a small float rounds it to an integer, which then stands in the low bits. */
+/** Adding 1.5 * 2^23 to a small float rounds it to an integer, which is then in the low bits. */
 const roundingMagic = 12582912;
 
 /**
