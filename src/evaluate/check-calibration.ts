@@ -1,7 +1,7 @@
 /**
- * Whether a system's check checks. `auc`: the chance that a right answer was scored higher than a wrong one (0.5: the score
- * says nothing). `brier`: mean squared distance between score and truth, with scores 1 to 4 read as chances 0 to 1. The
- * groups are what a reliability plot shows: of the answers with one score, how many were right.
+ * How reliable a system's own check is. `auc`: the chance that a right answer was scored higher than a wrong one (0.5:
+ * the score says nothing). `brier`: mean squared distance between score and truth, with scores 1 to 4 read as chances 0
+ * to 1. The groups are what a reliability plot shows: of the answers with one score, how many were right.
  */
 import type { CheckCalibration } from "../core/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";

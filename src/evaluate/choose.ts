@@ -7,7 +7,7 @@ import type { SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
 
-/** One of several answers, with what is known of how it came about. */
+/** One of several answers, with what is known about its run. */
 export type Candidate = Pick<SystemResult, "answer" | "check" | "run">;
 
 export interface Choice {

@@ -1,6 +1,6 @@
 /**
  * Several systems on the same tasks, side by side. The first named is the one that the others are measured against, and
- * its topology travels with every saving, because "saves 80 %" means nothing without saying compared with what.
+ * its topology is given with every saving, because "saves 80 %" means nothing without saying compared with what.
  */
 import { UsageError } from "../core/errors.ts";
 import type { Comparison, ComparisonRow, Estimate, Summary } from "../core/figures.ts";

@@ -34,7 +34,7 @@ export interface EvaluationOptions {
   /** Where everything is kept; an unfinished evaluation in it is continued. */
   folder: string;
   grader: Grader;
-  /** By what is measured, for the summary; a folder with another measure is refused. */
+  /** How it is measured, for the summary; a folder with another measure is refused. */
   measure?: Measure;
   /** Runs of each task. */
   samples?: number;
@@ -85,7 +85,7 @@ export async function runEvaluation(
     const report = () =>
       onProgress?.({ stage: `evaluating ${system.name}`, done: done.size, total, figures: { right: successes } });
     report();
-    // A job that fails stops the others after what they have in hand, which is paid for and kept.
+    // When a job fails, the others finish the run under way, which is paid for and kept, and stop.
     await inParallel(waiting, concurrency, async (job) => {
       signal?.throwIfAborted();
       const { record, result } = await runJob(system, job, options);
@@ -205,7 +205,7 @@ async function claim(tasks: readonly Task[], system: System, options: Evaluation
   return claimed;
 }
 
-/** Whether an evaluation was begun here of which no run ended: a wrong model's name can be put right. */
+/** Whether an evaluation was begun here of which no run ended: a wrong model's name can be corrected. */
 async function holdsNothing(folder: string): Promise<boolean> {
   if ((await readManifest(folder).catch(() => undefined))?.kind !== "evaluation") return false;
   const journal = await stat(join(folder, "journal.jsonl")).catch(() => undefined);

@@ -1,7 +1,7 @@
 /**
- * The figures of one system on one set of tasks. Every planned run is in the denominator: what was not answered, crashed
- * or could not be graded counts as no success, and is shown apart. Costs are told per task (one run of it), per success (everything
- * spent, failures included, divided by the successes) and of the right runs alone.
+ * The figures of one system on one set of tasks. Every planned run is in the denominator: what was not answered,
+ * crashed or could not be graded counts as no success, and is shown separately. Costs are given per task (one run of
+ * it), per success (everything spent, failures included, divided by the successes) and of the right runs alone.
  */
 import { ownOptions } from "../core/check-options.ts";
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
@@ -129,8 +129,8 @@ function figures(rows: TaskRuns[], options: BootstrapOptions): GroupFigures {
 }
 
 /**
- * Mean success with its interval. Where every task came out the same, drawing again can only repeat it, so the interval
- * is the exact binomial one: none of three does not prove a rate of zero.
+ * Mean success with its interval. Where every task had the same result, drawing again can only repeat it, so the
+ * interval is the exact binomial one: none of three does not prove a rate of zero.
  */
 export function successOfAll(shares: readonly number[], options: BootstrapOptions = {}): Estimate {
   const estimate = bootstrap(shares, mean, ownOptions(options, bootstrapNames));

@@ -69,7 +69,7 @@ async function gradeProgram(task: Task, answer: string | null, options: GradeTas
   const name = scorerOf(task);
   const official = scoring === "official" && name !== "tests";
   const limit = task.tests.timeLimitMs;
-  // A contest's limit is set for C++; holding Python to it would grade the language.
+  // A contest's limit is set for C++; Python programs would fail it because of the language.
   const fair = official && name === "codecontests" && limit !== undefined && limit < defaultTimeLimitMs;
   const tests = fair ? { ...task.tests, timeLimitMs: defaultTimeLimitMs } : task.tests;
   const grade = await atBoundary("grader", `grading task ${task.id}`, () =>

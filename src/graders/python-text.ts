@@ -1,5 +1,5 @@
 /**
- * Text as Python sees it. The official scorers are Python programs, and their verdicts hang on what Python counts as
+ * Text as Python sees it. The official scorers are Python programs, and their verdicts depend on what Python counts as
  * punctuation, white space, a word boundary and a number; JavaScript counts differently in each of them.
  */
 
@@ -48,7 +48,7 @@ export function strip(text: string): string {
 // A word character of Python is a letter, a number or an underscore of any script; a combining mark is not.
 const article = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu;
 
-/** English articles as whole words give way to a blank; boundaries are those of Unicode. */
+/** English articles as whole words are replaced by a space; boundaries are those of Unicode. */
 export function withoutArticles(text: string): string {
   return text.replace(article, " ");
 }

@@ -1,7 +1,8 @@
 /**
  * What a rollout earns. The outcome decides: a grader says right or wrong. A format factor may multiply it (the paper's
- * code reward, by the reference's rule or by our stricter one), and length may be punished (DAPO's soft punishment) or
- * filtered. A grader that can't decide gives no verdict: it is asked again, and if it still can't the rollout leaves its group.
+ * code reward, by the reference's rule or by our stricter one), and length may be penalised (DAPO's soft penalty) or
+ * filtered. A grader that can't decide gives no verdict: it is asked again, and if it still can't the rollout leaves
+ * its group.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
@@ -69,7 +70,7 @@ function inForm(trajectory: Trajectory, format: FormatRule): boolean {
 
 /**
  * The reference's format score for code: as many closing as opening tags of each kind, at least one call, and each call
- * one `py` block alone between the tags, after which one `sh` block with the input may stand.
+ * one `py` block alone between the tags, after which one `sh` block with the input may follow.
  */
 export function inReferenceForm(text: string): boolean {
   const tags = ["think", "plan", "code", "observation", "reflection", "answer"];

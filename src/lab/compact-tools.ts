@@ -1,6 +1,6 @@
 /**
- * The team's real tools with short observations, for chains that a small model must learn. What the tools do is
- * untouched; only the frame around what they found is taken off: headings, repeated addresses, exit codes.
+ * The team's real tools with short observations, for chains that a small model must learn. The tools do the same; only
+ * what surrounds their results is left out: headings, repeated addresses, exit codes.
  */
 import type { Tool } from "../core/tool.ts";
 
@@ -48,7 +48,7 @@ function shortPage(output: string): string {
   return output.replace(/^Page 1 \[[^\]]*\]\n(?:# .*\n+)?/, "").trim();
 }
 
-/** What a program printed, or its last line of complaint. */
+/** What a program printed, or the last line of its error. */
 function shortRun(output: string): string {
   const printed = /\[STDOUT:BEGIN\]\n?([\s\S]*?)\n?\[STDOUT:END\]/.exec(output)?.[1];
   if (printed !== undefined && !output.startsWith("[FAILED]")) return printed.trim();

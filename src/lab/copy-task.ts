@@ -1,9 +1,9 @@
 /**
- * The copy task: the first thing for a model trained from scratch. Chains are mostly copying (a name from the question into
- * a query, a number from a page into a program), and a small model learns that far faster from pure copying than from
- * chains. An example is random tokens in which passages that stood earlier come again, introduced by the token that stood
- * before them; only the repeated tokens count. Offsets and lengths vary: with a fixed offset a model could count positions
- * instead of matching content, and would have learned nothing.
+ * The copy task: the first thing for a model trained from scratch. Chains are mostly copying (a name from the question
+ * into a query, a number from a page into a program), and a small model learns that far faster from pure copying than
+ * from chains. An example is random tokens in which earlier passages are repeated, each after the token that came
+ * before it; only the repeated tokens count. Offsets and lengths vary: with a fixed offset a model could count
+ * positions instead of matching content, and would have learned nothing.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Example } from "../core/example.ts";

@@ -1,8 +1,8 @@
 /**
- * A world: people, cities, companies and rivers that know each other, one small page each. Some cities, companies and
- * rivers bear the same name (up to three of them), so whoever opens the first page with the right title is sometimes on
- * the wrong page and must notice. People come in families that share a last name. Where asked for, some things also have a page
- * that is not to be trusted. Everything follows from the seed.
+ * A world: people, cities, companies and rivers that are linked to each other, one small page each. Some cities,
+ * companies and rivers have the same name (up to three of them), so the first page with the right title is sometimes
+ * the wrong page, which the reader must notice. People come in families that share a last name. Where asked for, some
+ * things also have a page that can't be trusted. Everything follows from the seed.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
@@ -18,7 +18,7 @@ export interface Entity {
   kind: Kind;
   name: string;
   facts: { relation: RelationName; value: string; to?: Entity }[];
-  /** Why its page is not to be trusted, in the words that stand on it. */
+  /** Why its page can't be trusted, in the words of the page. */
   doubt?: string;
 }
 
@@ -27,9 +27,9 @@ export interface World {
   options: Required<Omit<WorldOptions, "doubtful">> & Pick<WorldOptions, "doubtful">;
   entities: readonly Entity[];
   byPage: ReadonlyMap<number, Entity>;
-  /** Names that several things bear. */
+  /** Names that several things have. */
   homonyms: ReadonlySet<string>;
-  /** Pages that are not to be trusted, each about a thing above. */
+  /** Pages that can't be trusted, each about a thing above. */
   doubtful: readonly DoubtfulPage[];
 }
 
@@ -40,7 +40,7 @@ export interface WorldOptions {
   pages?: number;
   /** `train` by default; `test` worlds share neither names nor numbers with it. */
   split?: Split;
-  /** Share of names of cities, companies and rivers that several of them bear; 0.25 by default. */
+  /** Share of names of cities, companies and rivers that several of them have; 0.25 by default. */
   homonyms?: number;
   /** Another world from the same names: other pages and facts. 0 by default. */
   variant?: number;

@@ -1,14 +1,15 @@
 /**
- * Pages that are not to be trusted: out of date, contradicted by others, or about another thing of that name. Each bears the title of
- * a thing that is asked about and says so in one sentence, and some of its numbers are wrong. Mostly the right page stands beside it among
- * the results, so that a check which reads carefully leads to a better answer; where the right page is lost, only a lower score is honest.
+ * Pages that can't be trusted: out of date, contradicted by others, or about another thing of that name. Each has the
+ * title of a thing that is asked about and says in one sentence why it can't be trusted, and some of its numbers are
+ * wrong. Mostly the right page is among the results too, so that a check which reads carefully leads to a better
+ * answer; where the right page does not exist, a lower score is right.
  */
 import { seededRandom } from "../core/random.ts";
 import type { Entity } from "./create-world.ts";
 import { type Split, splitNumber } from "./names.ts";
 import { relationNamed } from "./relations.ts";
 
-/** What stands on such pages, and how the team says it. */
+/** What such pages say, and how the team says it. */
 export const doubts = [
   { sentence: "This page is out of date.", words: "out of date" },
   { sentence: "Other pages contradict this.", words: "contradicted" },
@@ -19,11 +20,11 @@ export interface DoubtfulPage {
   entity: Entity;
   /** The thing that is meant by its title. */
   about: Entity;
-  /** The right page is lost: this is the only one. */
+  /** The right page does not exist: this is the only one. */
   alone: boolean;
 }
 
-/** The doubtful pages of a world: for a share of its things whose name nothing else bears. */
+/** The doubtful pages of a world: for a share of its things with a unique name. */
 export function doubtfulPages(
   entities: readonly Entity[],
   options: { seed: number; split: Split; variant: number; share: number; ambiguous: ReadonlySet<string> },
@@ -39,7 +40,7 @@ export function doubtfulPages(
     for (let tries = 0; used.has(page); tries++)
       page = tries < 50 ? 100 + random.below(900) : 10_000 + random.below(90_000);
     used.add(page);
-    // Another thing of that name never stands in for the one that is meant.
+    // A page about another thing of that name never replaces the right page.
     const alone = doubt.words !== "about another one" && random.next() < 0.5;
     const facts = about.facts.map((fact) => {
       const { value } = relationNamed(fact.relation)!;
@@ -51,7 +52,7 @@ export function doubtfulPages(
   return pages;
 }
 
-/** How a page says that it is not to be trusted; null where it does not. */
+/** How a page says that it can't be trusted; null where it does not. */
 export function statedDoubt(text: string): string | null {
   return doubts.find(({ sentence }) => text.includes(sentence))?.words ?? null;
 }

@@ -1,4 +1,4 @@
-/** The disturbances that the lab practises with and measures by: searches that find nothing, or that time out. */
+/** The faults that the lab trains and measures with: searches that find nothing, or that time out. */
 import type { FaultPlan } from "../tools/with-faults.ts";
 
 /** Every search finds nothing with this probability (0.4 where it is measured), decided by chain and call. */
@@ -11,7 +11,7 @@ export function searchesThatTimeOut(seed: number, rate = 0.4): FaultPlan {
   return { seed, faults: [{ kind: "timeout", rate, tools: ["web_search"] }] };
 }
 
-/** Disturbances by name, with the words that a report has for them. */
+/** Faults by name, with the words for them in a report. */
 export const disturbances = {
   empty: { plan: failingSearches, says: "searches find nothing" },
   timeouts: { plan: searchesThatTimeOut, says: "searches time out" },

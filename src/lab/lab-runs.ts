@@ -17,11 +17,11 @@ export interface LabRunOptions {
   tasksPerWorld: number;
   pages: number;
   families?: readonly Family[];
-  /** Share of runs in which the team errs. */
+  /** Share of runs in which the team makes a mistake. */
   imperfect?: number;
-  /** The team sends several workers at once. */
+  /** The team sends several workers at the same time. */
   wide?: boolean;
-  /** Share of things that also have a page which is not to be trusted. */
+  /** Share of things that also have a page that can't be trusted. */
   doubtful?: number;
   signal?: AbortSignal;
 }

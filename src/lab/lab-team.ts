@@ -1,8 +1,8 @@
 /**
- * The scripted team of the lab as a system, in three degrees of wordiness. How much a chain saves depends on how much the
- * team says: `full` is told what a model would have to be told, `no-prompts` leaves the system prompts out, and `terse` says
- * no more than the chain does (no prompts, no descriptions; the tools' results are short for both), so what is left to save
- * is what the form of a team costs by itself.
+ * The scripted team of the lab as a system, with long, shorter or short prompts. How much a chain saves depends on how
+ * much the team says: `full` is told what a model would have to be told, `no-prompts` leaves the system prompts out,
+ * and `terse` says no more than the chain does (no prompts, no descriptions; the tools' results are short for both), so
+ * what is left to save is what the form of a team costs by itself.
  */
 import { defineSystem, type System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";

@@ -1,8 +1,8 @@
 /**
- * Names nobody has read before. A word is a number written in syllables, and the numbers are dealt out: every pair of seed
- * and split owns a block of its own, so no two seeds, and no two splits, ever share an entity's name. That is a fact of
- * arithmetic, not of luck. Blocks of three-syllable words come first; seeds beyond them, and very large worlds, take
- * longer words. A person is a first name from a small common stock and a last name that is such a word.
+ * Names nobody has read before. A word is a number written in syllables, and every pair of seed and split has its own
+ * block of numbers, so no two seeds, and no two splits, ever share an entity's name. This is guaranteed by arithmetic.
+ * Blocks of three-syllable words come first; seeds beyond them, and very large worlds, take longer words. A person is a
+ * first name from a small common stock and a last name that is such a word.
  *
  * Numbers are split too: a number belongs to training or to testing by its hash, whatever the seed.
  */

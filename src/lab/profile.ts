@@ -1,6 +1,6 @@
 /**
- * The chain of the lab: a cut of the `multi` profile for a model of a few million parameters. The order of roles and both
- * gates are the same; code is one bare line, and the score is written short.
+ * The chain of the lab: a part of the `multi` profile for a model of a few million parameters. The order of roles and
+ * both gates are the same; code is one bare line, and the score is written short.
  */
 import { defineProfile, type Profile, type TagSpec } from "../language/profile.ts";
 import { multiProfile } from "../language/profiles.ts";
@@ -24,5 +24,5 @@ export const labProfile: Profile = defineProfile({
   tags: multiProfile.tags.filter((tag) => kept.includes(tag.name)).map(cut),
 });
 
-/** The same with two calls in one turn: what does not depend on each other is looked up side by side. */
+/** The same with two calls in one turn: look-ups that do not depend on each other are made together. */
 export const wideLabProfile: Profile = defineProfile({ ...labProfile, name: "lab-wide", maxParallelCalls: 2 });

@@ -1,7 +1,7 @@
 /**
  * The scripted reflector and verifier. The reflector looks at the newest report. The verifier goes through the evidence
  * again from the beginning: is every page about the thing that the question means (its name and its kind), does it give
- * the value, was the right thing computed from the right numbers, and is the proposal what came out? Both see only what
+ * the value, was the right thing computed from the right numbers, and is the proposal their result? Both see only what
  * was gathered; neither knows the gold answer.
  */
 import type { ChatRequest } from "../core/model.ts";
@@ -73,7 +73,7 @@ function check(understood: Understood, evidence: readonly Evidence[], proposal: 
 }
 
 /**
- * What is to be thought of values that stand on pages which are not to be trusted: while a page of that title is unread the answer is not
+ * What to do with values from pages that can't be trusted: while a page of that title is unread the answer is not
  * accepted, and where it is the only one the score stays below the best.
  */
 function doubted(read: readonly ReadAgain[], evidence: readonly Evidence[]): Verdict | null {
@@ -101,7 +101,7 @@ function readParts(understood: Understood, pages: readonly string[]) {
 interface ReadAgain {
   value: string | null;
   reason: string;
-  /** What the value was read of, and why its page is not to be trusted. */
+  /** What the value was read of, and why its page can't be trusted. */
   subject: string;
   doubt: string | null;
 }
@@ -123,7 +123,7 @@ function readAgain(lookUp: LookUp, pages: readonly string[]): ReadAgain {
       const wrong = about.at(-1)?.stated;
       return { ...last, value: null, reason: wrong ? `${subject} is a ${wrong.word}: not a ${expected[0]}` : reason };
     }
-    // Only numbers are ever wrong on a page that is not to be trusted.
+    // Only numbers are ever wrong on a page that can't be trusted.
     last = { subject, doubt: typeof relation.value === "object" ? statedDoubt(right.page) : null };
     reason = `${subject} is a ${right.stated!.word}: fits`;
     subject = statedValue(right.page, relation)!;

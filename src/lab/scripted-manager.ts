@@ -1,9 +1,9 @@
 /**
- * The scripted manager: reads the question, plans, sends the others to work and puts their reports together. It sees what
- * an LLM manager would see, the question and the reports, and works out from them, afresh at every move, what is known
- * and what to do next. It opens the first page with the right title; where that was the wrong thing of that name, it asks
- * the reflector, plans anew and goes to the next page. A manager who works wide sends several workers at once where what they
- * look up does not depend on each other.
+ * The scripted manager: reads the question, plans, gives the others their tasks and combines their reports. It sees
+ * what an LLM manager would see, the question and the reports, and works out from them, again at every move, what is
+ * known and what to do next. It opens the first page with the right title; where that was the wrong thing of that name,
+ * it asks the reflector, makes a new plan and opens the next page. With `wide` it sends several workers at the same
+ * time where their look-ups do not depend on each other.
  */
 import type { ChatRequest } from "../core/model.ts";
 import type { Played } from "./scripted-specialists.ts";
@@ -11,7 +11,7 @@ import { type FoundPage, pagesTitled, planAsked, printedNumber, wording } from "
 import { type Happening, happenings, questionIn } from "./transcript.ts";
 import { bothValues, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
-/** Where a walk over pages stands. */
+/** How far a walk over pages is. */
 interface Walk {
   lookUp: LookUp;
   /** Values found so far, one per relation. */
@@ -20,7 +20,7 @@ interface Walk {
   wrongPages: Set<string>;
   /** Pages with the title of the present subject, in the order of the search; null before the search. */
   pages: FoundPage[] | null;
-  /** The page the newest value came from, and whether it said that it is not to be trusted. */
+  /** The page the newest value came from, and whether it said that it can't be trusted. */
   lastPage: string | null;
   doubted: boolean;
 }
@@ -33,7 +33,7 @@ interface Situation {
   stuck: string | null;
 }
 
-/** Plays the manager, given how the question is read; `wide` where it may send several workers at once. */
+/** Plays the manager, given how the question is read; `wide` where it may send several workers at the same time. */
 export function scriptedManager(
   request: ChatRequest,
   understand: (question: string) => Understood | null,

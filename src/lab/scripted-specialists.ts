@@ -1,10 +1,10 @@
 /**
  * Scripted specialists: plain functions that play the team's roles in the lab, without any LLM. Each is given exactly
- * what an LLM agent would be given, the messages and the tools, and nothing else: no gold answer, no look at the world.
- * They keep nothing in mind between two calls, so everything they do follows from what they were shown.
+ * what an LLM agent would be given, the messages and the tools, and nothing else: no gold answer, no access to the
+ * world. They remember nothing between two calls, so everything they do follows from what they were shown.
  *
- * With `imperfect`, a share of the runs goes wrong in a natural way: the team misreads the question (another relation, a
- * wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
+ * With `imperfect`, a share of the runs goes wrong in a natural way: the team misreads the question (another relation,
+ * a wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChatRequest } from "../core/model.ts";
@@ -29,7 +29,10 @@ export interface SpecialistOptions {
   imperfect?: number;
   /** Decides which runs, and how; 0 by default. */
   seed?: number;
-  /** The manager sends several workers at once where their look-ups do not depend on each other; false by default. */
+  /**
+   * The manager sends several workers at the same time where their look-ups do not depend on each other; false by
+   * default.
+   */
   wide?: boolean;
 }
 
@@ -46,7 +49,7 @@ export function scriptedSpecialists(options: SpecialistOptions = {}): Record<Spe
     (question: string): Understood | null => {
       const understood = understandQuestion(question);
       if (!understood || imperfect === 0) return understood;
-      // Another seed of the request is another try of the same question, which may go otherwise.
+      // Another seed of the request is another try of the same question, which may end differently.
       const random = seededRandom("imperfect", seed, request.seed ?? 0, question);
       return random.next() < imperfect ? misread(understood, random) : understood;
     };

@@ -1,6 +1,7 @@
 /**
- * The lab's tools under other names, and tools that nobody asked for: what a trained chain model does with tools that it never saw. The
- * names stand in front of the question, as they would in a prompt; names of test runs are never taught.
+ * The lab's tools under other names, and tools that nobody asked for: what a trained chain model does with tools that
+ * it never saw. The names are put in front of the question, as they would be in a prompt; names of test runs never
+ * occur in training.
  */
 import { z } from "zod";
 import { UsageError } from "../core/errors.ts";

@@ -12,7 +12,10 @@ export interface LabTools {
 /** How many worlds stay in memory: tasks of one world usually come together. */
 const keptWorlds = 8;
 
-/** Tools in memory of the task's own world; `home` is the world of tasks that name none; `wrap` may disturb or limit them. */
+/**
+ * Tools in memory of the task's own world; `home` is the world of tasks that name none; `wrap` may make them fail or
+ * limit them.
+ */
 export function labToolsByTask(home?: World, wrap: (tools: Tool[]) => Tool[] = (tools) => tools): LabTools {
   const known = new Map<string, Tool[]>();
   return {

@@ -81,7 +81,7 @@ export interface Evidence {
   output: string;
 }
 
-/** Every tool call in sight: written out in a request, or standing in a shared history. */
+/** Every tool call in the messages: written out in a request, or in a shared history. */
 export function evidenceIn(messages: readonly Message[]): Evidence[] {
   const evidence: Evidence[] = [];
   const inputs = new Map<string, string>();
@@ -102,7 +102,7 @@ export function evidenceIn(messages: readonly Message[]): Evidence[] {
   return evidence;
 }
 
-/** The newest report in sight. */
+/** The newest report in the messages. */
 export function newestReport(messages: readonly Message[]): string {
   const listed = messages.findLast((message) => message.role === "user" && message.content.includes("\nReport: "));
   if (listed) return listed.content.split("\nReport: ").at(-1)!.split("\n")[0]!;

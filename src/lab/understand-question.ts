@@ -1,6 +1,6 @@
 /**
- * What the lab's questions mean, read from their words alone. Also how somebody careless misreads them: another relation
- * of the same thing, a wrong operator, a dropped term. Misreadings are well-formed, which is what makes them natural.
+ * What the lab's questions mean, read from their words alone. Also how they can be misread: another relation of the
+ * same thing, a wrong operator, a dropped term. Misreadings are well-formed, which is what makes them natural.
  */
 
 import type { SeededRandom } from "../core/random.ts";

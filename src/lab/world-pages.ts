@@ -28,7 +28,7 @@ export function pageSentences(world: World, entity: Entity): string[] {
   return entity.doubt ? [...said, entity.doubt] : said;
 }
 
-/** Everything that has a page, in the order of the index; a doubtful page stands beside the right one in either order. */
+/** Everything that has a page, in the order of the index; a doubtful page is next to the right one, in either order. */
 function pagesOf(world: World): readonly Entity[] {
   if (world.doubtful.length === 0) return world.entities;
   const ofThing = new Map(world.doubtful.map((one) => [one.about, one]));
@@ -48,7 +48,10 @@ export interface WorldDocument {
   url: string;
 }
 
-/** How a search index over a world should rank: titles count most, and things of one name come in no telling order. */
+/**
+ * How a search index over a world should rank: titles count most, and the order of things of one name says nothing
+ * about them.
+ */
 export const worldIndexOptions = { titleBoost: 8, b: 0 } as const;
 
 /** Every page as a document for a search index; addresses as chains see them. */

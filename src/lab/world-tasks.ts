@@ -17,7 +17,7 @@ import { bothValues } from "./understand-question.ts";
 export const families = ["hop1", "hop2", "hop3", "arith", "mixed"] as const;
 /** Longer walks: chains of 500 tokens and more, for long contexts. */
 export const longFamilies = ["hop4", "hop5"] as const;
-/** Families whose look-ups do not depend on each other: they can be made side by side. */
+/** Families whose look-ups do not depend on each other: they can be made in one turn. */
 export const wideFamilies = ["mixed", "both"] as const;
 export type Family = (typeof families)[number] | (typeof longFamilies)[number] | (typeof wideFamilies)[number];
 const allFamilies: readonly Family[] = [...families, ...longFamilies, "both"];
@@ -141,7 +141,7 @@ function arithmetic(world: World, random: SeededRandom): Made | null {
   }
 }
 
-/** Two numbers that stand on two pages. */
+/** Two numbers from two pages. */
 function twoFacts(world: World, random: SeededRandom) {
   const part = () => {
     const entity = random.pick(world.entities);
@@ -156,7 +156,7 @@ function twoFacts(world: World, random: SeededRandom) {
   return names[0] === names[1] || tooAmbiguous(world, names) ? null : { first, second };
 }
 
-/** Two numbers that stand on two pages, and their sum or difference. */
+/** Two numbers from two pages, and their sum or difference. */
 function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
   const found = twoFacts(world, random);
   if (!found) return null;
@@ -167,7 +167,7 @@ function lookUpAndCompute(world: World, random: SeededRandom): Made | null {
   return { question: `${first.phrase} ${operatorWords[operator]} ${second.phrase}`, answer: String(answer) };
 }
 
-/** Two numbers that stand on two pages, both of them. */
+/** Two numbers from two pages, both of them. */
 function lookUpBoth(world: World, random: SeededRandom): Made | null {
   const found = twoFacts(world, random);
   if (!found) return null;

@@ -23,7 +23,7 @@ export function flowPlot(report: DistillReport): string {
     parts.push(`<text x="${x + 4}" y="${top - 10}">${escapeHtml(stage.name)}</text>`);
     parts.push(`<text x="${x + column - 6}" y="${(top + stays / 2 + 4).toFixed(1)}" text-anchor="end">${left}</text>`);
     if (stage.dropped === 0) return;
-    // The lower part of the band turns down and leaves.
+    // The lower part of the band bends down: what was dropped.
     const width = Math.max(1.5, entered - stays);
     const from = top + stays + width / 2;
     const middle = x + Math.max(30, width / 2 + 6);

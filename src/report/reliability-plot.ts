@@ -1,4 +1,4 @@
-/** A reliability plot: of the answers with one score, how many were right, against the chance that the score stands for. */
+/** A reliability plot: of the answers with one score, how many were right, against the chance that the score means. */
 import type { CheckCalibration } from "../core/figures.ts";
 import { percent } from "./format-figures.ts";
 import { escapeHtml } from "./page.ts";

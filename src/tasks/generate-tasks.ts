@@ -1,10 +1,11 @@
 /**
  * Tasks from your own documents, after the recipe of TaskCraft. An atomic task asks for one fact that one page states.
- * Depth: the thing an atomic question is about is replaced by a description of it found on another page, so that one more
- * look-up is needed; again for every further level. Width: two questions are merged into one that wants both answers.
+ * Depth: the thing an atomic question is about is replaced by a description of it found on another page, so that one
+ * more look-up is needed; again for every further level. Width: two questions are merged into one that wants both
+ * answers.
  *
- * A model writes, but nothing it writes is taken on trust: the answer must stand on the page, the quoted evidence too, the
- * question must not give the answer away, and a replaced name must be gone from the question. `check-tasks.ts` then asks
+ * A model writes, but everything it writes is checked: the answer must be on the page, the quoted evidence too, the
+ * question must not contain the answer, and a replaced name must be gone from the question. `check-tasks.ts` then asks
  * whether a task can be solved with tools and not without.
  */
 
@@ -39,7 +40,7 @@ export interface GenerateOptions {
   /** Of one document; 6,000 by default. */
   maxCharacters?: number;
   signal?: AbortSignal;
-  /** Told of every task that was written and thrown away, and why. */
+  /** Called for every task that was written and dropped, with the reason. */
   onRejected?: (rejection: Rejection) => void;
   onProgress?: OnProgress;
 }
@@ -168,7 +169,7 @@ function atomicProblem(made: {
   return null;
 }
 
-/** One more look-up: the subject's name gives way to a clue that another document states about it. */
+/** One more look-up: the subject's name is replaced by a description from another document. */
 async function deepen(
   model: Writer,
   made: Atomic,

@@ -29,7 +29,7 @@ export interface RecordedTasks {
   tasks: Task[];
   /** Tasks without one: known to be wrong, or nobody says. */
   unsolved: Task[];
-  /** How many answers are known to be right by what. */
+  /** How many answers are known to be right, by how that is known. */
   right: Partial<Record<Rightness, number>>;
   /** Runs whose answer is known to be wrong, by feedback or by the judge. */
   wrong: number;

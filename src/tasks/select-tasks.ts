@@ -1,7 +1,8 @@
 /**
  * Which tasks are worth RL. A task that the model answers without tools teaches nothing about tools; one that it always
- * or never solves has no variance. So pass rates are estimated, without tools and with the current model, and the
- * informative band is kept. Tasks already used for SFT stay out. Every dropped task has its reason.
+ * or never solves has no variance. So pass rates are estimated, without tools and with the current model, and tasks
+ * that are neither too easy nor too hard are kept. Tasks already used for SFT stay out. Every dropped task has its
+ * reason.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";

@@ -1,8 +1,8 @@
 /**
- * Tools that fail, by plan. Real searches come back empty, pages move, servers time out, copies are out of date; recorded
- * runs of a team seldom show what to do then. `withFaults` wraps any tool so that a share of its calls goes wrong in such
- * a way. Which calls is fixed by the plan's seed, the chain's id and the number of the call in that chain, so two models
- * that are compared on the same tasks meet the same faults.
+ * Tools that fail, by plan. Real searches come back empty, pages move, servers time out, copies are out of date;
+ * recorded runs of a team seldom show what to do then. `withFaults` wraps any tool so that a share of its calls goes
+ * wrong in such a way. Which calls is fixed by the plan's seed, the chain's id and the number of the call in that
+ * chain, so two models that are compared on the same tasks get the same faults.
  */
 import { ToolError, UsageError } from "../core/errors.ts";
 import { sleep } from "../core/limiter.ts";
@@ -19,9 +19,9 @@ export type FaultKind = (typeof faultKinds)[number];
 
 export interface Fault {
   kind: FaultKind;
-  /** Share of the calls (`moved`: of the addresses) that it strikes, 0 to 1. */
+  /** Share of the calls (`moved`: of the addresses) that fail, 0 to 1. */
   rate: number;
-  /** Names of the tools it strikes; all of them by default. */
+  /** Names of the tools that fail; all of them by default. */
   tools?: readonly string[];
   /** What the model reads instead of the result (`empty`, `error`, `timeout`), or before it (`stale`, `moved`). */
   text?: string;
@@ -32,11 +32,14 @@ export interface Fault {
 export interface FaultPlan {
   seed: number;
   faults: readonly Fault[];
-  /** Share of the chains that meet faults at all; 1 by default. Two numbers: it grows from one to the other over a training run. */
+  /**
+   * Share of the chains that have faults at all; 1 by default. Two numbers: it grows from one to the other over a
+   * training run.
+   */
   share?: number | readonly [first: number, last: number];
   /** Calls of each tool that a chain may make; later ones are refused. No limit by default. */
   budget?: number;
-  /** Told of every fault: the chain, the tool, the number of the call from 0. */
+  /** Called for every fault: the chain, the tool, the number of the call from 0. */
   onFault?: (fault: { chain: string; tool: string; call: number; kind: FaultKind }) => void;
 }
 
@@ -50,8 +53,8 @@ const defaultText: Readonly<Record<FaultKind, string>> = {
 };
 
 /**
- * The same tools, with the plan's faults. A repeated call runs again, because it may work the next time. `progress` (0 to 1) says
- * where a training run stands, for a share that grows.
+ * The same tools, with the plan's faults. A repeated call runs again, because it may work the next time. `progress` (0
+ * to 1) says how far a training run is, for a share that grows.
  */
 export function withFaults(tools: readonly Tool[], plan: FaultPlan, progress = 1): Tool[] {
   checkPlan(plan);
@@ -116,7 +119,7 @@ function callCounter(): (chain: string, tool: string) => number {
   };
 }
 
-/** One draw decides among the faults that strike single calls, so that their rates add up. */
+/** One random draw decides among the faults of single calls, so that their rates add up. */
 function struckBy(faults: readonly Fault[], draw: number): Fault | undefined {
   let rest = draw;
   return faults.find(({ kind, rate }) => {
@@ -171,7 +174,7 @@ function readdress(
   return visit(input);
 }
 
-/** The text with the last digit of every number that stands alone changed. Addresses stay as they are. */
+/** The text with the last digit of every separate number changed. Addresses stay as they are. */
 function otherNumbers(text: string, random: SeededRandom): string {
   return text.replace(/(?<![\w/.:-])\d+(?![\w/-]|\.\d)/g, (digits) => {
     const last = (Number(digits.at(-1)) + 1 + random.below(9)) % 10;
@@ -200,7 +203,7 @@ export function parseFaultPlan(text: string): FaultPlan {
   return plan;
 }
 
-/** What struck a chain, kept until it is asked for: `onFault` for a plan, `take` for whoever keeps the chain. */
+/** The faults of a chain, kept until they are asked for: `onFault` for a plan, `take` for whoever keeps the chain. */
 export function faultRecorder() {
   const marks = new Map<string, { tool: string; call: number; kind: FaultKind }[]>();
   return {

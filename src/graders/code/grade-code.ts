@@ -1,7 +1,8 @@
 /**
  * Programs by their tests, each test alone in a sandbox. Expected outputs never enter the process of the answer, so a
- * program can't look them up, and an object that claims to equal everything gains nothing. What the sandbox at hand can't
- * run (deep recursion or threads in WebAssembly, a library that is not installed) is undecided with the reason, never wrong.
+ * program can't look them up, and an object that claims to equal everything gains nothing. What this sandbox can't run
+ * (deep recursion or threads in WebAssembly, a library that is not installed) is undecided with the reason, never
+ * wrong.
  */
 
 import { checkOptions, optionNames } from "../../core/check-options.ts";

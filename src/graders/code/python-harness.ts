@@ -1,14 +1,14 @@
 /**
  * The Python around an answer's program, as LiveCodeBench's own runner has it: a fixed set of imports and a recursion
  * limit in front, a call of the function that was asked for behind. What a call returns comes back as JSON that keeps
- * Python's types apart (`python-value.ts` reads it), because `1 == True` and `[1] != (1,)` are Python's to say.
+ * Python's types apart (`python-value.ts` reads it), because `1 == True` and `[1] != (1,)` follow Python's rules.
  */
 import { CoaError } from "../../core/errors.ts";
 
 const modules =
   "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json";
 
-/** What stands in front of every program: programs are written for it and fail without. */
+/** What is put in front of every program: programs are written for it and fail without. */
 export const officialPrelude = [
   ...modules.split(" ").map((name) => `from ${name} import *`),
   "from builtins import *",

@@ -1,6 +1,6 @@
 /**
- * A model as judge, by the prompt of its name. Its failures (a reply without a verdict, a reply that was cut off, a server
- * that stays down) are counted apart from wrong answers: `correct` is null.
+ * A model as judge, by the prompt of its name. Its failures (a reply without a verdict, a reply that was cut off, a
+ * server that stays down) are not counted as wrong answers: `correct` is null.
  */
 
 import { retryDelay } from "../../base/http/retry.ts";

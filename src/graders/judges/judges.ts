@@ -11,14 +11,14 @@ import { type JudgeVerdict, readAny, readJson, readLetter, readWord, readYesNo }
 export interface JudgePrompt {
   name: string;
   system?: string;
-  /** What the judge is asked; names in braces stand for question, gold and answer. */
+  /** What the judge is asked; names in braces are replaced by question, gold and answer. */
   template: string;
   /** The verdict in a reply; undefined where there is none. */
   read: (reply: string) => JudgeVerdict | undefined;
   /** Ask the server for one JSON object. */
   json?: boolean;
   temperature?: number;
-  /** Question, gold and answer go in as JSON strings, so that an answer can't speak to the judge. */
+  /** Question, gold and answer go in as JSON strings, so that an answer can't give instructions to the judge. */
   quoted?: boolean;
   /** An answer that matches a gold word for word is right without asking. */
   exactFirst?: boolean;

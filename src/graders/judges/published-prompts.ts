@@ -1,5 +1,5 @@
 /**
- * Judge prompts of others, word for word: they are data, and their sources and licences stand in docs/third-party.md.
+ * Judge prompts of others, word for word: they are data, and their sources and licences are in docs/third-party.md.
  * Names in braces are filled in; nothing else is changed.
  */
 

@@ -189,14 +189,14 @@ function thousands(text: string): string {
     .replace(/(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.])/g, (number) => number.replace(/ /g, ""));
 }
 
-/** What stands around a place inside the brackets that enclose it most closely. */
+/** The text around a place, inside the innermost brackets that enclose it. */
 function aroundIn(text: string, start: number, end: number): string {
   const before = /[^()[\]{}]*$/.exec(text.slice(0, start))![0];
   const after = /^[^()[\]{}]*/.exec(text.slice(end))![0];
   return `${before} ${after}`;
 }
 
-/** A degree sign is a unit: outside trigonometric functions it goes. */
+/** A degree sign is a unit: outside trigonometric functions it is dropped. */
 function degrees(text: string): string {
   if (/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)) return text;
   return text
@@ -206,7 +206,9 @@ function degrees(text: string): string {
 
 const textCommand = /\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|operatorname|textrm|rm)\s*\{/g;
 
-/** Text commands: separators become `\text{and}`, a text beside a number is its unit and goes, a text alone stays. */
+/**
+ * Text commands: separators become `\text{and}`, a text beside a number is its unit and is dropped, a text alone stays.
+ */
 function texts(text: string): string {
   let result = "";
   let at = 0;

@@ -40,7 +40,7 @@ export function sameMath(calculator: Calculator, gold: MathValue, answer: MathVa
 type Expression = MathValue & { kind: "expression" };
 type Relation = MathValue & { kind: "relation" };
 
-/** `50\%` stands for 50 and for one half, whichever the other side uses. */
+/** `50\%` means 50 or one half, whichever the other side uses. */
 function sameExpression(calculator: Calculator, gold: Expression, answer: Expression): boolean {
   if (equalExpressions(calculator, gold.latex, answer.latex)) return true;
   if (gold.percent === answer.percent) return sameWithoutUnit(calculator, gold.latex, answer.latex);
@@ -138,7 +138,7 @@ function flatten(items: MathValue[]): MathValue[] {
   );
 }
 
-/** `1:2:3` and `2:4:6`: every pair of parts stands in the same proportion. */
+/** `1:2:3` and `2:4:6`: every pair of parts has the same proportion. */
 function sameRatio(calculator: Calculator, a: MathValue[], b: MathValue[]): boolean {
   const parts = (items: MathValue[]) =>
     items.flatMap((item) => (item.kind === "expression" ? [`(${item.latex})`] : []));

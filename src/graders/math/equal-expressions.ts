@@ -1,4 +1,4 @@
-/** When two formulas, or two equations, are the same. Tolerances live here and nowhere else. */
+/** When two formulas, or two equations, are the same. Tolerances are defined here and nowhere else. */
 import {
   type Calculator,
   freeSymbols,

@@ -10,7 +10,7 @@ import type { ComputeEngine } from "@cortex-js/compute-engine";
 /** A formula in MathJSON, as far as we look into it. */
 export type Json = string | number | { num: string } | { str: string } | { sym: string } | { fn: Json[] } | Json[];
 
-/** The engine, and how long it may still work on the answer in hand. */
+/** The engine, and how long it may still work on this answer. */
 export interface Calculator {
   readonly engine: ComputeEngine;
   /** Processor time: no honest answer comes near it; answers made to take forever use it up and are then refused. */
@@ -55,7 +55,7 @@ function depthOf(latex: string): number {
   return deepest;
 }
 
-/** A derivative has to be taken before numbers stand for its variable. */
+/** A derivative has to be taken before its variable is replaced by numbers. */
 function derived(engine: ComputeEngine, json: Json): Json {
   engine.pushScope();
   try {

@@ -1,8 +1,8 @@
 /**
- * Finds the answer inside what a model wrote. Priority: "final answer is …" behind every box, the last `\boxed{…}` (several
- * boxes in one enumeration count as one answer), what follows "answer is" or "therefore … is", the text itself where it is
- * one formula, then whatever value stands last: a formula between dollar signs, bare LaTeX, a point or a number.
- * One reading only: a grader that tries many candidates rewards listing guesses.
+ * Finds the answer inside what a model wrote. Priority: "final answer is …" behind every box, the last `\boxed{…}`
+ * (several boxes in one enumeration count as one answer), what follows "answer is" or "therefore … is", the text itself
+ * where it is one formula, then the last value: a formula between dollar signs, bare LaTeX, a point or a number. One
+ * reading only: a grader that tries many candidates rewards listing guesses.
  */
 import { looksLikeFormula, withoutUnit } from "./formula-text.ts";
 import { lastValue } from "./last-value.ts";
@@ -19,13 +19,13 @@ const longestText = 20_000;
 
 /** The one answer that a text states. */
 export function extractAnswer(text: string): Extracted {
-  // The answer stands at the end; looking further back would only cost time that grows with the square.
+  // The answer is at the end; searching the whole text would take time that grows with the square of its length.
   const trimmed = text
     .trim()
     .slice(-longestText)
     .replace(/\s{2,}/g, (space) => (space.includes("\n") ? "\n" : " "))
     .replace(/^\*\*([^*]+)\*\*$/, "$1")
-    // A sign in words, where nothing stands before it that it could be taken from.
+    // A sign in words, where nothing comes before it that it could be subtracted from.
     .replace(/\bnegative\s+(?=[$\\]?\d)|(?<![\d)}\]]\s?|(?<![a-zA-Z])[a-zA-Z]\s)\bminus\s+(?=[$\\]?\d)/gi, "-");
   const inBoxes = boxes(trimmed);
   const final = finalAnswer(trimmed, inBoxes.at(-1)?.end ?? 0);

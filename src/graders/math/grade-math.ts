@@ -1,4 +1,4 @@
-/** The math grader: finds the answer in what was written, takes both apart and compares them as mathematics. */
+/** The math grader: finds the answer in what was written, parses both and compares them as mathematics. */
 import type { Grade } from "../../core/grader.ts";
 import { sameMath } from "./compare-math.ts";
 import { squeeze } from "./equal-expressions.ts";

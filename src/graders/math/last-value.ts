@@ -1,4 +1,4 @@
-/** The value that stands last in a worked solution, however it is written. */
+/** The last value in a worked solution, however it is written. */
 import { looksLikeFormula } from "./formula-text.ts";
 import { formulas, joinedSpans, type Span } from "./text-spans.ts";
 
@@ -30,7 +30,7 @@ function blankOut(text: string, spans: Span[]): string {
     result += text.slice(at, span.start) + " ".repeat(span.end - span.start);
     at = span.end;
   }
-  // An inline formula ends on its line: what stands in one that does not is neither formula nor prose.
+  // An inline formula ends on its line: the text of one that does not is neither formula nor prose.
   return (result + text.slice(at)).replace(/(?<!\\)\$\n[^$\n]*\n?\$|\\\([^()\n]*\n[^()]*?\\\)/g, (broken) =>
     " ".repeat(broken.length),
   );

@@ -5,7 +5,7 @@
 import { cleanLatex } from "./clean-latex.ts";
 import { matrixCells } from "./matrix-arithmetic.ts";
 
-/** An answer taken apart. `source` is its cleaned LaTeX, for comparing as text and for reasons. */
+/** An answer as parsed. `source` is its cleaned LaTeX, for comparing as text and for reasons. */
 export type MathValue = { source: string } & (
   | { kind: "expression"; latex: string; percent?: boolean }
   | { kind: "text"; text: string }
@@ -26,7 +26,7 @@ export type MathValue = { source: string } & (
 
 export type Operator = "=" | "<" | ">" | "<=" | ">=" | "!=" | "in" | "mod";
 
-/** Takes an answer's text apart. */
+/** Parses an answer's text. */
 export function parseMath(text: string): MathValue {
   return parse(cleanLatex(text));
 }
@@ -83,7 +83,7 @@ const setOperators: ["union" | "intersection" | "difference", RegExp][] = [
   ["difference", /^\\setminus(?![a-zA-Z])/],
 ];
 
-/** Splits at separators that stand outside every bracket. Any closing bracket closes any opening one: `[1,2)`. */
+/** Splits at separators that are outside every bracket. Any closing bracket closes any opening one: `[1,2)`. */
 export function split(text: string, separator: RegExp): string[] {
   const parts: string[] = [];
   let depth = 0;

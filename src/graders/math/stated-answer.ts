@@ -94,7 +94,7 @@ function leading(sentence: string): string | undefined {
   return found && !/^\s*(?:[-=+*^×]|plus|minus|times)/.test(after!) ? found.replace(/,$/, "") : undefined;
 }
 
-/** What a sentence of working comes to: the value after its last equals sign, or the value that stands last in it. */
+/** What a sentence of working comes to: the value after its last equals sign, or its last value. */
 function inside(sentence: string): string | undefined {
   const result = /(?:=|(?<![a-zA-Z])(?:equals|makes|gives|yields)(?![a-zA-Z]))([^=]*)$/.exec(sentence);
   if (result && formulas(sentence).length === 0) {

@@ -1,6 +1,6 @@
-/** Where boxes, formulas and bare values stand in a text, and which of them belong together. */
+/** Where boxes, formulas and bare values are in a text, and which of them belong together. */
 
-/** A stretch of the text: where it stands with its delimiters, and what is inside them. */
+/** A stretch of the text: its place with its delimiters, and what is inside them. */
 export interface Span {
   start: number;
   end: number;
@@ -26,7 +26,7 @@ export function boxes(text: string): Span[] {
   return spans.filter((span, i) => !(spans[i + 1] && spans[i + 1]!.start < span.end));
 }
 
-/** The rest of a text that was cut off inside a box: its first line, with the braces that it still owes. */
+/** The rest of a text that was cut off inside a box: its first line, with its missing closing braces. */
 function unclosed(rest: string): string {
   const line = rest.split("\n")[0]!.replace(/[\s$.]+$/, "");
   const owed = line.replace(/\\[{}]/g, "").replace(/[^{}]/g, "");
@@ -84,12 +84,12 @@ const formulaEnds: Record<string, RegExp> = {
   $: /(?:\\.|[^$\\\n])+\$/y,
 };
 
-/** What stands between two formulas of one list: a separator, alone. */
+/** The text between two formulas of one list: a separator, alone. */
 export function separated(between: string): boolean {
   return /^[\s$]*(?:,|;|and|or|,\s*and|,\s*or)[\s$]*$/i.test(between);
 }
 
-/** What stands between two boxes of one enumeration: little, or a separator without a new sentence or a correction. */
+/** The text between two boxes of one enumeration: little, or a separator without a new sentence or a correction. */
 export function enumerated(between: string): boolean {
   if (/[.!?]\s+[A-Z]/.test(between) || correction.test(between)) return false;
   if (between.replace(/\s+/g, " ").length < 10) return true;
@@ -99,7 +99,7 @@ export function enumerated(between: string): boolean {
 const correction =
   /\b(?:but|instead|wait|however|actually|correct(?:ed|ion)?|rather|not?|wrong|so|thus|hence|gives?|which)\b/i;
 
-/** The last span (or first), together with its neighbours where what stands between them only joins. */
+/** The last span (or first), together with its neighbours where only a separator is between them. */
 export function joinedSpans(
   spans: Span[],
   text: string,

@@ -1,6 +1,7 @@
 /**
- * Programming tasks with tests: read and print, or a function; numbers, words and small dynamic programming. The numbers and letters
- * of test tasks occur in no training task, and some kinds are asked only in tests: pairs of parts that training shows apart.
+ * Programming tasks with tests: read and print, or a function; numbers, words and small dynamic programming. The
+ * numbers and letters of test tasks occur in no training task, and some kinds are asked only in tests: pairs of parts
+ * that training shows only separately.
  */
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";

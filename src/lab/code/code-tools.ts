@@ -4,7 +4,9 @@ import type { Tool } from "../../core/tool.ts";
 import { codeTool } from "../../tools/code.ts";
 import { compactTools } from "../compact-tools.ts";
 
-/** The code tool over a sandbox, with what a program printed or its last line of complaint as the whole observation. */
+/**
+ * The code tool over a sandbox, with what a program printed, or the last line of its error, as the whole observation.
+ */
 export function codeLabTools(sandbox: Sandbox): Tool[] {
   return compactTools([codeTool({ sandbox })]);
 }

@@ -1,7 +1,7 @@
 /**
- * Small programming problems in words, each with what it computes and a program that computes it. A problem is put together from
- * parts (which numbers, what of them; one step on a word, then another), so that kinds can be held out whose parts are known. A part
- * also knows how a hasty programmer gets it wrong, and what to think of when that shows.
+ * Small programming problems in words, each with what it computes and a program that computes it. A problem is put
+ * together from parts (which numbers, what of them; one step on a word, then another), so that kinds can be held out
+ * whose parts are known. A part also has a common mistake of programmers, and the thought that leads to its correction.
  */
 
 /** A value that a problem takes: a list of numbers, a word, a number. */

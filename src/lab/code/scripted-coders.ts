@@ -1,8 +1,8 @@
 /**
- * A scripted team that programs: the code agent writes a program, runs it on the example, reads what comes out and repairs it; the
- * manager hands the program over, and the verifier looks whether the last run gave what the example says. Plain functions of what an
- * LLM agent would be shown. A first draft is hasty in a share of the tasks, in ways that programmers know: a border taken wrongly, an
- * empty list, a table that begins with 0.
+ * A scripted team that programs: the code agent writes a program, runs it on the example, reads what comes out and
+ * repairs it; the manager hands the program over, and the verifier looks whether the last run gave what the example
+ * says. Plain functions of what an LLM agent would be shown. In a share of the tasks the first draft has a common
+ * mistake: a wrong loop limit, an empty list, a table that begins with 0.
  */
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { ChatRequest } from "../../core/model.ts";

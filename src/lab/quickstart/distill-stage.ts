@@ -23,7 +23,7 @@ export const distillStage: Stage = {
         reflection: { keepWithout: 1 },
         nearDuplicates: 1.1,
         correctionCopies: 1,
-        // "The team errs, SFT copies the errors": with an imperfect team the errors must get through.
+        // With an imperfect team its mistakes must stay in the data, so that SFT copies them.
         skip: imperfect > 0 ? ["correctness"] : [],
       },
       plugins: { grade: taskGrader() },

@@ -1,4 +1,4 @@
-/** One table and one page: what the model saves and what it loses, with the honest rows beside the flattering ones. */
+/** One table and one page: what the model saves and what it loses, against teams with long and with short prompts. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Estimate } from "../../core/figures.ts";
@@ -35,7 +35,7 @@ export const reportStage: Stage = {
   },
 };
 
-/** What RL added to SFT on the same tasks, in both worlds or greedy and sampled, with the chance that it is luck. */
+/** What RL added to SFT on the same tasks, in both worlds or greedy and sampled, with the p-value. */
 function gains(evaluations: readonly StoredEvaluation[], imperfect: number, failure: string): string[] {
   const successes = (name: string) => {
     const records = evaluations.find((evaluation) => evaluation.summary.system === name)?.records ?? [];
@@ -54,7 +54,7 @@ function gains(evaluations: readonly StoredEvaluation[], imperfect: number, fail
   });
 }
 
-/** What the chain saves per success against every team, the ones that flatter it and the ones that don't. */
+/** What the chain saves per success against every team, with long and with short prompts. */
 function savings(evaluations: readonly StoredEvaluation[]): string[] {
   const named = (name: string) => evaluations.find((evaluation) => evaluation.summary.system === name)!;
   const percent = (value: number) => (100 * value).toFixed(1);
@@ -71,7 +71,7 @@ function savings(evaluations: readonly StoredEvaluation[]): string[] {
   ];
 }
 
-/** The same model taught by a team that does not err, from a clean run on the same tasks. */
+/** The same model taught by a team without mistakes, from a clean run on the same tasks. */
 async function cleanEvaluations(run: string): Promise<StoredEvaluation[]> {
   const names = ["chain-sft", "chain-sft-sampled"];
   const evaluations = await Promise.all(names.map((name) => readEvaluation(join(run, "evaluate", name))));

@@ -1,7 +1,8 @@
 /**
- * DAPO: the model tries new tasks with live tools, and what worked better than its siblings is made more likely. Half of the
- * searches fail here, which no demonstration showed: what to do then is for the model to find out, while some of the
- * demonstrations are repeated so that nothing is lost. After a team that errs, tools work and the errors are what is practised.
+ * DAPO: the model tries new tasks with live tools, and what worked better than the other tries is made more likely.
+ * Half of the searches fail here, which no demonstration showed: the model has to find out what to do then, while some
+ * demonstrations are repeated so that nothing is lost. After a team that makes mistakes, tools work, and RL corrects
+ * the mistakes.
  */
 import { join } from "node:path";
 import { writeModelUse } from "../../base/files/model-use-file.ts";
@@ -75,7 +76,7 @@ export const rlStage: Stage = {
         },
         reward: outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } }),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
-        // Falling: a rate that suits the first steps shakes loose in the last ones what the model was already sure of.
+        // The rate falls: one that suits the first steps would in the last ones damage what the model already knows.
         schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
         config: { rl: settings.rl },
         signal,

@@ -1,6 +1,7 @@
 /**
- * The whole way on one machine, as a library call: a team works in a made-up web, its runs become chains, a small model
- * learns them, practises with live tools, and is compared with the team. `coa quickstart` and the recipe both call this.
+ * All stages on one machine, as a library call: a team works in a made-up web, its runs become chains, a small model
+ * learns them, practises with live tools, and is compared with the team. `coa quickstart` and the recipe both call
+ * this.
  */
 
 import { join } from "node:path";

@@ -9,7 +9,7 @@ export interface QuickstartSettings {
   pages: number;
   vocabulary: number;
   model: { hiddenSize: number; layers: number; heads: number; kvHeads: number; intermediateSize: number };
-  /** `shipped`: the shipped model stands in for supervised training. */
+  /** `shipped`: the shipped model replaces supervised training. */
   sft:
     | "shipped"
     | {

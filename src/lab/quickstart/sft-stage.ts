@@ -1,5 +1,5 @@
 /**
- * A tokenizer, a dataset and a model from nothing: the copy task first, then short chains mixed with reading examples, then
+ * A tokenizer, a dataset and a new model: the copy task first, then short chains mixed with reading examples, then
  * chains of all kinds, then a second round at a lower rate. The smallest size takes the shipped model instead.
  */
 import { cp } from "node:fs/promises";

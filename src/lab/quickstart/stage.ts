@@ -15,7 +15,7 @@ export interface QuickstartContext {
   settings: QuickstartSettings;
   /** Share of the team's runs that go wrong. */
   imperfect: number;
-  /** A finished quickstart with the same seed and a team that does not err, to show beside an imperfect one. */
+  /** A finished quickstart with the same seed and a team without mistakes, to show beside an imperfect one. */
   cleanRun?: string;
   onProgress: OnProgress;
   onStage: (event: StageEvent) => void;

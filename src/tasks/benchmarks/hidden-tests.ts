@@ -1,7 +1,7 @@
 /**
- * The tests that a benchmark's question file leaves out. LiveCodeBench's questions circulate with one to six public tests;
- * a score on those alone is inflated, so the full tests are joined from the release by question id, and where they are
- * missing the tasks say so.
+ * The tests that a benchmark's question file leaves out. LiveCodeBench's questions are often published with one to six
+ * public tests only; a score on those is too high, so the full tests are joined from the release by question id, and
+ * where they are missing the tasks say so.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";

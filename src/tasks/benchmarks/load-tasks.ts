@@ -149,7 +149,7 @@ export function sampleTasks(tasks: readonly Task[], limit: number | undefined, s
 function hash(text: string): number {
   let value = 2166136261;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
-  // One more stir: similar ids differ only in their last characters.
+  // Mixed once more: similar ids differ only in their last characters.
   value = Math.imul(value ^ (value >>> 15), 2246822507);
   return (value ^ (value >>> 13)) >>> 0;
 }

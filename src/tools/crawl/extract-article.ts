@@ -1,8 +1,8 @@
 /**
  * The readable part of an HTML page as Markdown, by the cheapest means that does it well: a small page is converted
- * whole; a page that says where its content is (`<main>`, one `<article>`) is believed; a page with hardly any links is all
- * content; any other goes through Readability; and where Readability finds nothing, or loses too much, the page without its
- * furniture is the answer.
+ * whole; of a page that marks its content (`<main>`, one `<article>`) that part is used; a page with hardly any links
+ * is all content; any other goes through Readability; and where Readability finds nothing, or loses too much, the page
+ * without navigation, headers and footers is the answer.
  */
 import { inExtractionThread, type ReadArticle } from "./extraction-thread.ts";
 import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
@@ -21,10 +21,10 @@ export interface Article {
   markdown: string;
 }
 
-/** Content shorter than this says more about the markup than about the page. */
+/** Content shorter than this is probably not the page's main content. */
 const leastCharacters = 250;
 
-/** A page with no more link text than this share is content through and through. */
+/** A page with no more link text than this share counts as content only. */
 const fewLinks = 0.1;
 
 /** No page nests its elements this deep; what Readability does with such a tree costs the square of its depth. */

@@ -1,7 +1,8 @@
 /**
- * Slow extraction in a thread of its own: trees of large pages and PDF files take tens or hundreds of milliseconds, and a
- * hostile page may take forever. The event loop stays free, memory is capped (a PDF of 1 MB can unpack to gigabytes outside
- * the heap, so the whole process is watched), and a page that is not done in time costs its thread, not the process. The thread starts with the first such page, ends when idle, and keeps nothing alive.
+ * Slow extraction in a thread of its own: trees of large pages and PDF files take tens or hundreds of milliseconds, and
+ * a hostile page may take forever. The event loop stays free, memory is capped (a PDF of 1 MB can unpack to gigabytes
+ * outside the heap, so the whole process is watched), and a page that is not done in time ends its thread, not the
+ * process. The thread starts with the first such page, ends when idle, and keeps nothing alive.
  */
 import { Worker } from "node:worker_threads";
 import { CoaError, messageOf } from "../../core/errors.ts";

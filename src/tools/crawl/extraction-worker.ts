@@ -21,7 +21,7 @@ async function readArticle(html: string, options: MarkdownOptions): Promise<Read
   const { document } = parseHTML(html);
   const article = new Readability(document as never, { charThreshold: 250 }).parse();
   if (!article?.content) return undefined;
-  // Readability has removed the furniture; what is left stays, forms included.
+  // Readability has removed navigation, headers and footers; what is left stays, forms included.
   const page = htmlToMarkdown(article.content, { ...options, everything: true });
   const characters = page.linkCharacters + page.plainCharacters;
   return { title: article.title?.trim() ?? "", markdown: page.markdown, characters };

@@ -1,6 +1,6 @@
 /**
- * Fetches one page: guarded connections, redirects followed by hand and judged again at every hop, caps on size and
- * time, and patience with servers that ask for it.
+ * Fetches one page: guarded connections, redirects followed one by one and checked again each time, limits of size and
+ * time, and waiting where a server asks for it.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -44,7 +44,7 @@ export interface PageFetcher {
   close(): Promise<void>;
 }
 
-/** How we introduce ourselves to web servers. */
+/** The `User-Agent` that web servers see. */
 export const crawlerName = "chain-of-agents";
 
 /** A fetcher with its own guarded connections, kept alive between pages. */

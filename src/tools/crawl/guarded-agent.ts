@@ -1,7 +1,7 @@
 /**
- * The only place where a crawl opens a socket. Each connection is judged where it is made: a literal address directly, a
- * name by every address it resolves to, and the socket goes to exactly the addresses that were judged, so a name that
- * resolves differently a moment later gains nothing.
+ * The only place where a crawl opens a socket. Each connection is checked where it is made: a literal address directly,
+ * a name by every address it resolves to, and the socket connects to exactly the addresses that were checked, so a name
+ * that resolves differently a moment later changes nothing.
  */
 import { lookup as dnsLookup } from "node:dns/promises";
 import { createRequire } from "node:module";

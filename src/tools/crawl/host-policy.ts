@@ -26,7 +26,7 @@ export function isAllowedHost(policy: HostPolicy, hostname: string, port: string
   });
 }
 
-/** Why a host may not be reached, judged by its name or literal address alone; undefined when nothing is against it. */
+/** Why a host may not be reached, by its name or literal address alone; undefined where it may. */
 export function hostRefusal(policy: HostPolicy, hostname: string, port: string): string | undefined {
   if (isAllowedHost(policy, hostname, port)) return undefined;
   const host = bareHost(hostname);

@@ -1,7 +1,7 @@
 /**
- * HTML to Markdown in one pass, for reading by a model: headings, lists, code, quotes, tables and links stay; navigation,
- * menus, forms and everything invisible goes. Good enough for small pages by itself, and the fallback for pages in which
- * Readability finds no article.
+ * HTML to Markdown in one pass, for reading by a model: headings, lists, code, quotes, tables and links stay;
+ * navigation, menus, forms and everything invisible is left out. Good enough for small pages by itself, and the
+ * fallback for pages in which Readability finds no article.
  */
 import { markdownWriter } from "./markdown-writer.ts";
 import { openNames } from "./open-names.ts";
@@ -19,7 +19,7 @@ export interface MarkdownOptions {
 export interface MarkdownPage {
   title: string;
   markdown: string;
-  /** Characters of text inside links and outside them: how much of it is a way to elsewhere. */
+  /** Characters of text inside links and outside them: how much of the text is links. */
   linkCharacters: number;
   plainCharacters: number;
   /** How deep elements are nested, as a parser that builds a tree would see it. */
@@ -67,7 +67,7 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
   const out = markdownWriter();
   let title = "";
   let inTitle = false;
-  const hidden = openNames(); // furniture
+  const hidden = openNames(); // navigation and the like
   const lists: { ordered: boolean; item: number }[] = [];
   let anchor: { href: string | undefined } | undefined; // the link that is open
   let pre = 0;

@@ -1,16 +1,16 @@
 /**
- * Collects Markdown piece by piece: folds white space, keeps at most one empty line between blocks, and takes back marks
- * that turned out to hold nothing.
+ * Collects Markdown piece by piece: folds white space, keeps at most one empty line between blocks, and removes marks
+ * around nothing.
  */
 import { openNames } from "./open-names.ts";
 
 export interface MarkdownWriter {
   /** Running text; `verbatim` inside a code fence. */
   text(text: string, verbatim: boolean): void;
-  /** What stands before a block's text on its line: `## `, `- `. The next block continues that line. */
+  /** What comes before a block's text on its line: `## `, `- `. The next block continues that line. */
   lead(text: string): void;
   openMark(mark: string): void;
-  /** Closes a mark, by `closing` where that differs; a mark around nothing is taken back. */
+  /** Closes a mark, by `closing` where that differs; a mark around nothing is removed. */
   closeMark(mark: string, closing?: string): void;
   line(): void;
   /** The text so far ends a block; `breaks` newlines before the next. */

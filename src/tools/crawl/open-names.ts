@@ -13,7 +13,7 @@ export interface OpenNames {
   close(name: string): number | undefined;
 }
 
-/** No page that means well comes near it; hundreds of thousands would keep the collector of memory busy. */
+/** No normal page comes near it; hundreds of thousands would slow down garbage collection. */
 const most = 1_000;
 
 /** Nothing open yet. */

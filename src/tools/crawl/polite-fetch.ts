@@ -1,4 +1,7 @@
-/** Manners on top of a fetcher: few requests at a time per host, a pause between them, and robots.txt where asked for. */
+/**
+ * A fetcher that does not overload hosts: few requests at a time per host, a pause between them, and robots.txt where
+ * asked for.
+ */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { checkOptions } from "../../core/check-options.ts";
@@ -13,7 +16,9 @@ export interface PoliteOptions {
   perHost?: number;
   /** Between the starts of two requests to one host. */
   intervalMs?: number;
-  /** Read robots.txt first and keep to it. A host whose robots.txt fails with 5xx is left alone, as the standard says. */
+  /**
+   * Read robots.txt first and respect it. A host whose robots.txt fails with 5xx is left alone, as the standard says.
+   */
   robots?: boolean;
   crawler?: string;
   now?: () => number;

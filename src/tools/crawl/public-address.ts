@@ -1,7 +1,7 @@
 /**
- * Which IP addresses belong to the public internet. Everything that is not plainly public is refused: private, loopback,
- * link-local (cloud metadata lives there), shared, reserved, documentation and multicast ranges, and IPv6 forms that carry
- * such an IPv4 address inside.
+ * Which IP addresses belong to the public internet. Everything that is not plainly public is refused: private,
+ * loopback, link-local (cloud metadata services are there), shared, reserved, documentation and multicast ranges, and
+ * IPv6 forms that carry such an IPv4 address inside.
  */
 import { isIP } from "node:net";
 

@@ -1,6 +1,6 @@
 /**
- * Reads a response body, decompressed, up to a cap. Decompression streams in small pieces and stops at the cap, so a few
- * kilobytes that would unfold to gigabytes cost no more than the cap.
+ * Reads a response body, decompressed, up to a cap. Decompression streams in small pieces and stops at the cap, so a
+ * few kilobytes that would decompress to gigabytes stop at the cap.
  */
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream";
@@ -13,7 +13,7 @@ export const acceptedEncodings = "gzip, deflate, br";
 
 export interface BodyRead {
   bytes: Uint8Array;
-  /** The body went on beyond the cap. */
+  /** The body was longer than the cap. */
   truncated: boolean;
 }
 

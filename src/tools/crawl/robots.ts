@@ -5,7 +5,7 @@ export interface RobotsRules {
   crawlDelayMs?: number;
 }
 
-/** Reads a robots.txt for one crawler name; rules for that name win over those for everybody (RFC 9309). */
+/** Reads a robots.txt for one crawler name; rules for that name replace those for everybody (RFC 9309). */
 export function parseRobots(text: string, crawler: string): RobotsRules {
   const groups: { agents: string[]; rules: { allow: boolean; path: string }[]; delay?: number }[] = [];
   let current: (typeof groups)[number] | undefined;

@@ -17,7 +17,7 @@ const skipped = new Set(["script", "style", "noscript", "template", "svg", "ifra
 /** Reads HTML from start to end; broken markup is read as far as it makes sense. */
 export function scanHtml(html: string, listener: HtmlListener): void {
   const lost = scan(html, listener);
-  // An unclosed quote in a tag would swallow the page: that tag ends at its first bracket instead.
+  // An unclosed quote in a tag would hide the rest of the page: that tag ends at its first bracket instead.
   if (lost !== undefined) scan(html.slice(lost), listener);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Reads a page with a goal: a model first turns the newest thought into what the reader hopes to find, then writes what
- * the page says about the question, what it says about that hope, and which links are worth following. Equal page and
- * goal are answered from memory.
+ * Reads a page with a goal: a model first turns the newest thought into a goal, then writes what the page says about
+ * the question, what it says about that goal, and which links are worth following. Equal page and goal are answered
+ * from memory.
  */
 
 import { hash } from "node:crypto";

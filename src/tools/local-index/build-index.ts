@@ -1,4 +1,4 @@
-/** A BM25 index held in memory: small corpora, tests, and worlds that are made and thrown away. */
+/** A BM25 index held in memory: for small corpora, tests, and temporary worlds. */
 import { checkOptions } from "../../core/check-options.ts";
 import { postingsSearcher } from "./postings.ts";
 import { postingsBuilder, type RankingOptions } from "./postings-builder.ts";

@@ -1,4 +1,7 @@
-/** Own documents as pages: `crawl_page` reads `coa://docs/…` addresses from an index and all others as it did before. */
+/**
+ * The user's documents as pages: `crawl_page` reads `coa://docs/…` addresses from an index and all others as it did
+ * before.
+ */
 import { Buffer } from "node:buffer";
 import { CoaError } from "../../core/errors.ts";
 import type { FetchPage } from "../crawl/fetch-page.ts";

@@ -72,7 +72,7 @@ export async function isIndexOf(folder: string, path: string): Promise<boolean> 
   return header?.corpus !== undefined && header.corpus === (await corpusFingerprint(path));
 }
 
-/** What tells documents from other ones, or from what they were before. */
+/** Identifies a set of documents and their state. */
 export async function corpusFingerprint(path: string): Promise<string> {
   const about = await stat(path).catch(() => undefined);
   const names = about?.isDirectory() ? await corpusFiles(path) : [""];

@@ -1,6 +1,6 @@
 /**
- * A saved index is a folder: `index.json` says what is inside, `index.bin` holds the arrays one after another exactly as
- * they stand in memory, `documents.jsonl` the documents, read one by one when they are found. The folder appears whole
+ * A saved index is a folder: `index.json` says what is inside, `index.bin` holds the arrays one after another exactly
+ * as they are in memory, `documents.jsonl` the documents, read one by one when they are found. The folder appears whole
  * or not at all. Numbers are little-endian, as on every machine Node runs on.
  */
 

@@ -10,7 +10,7 @@ export interface RankingOptions extends TokenizeOptions {
   k1?: number;
   /** Strength of length normalisation; Lucene's default 0.75. */
   b?: number;
-  /** The title counts as if it stood this many times in front of the text (a whole number; 0 leaves it out). */
+  /** The title counts as if it were repeated this many times before the text (a whole number; 0 leaves it out). */
   titleBoost?: number;
 }
 
@@ -118,7 +118,7 @@ export function postingsBuilder(options: RankingOptions = {}): PostingsBuilder {
           next[term] = at + 1;
           documents[at] = document;
           frequencies[at] = frequency;
-          // Rounded up a little: a bound may be too high by a hair, never too low.
+          // Rounded up a little: a bound may be slightly too high, never too low.
           const impact = (frequency / (frequency + norms[document]!)) * 1.000_001;
           if (impact > bounds[term]!) bounds[term] = impact;
         }

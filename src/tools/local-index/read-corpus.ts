@@ -1,7 +1,7 @@
 /**
- * Documents to index, from what people have: a JSONL file of passages, a file, or a folder of HTML, Markdown, text, PDF, Word
- * and JSONL files, whose texts are cut into passages at paragraph ends. A document has an address that says nothing of
- * the machine it lies on, `coa://docs/<name>/<path>`, by which it is found, read and cited.
+ * Documents to index, from what people have: a JSONL file of passages, a file, or a folder of HTML, Markdown, text,
+ * PDF, Word and JSONL files, whose texts are cut into passages at paragraph ends. A document has an address that
+ * contains nothing about this machine, `coa://docs/<name>/<path>`, by which it is found, read and cited.
  */
 
 import { createReadStream } from "node:fs";
@@ -41,7 +41,7 @@ const types: Record<string, string> = {
 };
 const lineFiles = new Set([".jsonl", ".ndjson"]);
 
-/** What every address of an own document begins with. */
+/** What every address of a user's document begins with. */
 export const documentScheme = "coa://docs/";
 
 /** The name of a collection as addresses have it: small letters, digits and hyphens. */

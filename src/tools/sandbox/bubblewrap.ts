@@ -137,8 +137,8 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
 
 const hostPrefix = "sandbox-";
 
-// bubblewrap that loses its parent in the first millisecond of its start leaves a process that waits for ever, before it
-// has run anything. Whoever comes next ends those; the host name on the command line says whose they were.
+// bubblewrap that loses its parent in the first millisecond of its start leaves a process that waits for ever, before
+// it has run anything. The next sandbox ends those; the host name on the command line says whose they were.
 function sweepOrphans(): void {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {

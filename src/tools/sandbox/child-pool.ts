@@ -1,8 +1,8 @@
 /**
  * Warm children and who may use them. With `isolation: "trajectory"` a child belongs to one session key from its first
- * run to its death and a run without a key gets a child of its own; with `"run"` a few children are shared by everybody
- * and it is up to the child to clean up after each run. Either way: a few are kept warm, the dead are replaced, and
- * there are never more than `most`.
+ * run to its end and a run without a key gets a child of its own; with `"run"` a few children are shared by everybody
+ * and it is up to the child to clean up after each run. In both cases a few are kept started, those that end are
+ * replaced, and there are never more than `most`.
  */
 import { CoaError } from "../../core/errors.ts";
 import type { LineChild } from "./line-child.ts";
@@ -10,7 +10,7 @@ import type { LineChild } from "./line-child.ts";
 type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
 
 export interface ChildPool<Child> {
-  /** Runs `work` with a child; `keep: false` throws the child away afterwards. */
+  /** Runs `work` with a child; `keep: false` ends the child afterwards. */
   use<T>(sessionKey: string | undefined, work: (child: Child) => Promise<{ result: T; keep: boolean }>): Promise<T>;
   endSession(sessionKey: string): void;
   /** Starts the warm children now and waits for them. */
@@ -156,7 +156,7 @@ export function childPool<Child extends AnyChild>(options: {
         return done.result;
       } finally {
         mine.waiting--;
-        // Somebody waits for room and this session rests: it gives up its place.
+        // Another session waits and this one is idle: its child ends.
         if (queue.length > 0 && mine.waiting === 0 && sessions.get(key) === mine) queueMicrotask(() => endSession(key));
       }
     });

@@ -116,7 +116,7 @@ const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
   "kind limits isolation warm most cacheFolder url headers nsjail bubblewrap environment",
 );
 
-/** Every sandbox this software knows, whether it works here, and which one is in force. */
+/** Every sandbox this software knows, whether it works here, and which one is used. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
   checkOptions("sandboxLevels", options, sandboxLevelsNames, choiceParts);
   const environment = options.environment ?? process.env;

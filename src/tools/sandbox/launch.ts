@@ -1,6 +1,6 @@
 /**
  * How a sandbox child is launched so that it is as weak as the system allows: never as root, no new privileges, no core
- * file, a cap on its data segment, and a death that follows ours. Uses util-linux where it is there, and says when not.
+ * file, a cap on its data segment, and it ends when we end. Uses util-linux where it is there, and says when not.
  */
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";

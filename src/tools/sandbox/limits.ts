@@ -1,7 +1,7 @@
 /** What one run may use when nobody says otherwise: the paper's 5 s of CPU, 7 s of wall clock and 1,536 characters. */
 import type { SandboxLimits } from "../../core/sandbox.ts";
 
-/** The limits in force for everything a request leaves open. */
+/** The limits for everything that a request does not set. */
 export const defaultSandboxLimits: SandboxLimits = {
   cpuMs: 5_000,
   wallMs: 7_000,

@@ -1,9 +1,9 @@
 /**
  * A child process that answers one JSON line with one JSON line, one at a time, under a deadline. The lines travel on
  * descriptors of their own (3 in, 4 out), which the programs inside can't reach, and an answer repeats the random nonce
- * of its request. A child that says anything else, there or on its standard output, is killed, so that no answer can be
- * taken for another's. Past the deadline it is killed too; whatever it does, the caller gets an outcome. An idle child
- * does not keep our own process alive.
+ * of its request. A child that writes anything else, there or on its standard output, is killed, so that no answer can
+ * be taken for another's. Past the deadline it is killed too; whatever it does, the caller gets an outcome. An idle
+ * child does not keep our own process alive.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

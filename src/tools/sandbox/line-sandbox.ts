@@ -17,7 +17,10 @@ export interface ChildRequest {
   seed: number;
 }
 
-/** What the child answers. `dirty` asks for the child to be thrown away; `error` says that the interpreter itself broke. */
+/**
+ * What the child answers. `dirty` means that the child must not be used again; `error` says that the interpreter itself
+ * broke.
+ */
 export interface ChildReply {
   /** Nothing was run: the program is not plain. */
   refused?: boolean;
@@ -38,7 +41,7 @@ export interface LineSandboxOptions {
   isolation?: "trajectory" | "run";
   /** Children kept warm (default 1); with `isolation: "run"` the number of shared children (default 2). */
   warm?: number;
-  /** Most children at once (default 8); past that the session that has rested longest gives up its child. */
+  /** Most children at once (default 8); past that the child of the session that was idle longest ends. */
   most?: number;
   limits?: Partial<SandboxLimits>;
 }

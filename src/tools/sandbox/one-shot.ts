@@ -86,7 +86,7 @@ export async function startOneShot(options: {
   let failure: Error | undefined;
   let inner = 0;
   let killed = false;
-  // The inner process first: the outer one then ends by itself and buries it. An outer one killed at the wrong moment of
+  // The inner process first: the outer one then ends by itself and reaps it. An outer one killed at the wrong moment of
   // its start would leave an inner one that waits for it for ever.
   const kill = (): void => {
     if (ended !== undefined) return;

@@ -106,7 +106,8 @@ function serve(python: Python): void {
     const { user, system } = cpuUsage();
     return (user + system) / 1000;
   };
-  // Python polls this "buffer" while it runs bytecode: past the deadline it finds a SIGINT there, and the child lives on.
+  // Python polls this "buffer" while it runs bytecode: past the deadline it finds a SIGINT there, and the child
+  // continues.
   const parent = node.ppid;
   const signals = new Proxy([0], {
     get: () => {

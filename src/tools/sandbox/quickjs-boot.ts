@@ -1,6 +1,7 @@
 /**
- * What runs inside a JavaScript child: QuickJS as WebAssembly, one fresh runtime per program, in a Node process that has
- * itself given up files, network and processes. Two walls, because an interpreter alone has been broken before.
+ * What runs inside a JavaScript child: QuickJS as WebAssembly, one fresh runtime per program, in a Node process that
+ * has itself given up files, network and processes. Two layers of protection, because interpreters alone have been
+ * broken before.
  */
 import { TextEncoder } from "node:util";
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from "quickjs-emscripten-core";
@@ -36,7 +37,7 @@ function run(quickjs: QuickJSWASMModule, request: ChildRequest): ChildReply {
       context.dispose();
       runtime.dispose();
     };
-    // A program stopped half way leaves objects that QuickJS refuses to forget; the child is thrown away then.
+    // A program stopped half way leaves objects that QuickJS can't free; the child ends then.
     if (!interrupted && reason !== "MemoryError") finish();
   }
   const [stdout, stderr] = [windows[0].text(), windows[1].text()];
@@ -113,7 +114,7 @@ for (const line of lines()) {
   try {
     reply = run(quickjs, request); // a runtime of its own: every program is plain enough for a shared child
   } catch (error) {
-    // Deep recursion can end in the host's own stack; the interpreter is not to be trusted after that.
+    // Deep recursion can end in the host's own stack; the interpreter can't be trusted after that.
     const stack = /stack/i.test(String(error));
     const message = String((error as Error)?.message ?? error).slice(0, 300);
     reply = stack ? { status: 1, reason: "RangeError", stderr: `Uncaught ${message}\n` } : { error: message };

@@ -1,6 +1,7 @@
 /**
  * A seccomp filter as the kernel wants it (classic BPF): system calls that no program of ours needs, and that have been
- * ways out of namespaces before, answer "not permitted". Everything else stays allowed; this is the wall behind the wall.
+ * ways out of namespaces before, answer "not permitted". Everything else stays allowed; this is a second layer of
+ * protection.
  */
 
 interface Machine {

@@ -1,7 +1,7 @@
 /**
- * Pages that must not be found or read, because they hold a benchmark's answers: an agent that finds the dataset instead
- * of the answer has shown nothing. An entry is a domain (with its subdomains), a domain with the start of a path, or a
- * word in `*…*`. It is looked for anywhere in a text, whatever spelling, archive, reader or encoding the address comes in.
+ * Pages that must not be found or read, because they hold a benchmark's answers: an agent that finds the dataset has
+ * not found the answer itself. An entry is a domain (with its subdomains), a domain with the start of a path, or a word
+ * in `*…*`. It is looked for anywhere in a text, whatever spelling, archive, reader or encoding the address comes in.
  */
 import { ToolError } from "../../core/errors.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -107,7 +107,10 @@ function withoutMentions(value: unknown, list: Blocklist): unknown {
   return value;
 }
 
-/** Search results come as blocks set apart by empty lines: the whole block goes, title and snippet with the address. */
+/**
+ * Search results come as blocks set apart by empty lines: the whole block is removed, title and snippet with the
+ * address.
+ */
 function cutBlocks(text: string, list: Blocklist): string {
   const blocks = text.split(/\n[^\S\n]*\n/);
   const kept = (parts: string[]) => parts.filter((part) => list.refusal(part) === undefined);

@@ -1,7 +1,7 @@
 /**
- * A search provider that remembers. Answers are appended to a journal, so they outlive the process; a later run can use
- * them, or run from them alone (`replay`), which makes a benchmark repeatable and free. Equal queries under way at the same
- * time are asked once.
+ * A search provider with a cache. Answers are appended to a journal, so they stay after the process ends; a later run
+ * can use them, or run from them alone (`replay`), which makes a benchmark repeatable and free. Equal queries under way
+ * at the same time are asked once.
  */
 import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, isAbort } from "../../core/errors.ts";

@@ -1,12 +1,12 @@
 /**
- * Several API keys used in turn. A key that was told to slow down rests; one that was refused is put aside for good, so a
- * long run survives a spent or revoked key.
+ * Several API keys used in turn. A key that has reached its rate limit pauses; one that was refused is not used again,
+ * so a long run continues without a spent or revoked key.
  */
 import { steadyNow } from "../../core/steady-clock.ts";
 
 export interface KeyPool {
   readonly size: number;
-  /** The next usable key; undefined when all are refused. A resting key is given when all are resting. */
+  /** The next usable key; undefined when all are refused. A pausing key is given when all are pausing. */
   next(): string | undefined;
   rest(key: string, forMs: number): void;
   refuse(key: string): void;

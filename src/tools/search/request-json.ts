@@ -60,7 +60,7 @@ export async function requestJson(options: RequestJsonOptions): Promise<unknown>
       }
       if (!error.retryable) throw new CoaError("tool", `${service} refused the request: ${problem}`, { cause: error });
       wait = retryDelay(attempt, error, { retryDelayMs: backOffMs, random: options.random });
-      // With another key there is no need to wait for this one.
+      // Where there is another key, this one is not waited for.
       if (error.status === 429 && keys && keys.size > 1) {
         keys.rest(key, error.retryAfterMs ?? 60_000);
         wait = Math.min(wait, backOffMs);

@@ -18,7 +18,7 @@ interface Service {
   /** Starts per second, well within what the service allows on its common plans. */
   perSecond: number;
   maxCount: number;
-  /** What to do about a refusal that its users often meet. */
+  /** What to do about a refusal that its users often get. */
   hintOn403?: string;
   request(endpoint: string, query: string, count: number, key: string): ServiceRequest;
   /** The list of results inside the answer. */

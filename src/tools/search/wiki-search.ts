@@ -52,7 +52,7 @@ const answerSchema = z.object({
 export interface RetrievalClientOptions {
   /** The server's address, with or without `/retrieve`. */
   url: string;
-  /** Queries that arrive within this time travel in one request. */
+  /** Queries that arrive within this time are sent in one request. */
   batchMs?: number;
   maxBatch?: number;
   timeoutMs?: number;
