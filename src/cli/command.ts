@@ -1,7 +1,7 @@
 /**
  * The shape of a command: one file per verb, thin: read flags, call one library function, print. Flags are parsed by
- * Node's own `parseArgs`; this file adds help with examples, the three exit codes and the output habits of the house:
- * results on stdout, everything else on stderr, colour only on a terminal.
+ * Node's own `parseArgs`; this file adds help with examples, the three exit codes and the rules of output: results on
+ * stdout, everything else on stderr, colour only on a terminal.
  */
 import { existsSync } from "node:fs";
 import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";

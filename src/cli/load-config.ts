@@ -1,6 +1,6 @@
 /**
- * `coa.config.ts`: flags that a project always wants, by command. `export default defineConfig({ "train sft": { steps: 500 } })`
- * is the same as typing `--steps 500` each time; what is typed wins.
+ * `coa.config.ts`: flags that a project always uses, by command. `export default defineConfig({ "train sft": { steps:
+ * 500 } })` is the same as typing `--steps 500` each time; a flag that is typed takes precedence.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";

@@ -92,7 +92,7 @@ interface WorkOptions {
   use?: ModelUse;
 }
 
-/** Opens profile and tools, as the model's folder says and flags override; `--rename-tool` calls tools otherwise in both. */
+/** Opens profile and tools, as the model's folder says and flags override; `--rename-tool` renames tools in both. */
 export async function openWork(flags: WorkFlags, options: WorkOptions): Promise<OpenWork> {
   const work = await openNamedWork(flags, options);
   const pairs = (flags["rename-tool"] ?? []).map((pair) => pair.split("="));

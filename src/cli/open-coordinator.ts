@@ -1,4 +1,6 @@
-/** The port on which workers take rollouts of `train rl`: chains are then played by them, and this process trains and rewards. */
+/**
+ * The port on which workers take rollouts of `train rl`: they then run the chains, and this process trains and rewards.
+ */
 import { accessOf, isLoopback } from "../base/http/access.ts";
 import { nodeListener } from "../base/http/handler.ts";
 import { listen } from "../base/http/listen.ts";
@@ -14,7 +16,7 @@ import { workerIdentity } from "../train/workers/worker-identity.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
 import type { RolloutChain } from "./play-rollout.ts";
 
-/** Flags of a run that is played by workers. */
+/** Flags of a run whose rollouts workers run. */
 export const coordinatorFlags = {
   "workers-port": { type: "string", valueName: "n", describe: "Let workers play the rollouts (coa worker --coordinator …), on this port; 0 for any free one" },
   "workers-host": { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address for workers; beyond loopback a key is needed" },

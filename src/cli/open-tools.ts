@@ -77,7 +77,7 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
   try {
     const own = await openOwnTools(flags.tool);
     for (const [name, open] of Object.entries(makers)) {
-      // A tool of one's own stands in for ours of the same name.
+      // The user's own tool replaces ours of the same name.
       if (own.some(({ tool }) => tool.name === name)) continue;
       // Recorded runs bring their own tools; others are there when asked for.
       if (named ? !named.includes(name) : flags.recorded !== undefined) continue;
@@ -176,7 +176,7 @@ async function openMcpServers(
   }
 }
 
-/** Own documents become an index in the workspace, made again when a file changed. */
+/** The user's documents become an index in the workspace, made again when a file changed. */
 export async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
   if (flags.docs === undefined) return flags;
   if (flags.index !== undefined) throw new UsageError("give --docs or --index, not both");

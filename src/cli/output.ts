@@ -1,6 +1,6 @@
 /**
  * Where a command's words go. Results on stdout; notes and progress on stderr, so that `coa … | jq` always works.
- * Progress is one living line on a terminal and an occasional plain line elsewhere.
+ * Progress is one line that is updated on a terminal, and an occasional plain line elsewhere.
  */
 import { styleText } from "node:util";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
@@ -15,7 +15,7 @@ export interface Output {
   /** A sentence for the person, on stderr. */
   note(text: string): void;
   progress: OnProgress;
-  /** Ends the living line, if there is one. */
+  /** Ends the line that is updated, if there is one. */
   endProgress(): void;
   /** Colours text where stdout is a terminal. */
   style(style: Style, text: string): string;

@@ -1,4 +1,4 @@
-/** How one rollout of `train rl` is played: by the training process itself, or by a worker that is told the same. */
+/** How one rollout of `train rl` is run: by the training process itself, or by a worker with the same settings. */
 
 import { runChain } from "../chain/run-chain.ts";
 import type { Model } from "../core/model.ts";
@@ -16,7 +16,7 @@ export interface RolloutChain {
   bareQuestion: boolean;
 }
 
-/** Plays a task with these seeds and this window. */
+/** Runs a task with these seeds and this context window. */
 export function playRollout(
   task: Task,
   run: { seed: number; step: number; maxContext: number; signal?: AbortSignal },

@@ -1,7 +1,7 @@
 /** Log-probabilities of tokens under the model in a folder. */
 import { openEmbeddedEngine } from "../engines/embedded/embedded-engine.ts";
 
-/** One for each token but the first, before which nothing stands; the engine is opened for it and closed again. */
+/** One for each token but the first, which has nothing before it; the engine is opened for it and closed again. */
 export async function scoreTokens(folder: string, tokens: readonly number[]): Promise<number[]> {
   const engine = await openEmbeddedEngine({ folder });
   try {

@@ -1,6 +1,6 @@
 /**
- * A limit in money that holds to the call: every call of a model is added to a ledger, and none is made once the limit is
- * reached. A ledger in a file counts over several commands and after a crash.
+ * A limit in money that is checked before every call: each call of a model is added to a ledger, and none is made once
+ * the limit is reached. A ledger in a file counts over several commands and after a crash.
  */
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";

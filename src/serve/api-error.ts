@@ -23,7 +23,7 @@ export class ApiError extends RefusedRequest {
   }
 }
 
-/** Any error as a refusal. What is not ours to explain is an internal error, with the words it came with: the server has no other log. */
+/** Any error as a refusal. An unknown error is an internal error, with its own message: the server has no other log. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof RefusedRequest) return new ApiError(error.status, error.message, { headers: error.headers });

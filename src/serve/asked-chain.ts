@@ -1,6 +1,6 @@
 /**
- * What every API does with a request before a chain starts: the model must be here, the client's tools join, and results of
- * such tools lead back to the chain that waits for them.
+ * What every API does with a request before a chain starts: the model must be here, the client's tools are added, and
+ * results of such tools continue the chain that waits for them.
  */
 import { createHash } from "node:crypto";
 import type { ToolDefinition, WireRequest } from "../base/wire/wire-api.ts";
@@ -22,7 +22,7 @@ export interface AskedOptions {
   caller: Caller;
   /** The tools among those of the request that the client runs. */
   functions: readonly ToolDefinition[];
-  /** State that the client carried. */
+  /** State that the client sent back. */
   sealed?: readonly string[];
   /** Ids of the client's calls that failed. */
   failed?: ReadonlySet<string>;
@@ -62,7 +62,7 @@ export async function askedChain(service: ChainService, options: AskedOptions): 
   return { ...common, task, continues, clientTools: together(tools, known) };
 }
 
-/** Turns of one conversation begin alike: under this name the model keeps what it has computed of it. */
+/** Turns of one conversation begin with the same text: under this name the model keeps what it has computed of it. */
 function conversationKey(owner: string, messages: readonly Message[]): string {
   const first = messages.find(({ role }) => role === "user")?.content;
   const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);

@@ -1,6 +1,6 @@
 /**
- * Responses that run on although their client has left. Their events are kept while they run and for a while after, so
- * that a stream can be taken up again at any event.
+ * Responses that continue after their client has disconnected. Their events are kept while they run and for a while
+ * after, so that a stream can be resumed at any event.
  */
 import type { Json } from "../core/json-value.ts";
 import type { ResponsesProjection } from "./project/responses.ts";

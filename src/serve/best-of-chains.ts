@@ -1,7 +1,8 @@
 /**
  * Test-time scaling behind an API: a request is answered by the best of several chains. The first is streamed as it
- * works; the others run beside it, with other seeds, or after it, where it was not good enough. The answer is that of the chosen one, the usage that of all of them
- * and of the choice. A chain that the client has a part in is run once: its calls can't be made twice.
+ * works; the others run at the same time, with other seeds, or after it, where it was not good enough. The answer is
+ * that of the chosen one, the usage that of all of them and of the choice. A chain that the client has a part in is run
+ * once: its calls can't be made twice.
  */
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
@@ -41,7 +42,7 @@ export function startCandidates(
     });
   const { isEnough } = bestOf;
   const others = isEnough ? [] : Array.from({ length: bestOf.n - 1 }, (_, i) => candidate(i + 1));
-  // A caller that leaves stops them all; nobody is left to hear of it then.
+  // A caller that disconnects stops them all.
   for (const other of others) other.catch(() => {});
   return async (first) => {
     const candidates = [first, ...(await Promise.all(others))];

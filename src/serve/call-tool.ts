@@ -1,4 +1,7 @@
-/** One call of a tool from outside a chain: checked input, bounded time, output as text; what fails is told, not thrown. */
+/**
+ * One call of a tool from outside a chain: checked input, bounded time, output as text; a failure is returned, not
+ * thrown.
+ */
 import { isAbort, messageOf } from "../core/errors.ts";
 import { asObject } from "../core/json-value.ts";
 import type { StandardSchema, Tool } from "../core/tool.ts";

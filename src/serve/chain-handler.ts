@@ -30,7 +30,7 @@ import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 import { uiEndpoints } from "./ui-endpoint.ts";
 
 export interface ServeOptions {
-  /** Keys that callers need; none means that everybody who reaches the port may ask. */
+  /** Keys that callers need; none means that everybody who reaches the port may send requests. */
   keys?: readonly ServeKey[];
   /** Web pages and host names that may ask, besides this machine's own. */
   access?: AccessOptions;
@@ -45,7 +45,7 @@ export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOpti
   showTools?: boolean;
   /** Offer each tool of the chain over MCP too, besides `ask_chain`. */
   mcpTools?: boolean;
-  /** Where responses are kept; by default they live as long as the process. */
+  /** Where responses are kept; in memory by default. */
   store?: ResponseStore;
   /** Removes a kept chain by its id, where chains are kept. */
   forget?: (id: string, owner: string) => Promise<boolean>;
@@ -56,9 +56,9 @@ export interface ServedHandler {
   handler: Handler;
   /** The same for frameworks that speak fetch. */
   fetch(request: Request): Promise<Response>;
-  /** From now on new requests are refused: the server stops. */
+  /** Refuses new requests from now on, because the server stops. */
   stopAccepting(): void;
-  /** Waits for work that outlives its request; stops it when the signal aborts. */
+  /** Waits for work that continues after its request; stops it when the signal aborts. */
   settle?(signal: AbortSignal): Promise<void>;
   /** Connections that ask to become sockets, where something is served over them. */
   sockets?: ResponsesSocket;
@@ -150,7 +150,9 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   return { ...served, sockets, settle };
 }
 
-/** Adds what every server has (health, readiness, metrics, preflight) and both faces. */
+/**
+ * Adds what every server has (health, readiness, metrics, preflight), as a node:http handler and as a fetch function.
+ */
 export function servedHandler(
   setup: EndpointSetup & { stop(): void },
   service: Pick<ChainService, "running" | "waiting"> | undefined,

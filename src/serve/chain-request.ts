@@ -78,7 +78,7 @@ export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest,
   };
 }
 
-/** A name for a chain that nobody can guess: it is the handle with which clients come back to it. */
+/** A name for a chain that nobody can guess: clients use it to continue the chain. */
 export function newChainId(): string {
   return `chain_${randomUUID().replaceAll("-", "")}`;
 }
@@ -87,7 +87,7 @@ export function newChainId(): string {
 export function taskOf(messages: readonly Message[], id: string): Task {
   const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
   if (asked === -1) throw new ApiError(400, "the request has no message of a user", { param: "messages" });
-  // Calls of earlier turns are not told again: what came of them stands in the answers.
+  // Calls of earlier turns are not shown again: their results are in the answers.
   const said = messages.slice(0, asked).filter(({ role, content }) => role === "user" || (role === "assistant" && content !== "")); // biome-ignore format: one condition
   const history = said.map(({ role, content }) => ({ role, content }));
   return defineTask({ id, question: messages[asked]!.content, ...(history.length > 0 && { history }) });

@@ -1,6 +1,6 @@
 /**
- * Runs chains for callers: at most so many at a time, the others wait in a queue of limited length; a caller that leaves
- * stops its chain, model and tools included. What a chain did goes to whoever keeps trajectories.
+ * Runs chains for callers: at most so many at a time, the others wait in a queue of limited length; a caller that
+ * leaves stops its chain, model and tools included. Finished chains are passed to `onTrajectory`.
  */
 
 import type { ChainOptions } from "../chain/chain-options.ts";
@@ -37,7 +37,7 @@ export interface ChainServiceOptions {
   profile: Profile;
   /** The tools of a task. */
   toolsOf: (task: Task) => readonly Tool[];
-  /** What chains of this model are run with; what a request sets wins, within these limits. */
+  /** What chains of this model are run with; what a request sets takes precedence, within these limits. */
   defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement" | "sampling" | "prices">;
   /** The name under which clients ask for the model; the model's own by default. */
   name?: string;
@@ -47,9 +47,9 @@ export interface ChainServiceOptions {
   maxQueue?: number;
   /** Answer each request with the best of several chains. */
   bestOf?: BestOfChains;
-  /** Has the last word on a chain that has ended, before anybody hears of it. */
+  /** May change a chain that has ended, before anybody sees it. */
   finish?: Finish;
-  /** Told of every chain that has ended, whether its caller lets it be kept, and what its last request used. */
+  /** Called for every chain that has ended, whether its caller lets it be kept, and what its last request used. */
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;
   /** Whether clients may bring tools of their own; by default where the model is told of its tools in a prompt. */
   clientTools?: boolean;
@@ -133,7 +133,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
       tools: [...tools],
       ...(clientTools && clientTools.length > 0 && { clientTools }),
       ...(continues && { from: continues.chain.trajectory, results: continues.results }),
-      // A model of our own was taught with the bare question: instructions would be words it has never seen.
+      // A model of our own was taught with the bare question: it has never seen instructions.
       ...(own !== false && request.instructions && { systemPrompt: `${base}\n\n${request.instructions}` }),
       limits: within(defaults.limits ?? {}, askedLimits(request, before, model)),
       sampling: { ...defaults.sampling, ...request.sampling },
@@ -179,7 +179,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
       });
       const exact = withTools(profileOf(request), toolsFor(request));
       const begun = continues?.chain.trajectory.segments ?? [];
-      // What is checked or replaced when the chain has ended can't be told before.
+      // An answer that is checked or replaced when the chain has ended can't be sent before.
       const early = request.schema === undefined && options.finish === undefined;
       const cut = request.stop?.length ? cutAtStops(request.stop) : undefined;
       const shown = (events: ServedEvent[]): ServedEvent[] => (cut ? events.flatMap(cut) : events);
@@ -199,7 +199,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
               continue;
             }
             const trajectory = await best(event.trajectory);
-            // The client hears of its call when the chain can be found again.
+            // The client gets its call only when the chain is stored.
             if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
             const served = project({ ...event, trajectory: inForm(ended?.served ?? trajectory, request.schema) });

@@ -68,7 +68,7 @@ export function chainsEndpoint(service: ChainService): (call: Call) => Promise<v
   };
 }
 
-/** A trajectory from outside. Tokens are believed only where they spell the text beside them. */
+/** A trajectory from outside. Tokens are used only where they decode to the text beside them. */
 function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
   let read: Trajectory;
   try {

@@ -1,6 +1,7 @@
 /**
- * Tools that a client brings along and runs itself. They join the profile like any other tool; a call of one suspends the
- * chain. The id of a call names its chain and its place in it, so that the result leads back there in every API.
+ * Tools that a client brings along and runs itself. They are added to the profile like any other tool; a call of one
+ * suspends the chain. The id of a call names its chain and its place in it, so that the result leads back there in
+ * every API.
  */
 import type { ToolDefinition } from "../base/wire/wire-api.ts";
 import { asObject } from "../core/json-value.ts";

@@ -1,6 +1,7 @@
 /**
- * `POST /v1/responses/compact`: a long conversation as one item that stands for it in later requests. What user and
- * assistant said stays; reasoning and executed tools go. The item is sealed: clients carry it and can't read or change it.
+ * `POST /v1/responses/compact`: a long conversation as one item that replaces it in later requests. What user and
+ * assistant said stays; reasoning and executed tools are left out. The item is encrypted and signed: clients carry it
+ * and can't read or change it.
  */
 import { randomUUID } from "node:crypto";
 import { replyJson } from "../base/http/handler.ts";

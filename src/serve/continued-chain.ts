@@ -1,7 +1,8 @@
 /**
- * A request that brings the results of a client's tools continues the chain that asked for them: the stored one, the one in
- * the state that the client carried, or, where neither is there, one put together again from the conversation (also one that
- * another server began). The first two hold every token as it was sampled, so that nothing is tokenised again.
+ * A request that brings the results of a client's tools continues the chain that asked for them: the stored one, the
+ * one in the state that the client sent back, or, where neither is there, one put together again from the conversation
+ * (also one that another server began). The first two hold every token as it was sampled, so that nothing is tokenised
+ * again.
  */
 import type { ClientResult } from "../chain/chain-options.ts";
 import type { Message } from "../core/message.ts";

@@ -1,6 +1,7 @@
 /**
- * One response of OpenAI's Responses API, however it travels: its conversation is put together from what is stored and what
- * comes with the request, its chain is started, and its events are made. What is to be stored is on disk before the last.
+ * One response of OpenAI's Responses API, over HTTP or WebSocket: its conversation is put together from what is stored
+ * and what comes with the request, its chain is started, and its events are made. What is to be stored is on disk
+ * before the last.
  */
 import { randomUUID } from "node:crypto";
 import { readTools } from "../base/wire/openai-chat.ts";
@@ -34,7 +35,7 @@ export interface PreparedResponse {
   projection: ResponsesProjection;
   /** Runs the chain; the events of the response. */
   events(signal: AbortSignal): AsyncGenerator<Json>;
-  /** The response as it stands, with its conversation. */
+  /** The response so far, with its conversation. */
   stored(): StoredResponse;
 }
 
@@ -86,7 +87,7 @@ interface ProjectedChain {
   save(): Promise<void>;
 }
 
-/** The events of one response. What is stored is on disk before the last event goes out. */
+/** The events of one response. What is stored is on disk before the last event is sent. */
 async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
   const { projection, caller, signal } = chain;
   const events = await chain.service.start(chain.asked, signal);
@@ -105,7 +106,7 @@ async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
   }
 }
 
-/** The items of the request and of the conversation before it; references are replaced by what they stand for. */
+/** The items of the request and of the conversation before it; references are replaced by the items that they name. */
 export function conversationOf(
   body: Json,
   id: string,
@@ -138,7 +139,7 @@ export function conversationOf(
   return { input, conversation: [...previous.conversation, ...input] };
 }
 
-/** The conversation that a compaction stands for. */
+/** The conversation that a compacted item replaces. */
 function compacted(item: Json, owner: string, seal: Seal): Json[] {
   const opened = asObject(seal.open(asString(item["encrypted_content"]) ?? "", owner));
   return objectsOf(opened?.["items"]);

@@ -1,7 +1,7 @@
 /**
- * Requests that a client may send again without having them done twice: with the same `Idempotency-Key` and the same body
- * the answer of the first is given again, also while it is still being written; with another body the key is refused. An
- * answer that failed, or whose client left, is forgotten, so that the next try is a real one.
+ * Requests that a client may send again without having them done twice: with the same `Idempotency-Key` and the same
+ * body the answer of the first is given again, also while it is still being written; with another body the key is
+ * refused. An answer that failed, or whose client disconnected, is forgotten, so that the next try runs again.
  */
 import { createHash } from "node:crypto";
 import type { Reply, StreamWriter } from "../base/http/handler.ts";
@@ -60,7 +60,7 @@ export function idempotentReplies(now: () => number = steadyNow): IdempotentRepl
       }
       if (known) {
         if (await repeat(known, reply, signal)) return undefined;
-        return this.record(key, given, reply, signal); // the first try failed: this one is real
+        return this.record(key, given, reply, signal); // the first try failed: this one runs
       }
       const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: [], streamed: false, ended: false, failed: false, waiting: new Set() }; // biome-ignore format: one empty recording
       kept.set(key, recording);

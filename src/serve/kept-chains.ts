@@ -1,6 +1,6 @@
 /**
- * Served chains on their way to the next dataset: appended to a file with secrets taken out. The key that asked for a chain
- * may have it deleted by its id; then its line is gone from the file, not only marked.
+ * Served chains, kept for the next dataset: appended to a file with secrets removed. The key that asked for a chain may
+ * have it deleted by its id; then its line is gone from the file, not only marked.
  */
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";

@@ -1,6 +1,6 @@
 /**
- * Who may ask, and how much: keys with quotas. A key is found in constant time; its requests are counted by the minute and
- * its cost since the start of the server. Without keys everybody on this machine may ask.
+ * Who may send requests, and how many: keys with quotas. A key is found in constant time; its requests are counted by
+ * the minute and its cost since the start of the server. Without keys everybody on this machine may ask.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -49,7 +49,7 @@ export async function readKeys(file: string): Promise<ServeKey[]> {
 /** A caller that was admitted. */
 export interface Caller {
   name: string;
-  /** Stands for the key where something belongs to it; the key can't be found from it. */
+  /** Identifies the key where something belongs to it; the key can't be computed from it. */
   owner: string;
   keep: boolean;
   /** Rate-limit headers for its answer. */

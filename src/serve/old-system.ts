@@ -1,7 +1,8 @@
 /**
- * A chain beside the system that it is to replace. As a shadow the old system answers and the chain runs too, unseen: both
- * answers are kept and their agreement is counted. As a fallback the old system is asked where the chain ended without an
- * answer, or was itself not sure of it. What happened is written into the trajectory (`meta.shadow`, `meta.fallback`).
+ * A chain beside the system that it is to replace. With `shadow` the old system answers and the chain runs too, without
+ * being shown: both answers are kept and their agreement is counted. With `fallback` the old system is asked where the
+ * chain ended without an answer, or was itself not sure of it. What happened is written into the trajectory
+ * (`meta.shadow`, `meta.fallback`).
  */
 import { checkScore } from "../chain/check-score.ts";
 import { messageOf } from "../core/errors.ts";
@@ -20,7 +21,7 @@ import { eventsOfTrajectory } from "./served-events.ts";
 export type Agree = (task: Task, oldAnswer: string, chainAnswer: string | null) => Promise<boolean | null>;
 
 export interface OldSystemOptions {
-  /** Answers every request; the chain runs beside it, unseen. */
+  /** Answers every request; the chain runs too, without being shown. */
   shadow?: ChatModel;
   /** Asked where the chain has no answer, or one that its own check gives less than `trust`. */
   fallback?: ChatModel;
@@ -116,7 +117,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
       async start(request, signal) {
         const old = askOld(shadow, request, signal);
         asked.set(request, old);
-        // The caller may leave or have its answer long before: the chain runs on for the comparison.
+        // The caller may disconnect or have its answer long before: the chain continues for the comparison.
         const chain = (async () => {
           for await (const _ of await service.start(request, stop.signal));
         })()

@@ -1,4 +1,4 @@
-/** Sends the spans of chains to an OpenTelemetry collector, in small batches and beside the requests: serving never waits for it. */
+/** Sends the spans of chains to an OpenTelemetry collector, in small batches: no request waits for it. */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import { asArray, type Json } from "../core/json-value.ts";

@@ -20,7 +20,7 @@ const common = {
   max_tool_calls: z.int().min(0).nullish(),
 };
 const named = z.looseObject({ name: z.string() });
-/** Tools of other kinds are not ours to judge. */
+/** Tools of other kinds are not checked. */
 const functions = <T extends z.ZodType>(shape: T) =>
   z.array(z.union([z.looseObject({ type: z.string().refine((type) => type !== "function") }), shape])).nullish();
 
@@ -66,7 +66,7 @@ export const requestShapes = {
     text: z.looseObject({}).nullish(),
     reasoning: z.looseObject({}).nullish(),
     tools: functions(named),
-    // Ignored, these would change what is asked without a word.
+    // To ignore these would silently change what is asked.
     conversation: z.null("conversations are not kept here: use previous_response_id").optional(),
     prompt: z.null("stored prompts are not kept here: send instructions").optional(),
   }),

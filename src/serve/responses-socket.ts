@@ -1,7 +1,7 @@
 /**
- * OpenAI responses over WebSocket, on the same path: a client sends `response.create` messages one after another and reads
- * the events of each response. What was not stored lives as long as its connection, so that a tool loop needs neither the
- * disk nor the whole conversation again; a continuation that fails forgets what it continued.
+ * OpenAI responses over WebSocket, on the same path: a client sends `response.create` messages one after another and
+ * reads the events of each response. What was not stored is kept as long as its connection, so that a tool loop needs
+ * neither the disk nor the whole conversation again; when a continuation fails, what it continued is deleted.
  */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";

@@ -35,7 +35,7 @@ export interface RolloutHandlerOptions extends ServeOptions {
   toolsOf: (task: Task) => readonly Tool[];
   /** What a finished chain earned; without it every reward is null. */
   reward?: Reward;
-  /** What chains are run with; what a request sets wins. */
+  /** What chains are run with; what a request sets takes precedence. */
   defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement" | "sampling">;
   /** Chains at a time over all requests; 64 by default. */
   maxChains?: number;
@@ -106,7 +106,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
         const stop = new AbortController();
         const signal = AbortSignal.any([request.signal, stop.signal]);
         batches.set(id, { caller: caller.name, stop });
-        // One failure that only the user can fix ends the whole batch: every other rollout would meet it too.
+        // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
         const failed = new AbortController();
         const one = async (job: RolloutJob): Promise<Json> => {
           try {

@@ -37,7 +37,7 @@ export interface RolloutRequest {
   stream: boolean;
 }
 
-/** Reads the body; what an item sets wins over what the request sets for all. */
+/** Reads the body; what an item sets takes precedence over what the request sets for all. */
 export function readRollouts(body: Json): RolloutRequest {
   const baseURL = asString(body["baseURL"]) ?? asString(body["base_url"]) ?? "";
   if (!/^https?:$/.test(URL.parse(baseURL)?.protocol ?? ""))

@@ -1,7 +1,8 @@
 /**
- * State that a client carries for us: packed, encrypted and signed (AES-256-GCM), so that nobody reads or changes it. It
- * opens only for the caller it was made for, until it expires, and never unpacks to more than a limit. The key stands in a
- * file, so that what was handed out before a restart opens after it; of several keys the first seals and all open.
+ * State that a client keeps for us and sends back: compressed, encrypted and signed (AES-256-GCM), so that nobody reads
+ * or changes it. It opens only for the caller it was made for, until it expires, and never unpacks to more than a
+ * limit. The key is in a file, so that state from before a restart can be opened after it; of several keys the first
+ * seals and all open.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,8 +1,8 @@
 /**
- * What a running chain looks like to whoever serves it: roles that write, tools that ran, the answer, the end. Every API
- * is a pure projection of this one stream, live or of a finished trajectory, so all of them tell the same run. The answer
- * is told piece by piece where the rules allow it at that place, so that the runtime won't refuse it; otherwise it comes
- * once the chain has ended.
+ * A running chain as the APIs see it: roles that write, tools that ran, the answer, the end. Every API converts this
+ * one stream, live or of a finished trajectory, so all of them show the same run. The answer is sent piece by piece
+ * where the rules allow it at that place, so that the runtime won't refuse it; otherwise it comes once the chain has
+ * ended.
  */
 import type { ChainEvent } from "../core/events.ts";
 import type { Profile } from "../core/profile.ts";
@@ -19,7 +19,7 @@ export type ServedEvent =
   /** A piece of the answer, before the whole of it. */
   | { type: "answer-delta"; text: string }
   | { type: "answer"; text: string }
-  /** The chain waits for the client; `state` is what the client may carry for us. */
+  /** The chain waits for the client; `state` is what the client may keep and send back. */
   | { type: "client-calls"; calls: ClientCall[]; state?: string }
   /** `usage` is what this request used: of a continued chain only the rest. `stop` is the text at which the answer was cut. */
   | { type: "end"; trajectory: Trajectory; usage: Usage; stop?: string };
@@ -27,11 +27,11 @@ export type ServedEvent =
 export interface ServedEventsOptions {
   /** Tools that the client runs; neither their calls nor their results are shown as ours. */
   clientTools?: ReadonlySet<string>;
-  /** Where the chain stands in its rules; with it the answer is told while it is written. */
+  /** The state of the chain in its profile; with it the answer is sent while it is written. */
   from?: ChainState;
   /** What the chain had used before this request. */
   before?: Usage;
-  /** The state of a suspended chain for its client to carry. */
+  /** The state of a suspended chain, for its client to keep. */
   state?: (trajectory: Trajectory) => string | undefined;
 }
 
@@ -120,7 +120,7 @@ function ending(trajectory: Trajectory, { before, state }: ServedEventsOptions =
   return [...(answer ? [{ type: "answer" as const, text: answer }] : []), end];
 }
 
-/** What of an answer was not told yet; one that turned out different is told whole, on a line of its own. */
+/** The part of an answer that was not sent yet; one that turned out different is sent whole, on a line of its own. */
 export function untold(answer: string, told: string): string {
   if (answer.startsWith(told)) return answer.slice(told.length);
   return `\n${answer}`;

@@ -1,6 +1,6 @@
 /**
- * Responses that clients come back to: by id, as the conversation a new one continues, or item by item. What was stored is
- * on disk before the client hears of it; without a folder it lives as long as the process. A response belongs to its key.
+ * Stored responses, which clients use again: by id, as the conversation a new one continues, or item by item. What was
+ * stored is on disk before the client gets it; without a folder it is kept in memory. A response belongs to its key.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ export async function cleanResponses(
   return gone;
 }
 
-/** Opens the store of a folder, or one that forgets. */
+/** Opens the store of a folder, or one in memory. */
 export async function openResponseStore(
   folder?: string,
   now: () => number = Date.now,

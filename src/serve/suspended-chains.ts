@@ -1,7 +1,7 @@
 /**
- * Chains that wait for a client to run one of its own tools. They are found again by the ids of their calls, or opened from
- * the state that the client carried. A chain is on disk before its client hears of the call, so that it survives `kill -9`;
- * where the caller wants nothing stored it is kept in memory for a while, and no longer than the process.
+ * Chains that wait for a client to run one of its own tools. They are found again by the ids of their calls, or opened
+ * from the state that the client sent back. A chain is on disk before its client gets the call, so that it survives
+ * `kill -9`; where the caller wants nothing stored it is kept in memory for a while, and no longer than the process.
  */
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The AI SDK's UI message stream: `POST /api/chat` answers the newest message, `GET /api/chat/{id}/stream` takes the stream
- * of a chat up again (a page that was reloaded). A chain whose reader left waits for it a while, then it is stopped.
+ * The AI SDK's UI message stream: `POST /api/chat` answers the newest message, `GET /api/chat/{id}/stream` resumes the
+ * stream of a chat (a page that was reloaded). A chain without a reader continues for a while, then it is stopped.
  */
 
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
@@ -14,7 +14,7 @@ import { eventStream } from "./event-stream.ts";
 import { uiProjection } from "./project/ui.ts";
 import { settle } from "./settle.ts";
 
-/** How long a chain runs on without a reader. */
+/** How long a chain continues without a reader. */
 const lonelyMs = 30_000;
 
 /** The two routes. */

@@ -1,6 +1,6 @@
 /**
- * The simplest honest tokenizer: one id per byte, and one id per special string. It splits characters across tokens and
- * keeps plain text apart from special tokens, which is what tests of token mode need to see.
+ * The simplest correct tokenizer: one id per byte, and one id per special string. It splits characters across tokens
+ * and keeps plain text apart from special tokens, which is what tests of token mode need to see.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

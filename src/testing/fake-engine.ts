@@ -1,6 +1,7 @@
 /**
- * An engine without a network: it "samples" what a script says, and keeps the books a real engine keeps: sessions and
- * what of a context is new, masks, stop tokens, log-probabilities. Training calls are counted and answered with zeros.
+ * An engine without a network: it "samples" what a script says, and keeps the records that a real engine keeps:
+ * sessions and what of a context is new, masks, stop tokens, log-probabilities. Training calls are counted and answered
+ * with zeros.
  */
 
 import {

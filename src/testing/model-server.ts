@@ -10,7 +10,7 @@ import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
-/** How one request is mistreated. */
+/** Which error one request gets. */
 export type Fault = "none" | "error-500" | "rate-limit" | "cut" | "malformed" | "stall" | "reset";
 
 export interface ServedRequest {
@@ -91,7 +91,7 @@ async function reply(
   response.writeHead(200, { "content-type": "text/event-stream" });
   const withIds = options.tokenizer && served.body["return_token_ids"] === true ? options.tokenizer : undefined;
   const parts = pieces(text, options.chunkSize ?? 16);
-  const breaks = fault !== "none" && parts.length > 1; // what goes out in one piece arrives whole
+  const breaks = fault !== "none" && parts.length > 1; // what is sent in one piece arrives whole
   const broken = { ...whole, finished: false, usage: undefined };
   const events = withIds
     ? [...tokenChunks(withIds, text), ...api.writeEvents(whole, [])]

@@ -15,7 +15,7 @@ export interface ScriptedModelOptions {
   /** Speak tokens: ids from this tokenizer, one per delta. */
   tokenizer?: Tokenizer;
   contextWindow?: number;
-  /** Write on past stop strings, as a careless server would. */
+  /** Continue after stop strings, as some servers do. */
   ignoreStops?: boolean;
   /** Obey `allowedTokens`: where the script wants a forbidden token, the first allowed one is taken instead. */
   obeyMasks?: boolean;

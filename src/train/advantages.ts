@@ -5,11 +5,11 @@
 import type { Example } from "../core/example.ts";
 
 /**
- * What a reward is compared with. Any baseline leaves the expected gradient as it is; it decides how noisy the gradient is.
- * `group`: the plain mean of the group, as in DAPO.
- * `least-variance`: the mean in which every rollout weighs by the size of its own gradient. A failed rollout has slipped
- * somewhere and then often runs on in confusion: many unlikely tokens, a huge gradient, little to learn from. With the
- * plain mean such rollouts drown the rest; with this one, a model that mostly copies learns several times faster.
+ * What a reward is compared with. Any baseline leaves the expected gradient as it is; it decides how noisy the gradient
+ * is. `group`: the plain mean of the group, as in DAPO. `least-variance`: the mean in which every rollout weighs by the
+ * size of its own gradient. A failed rollout has made a mistake somewhere and then often continues without sense: many
+ * unlikely tokens, a huge gradient, little to learn from. With the plain mean such rollouts dominate; with this one, a
+ * model that mostly copies learns several times faster.
  */
 export type Baseline = "group" | "least-variance";
 

@@ -1,7 +1,8 @@
 /**
  * Collects the groups of one RL step: n rollouts of each task, rewarded, until enough groups have something to teach.
  * Dynamic sampling: groups whose rewards are all equal are dropped and refilled with new tasks, up to a bound. Every
- * finished rollout is journalled at once; a resumed run takes it from there and samples only what is missing.
+ * finished rollout is written to the journal immediately; a resumed run takes it from there and samples only what is
+ * missing.
  */
 import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
@@ -18,7 +19,7 @@ export interface CollectOptions extends RunRolloutOptions {
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
-  /** Keep groups whose rewards are all equal: a teacher has something to say about them too. */
+  /** Keep groups whose rewards are all equal: a teacher can judge them too. */
   keepAll?: boolean;
   concurrency: number;
   journal: Journal<Rollout>;

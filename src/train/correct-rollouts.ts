@@ -1,7 +1,7 @@
 /**
- * From failed rollouts to corrected chains: a corrector names the first wrong step of each and what should stand there, and that step
- * alone becomes the target. What stands before it is the student's own writing, ids as sampled: it learns what to do in states
- * that it reaches itself.
+ * From failed rollouts to corrected chains: a corrector names the first wrong step of each and what should be there,
+ * and that step alone becomes the target. What comes before it was written by the student, ids as sampled: it learns
+ * what to do in states that it reaches itself.
  */
 import type { Corrector } from "../core/corrector.ts";
 import { messageOf } from "../core/errors.ts";

@@ -1,7 +1,7 @@
 /**
- * What each rollout of a group is credited with: its reward against the group's, on the tokens that it sampled. Where only a
- * part of each rollout can have made the difference (what came after a tool failed, say), `creditFrom` leaves the rest
- * without advantage, and rollouts without any credited token are not compared at all.
+ * The credit that each rollout of a group gets: its reward against the group's, on the tokens that it sampled. Where
+ * only a part of each rollout can have made the difference (what came after a tool failed, say), `creditFrom` leaves
+ * the rest without advantage, and rollouts without any credited token are not compared at all.
  */
 import type { Example } from "../core/example.ts";
 import type { RolloutFigures } from "../core/rollout.ts";
@@ -12,7 +12,7 @@ import { rolloutKey } from "./run-rollout.ts";
 import type { DroppedRollout, Group } from "./sort-groups.ts";
 import type { RlOptions } from "./train-rl.ts";
 
-/** What became of one rollout; a line of rollout-figures.jsonl. */
+/** What happened to one rollout; a line of rollout-figures.jsonl. */
 export interface RolloutLine extends RolloutFigures {
   rollout: string;
   taskId: string;
@@ -44,7 +44,7 @@ export function creditGroup(
       .map((example) => withinContext(example, maxContext))
       .filter((example) => trainedTokens([example], { name: "importance_sampling" }) > 0),
   );
-  // A rollout without a credited token says nothing about the others: its luck is not theirs to be compared with.
+  // A rollout without a credited token says nothing about the others: it is not compared with them.
   const compared = rollouts.flatMap(({ reward }, at) => (examples[at]!.length > 0 ? [reward] : []));
   const weights = examples.map((parts) => parts.reduce((sum, part) => sum + gradientWeight(part), 0));
   const counted = weights.filter((_, at) => examples[at]!.length > 0);
@@ -78,14 +78,14 @@ function credited(rollout: Group["rollouts"][number], creditFrom: RlOptions["cre
   return { ...rollout, trajectory: { ...rollout.trajectory, segments } };
 }
 
-/** Whose line it is, whatever became of the rollout. */
+/** Which rollout the line is about. */
 export function lineOf(rollout: Omit<DroppedRollout, "reason">, version: number) {
   const { step, round, slot, reward, taskId, policyVersion } = rollout;
   const staleness = version - (policyVersion ?? version);
   return { step, group: `${step}/${round}/${slot}`, rollout: rolloutKey(rollout), taskId, reward, staleness };
 }
 
-/** A rollout that a last observation took past the window: what the model wrote stands before it and is kept. */
+/** A rollout that a last observation took past the window: what the model wrote before it is kept. */
 function withinContext(example: Example, maxContext: number): Example {
   if (example.input.length <= maxContext) return example;
   return {

@@ -1,7 +1,7 @@
 /**
- * Reinforcement compares a token's log-probability now with the one it was sampled with. The comparison means something only
- * when both are of the same distribution, so sampling that the loss can't reproduce is refused where it is asked for:
- * top-p, top-k and grammar masks, which cut the distribution, and a temperature other than the run's.
+ * RL compares a token's log-probability now with the one it was sampled with. The comparison means something only when
+ * both are of the same distribution, so sampling that the loss can't reproduce is refused where it is asked for: top-p,
+ * top-k and grammar masks, which cut the distribution, and a temperature other than the run's.
  */
 import type { Policy, SampleRequest } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";

@@ -16,8 +16,8 @@ export interface ExampleSource {
 }
 
 /**
- * Batches of about `tokensPerBatch` tokens from a fixed set, shuffled anew each epoch. Short and long examples are mixed:
- * a batch of one kind only would pull the weights towards that kind. Padding is the engine's business, which groups the
+ * Batches of about `tokensPerBatch` tokens from a fixed set, shuffled again each epoch. Short and long examples are
+ * mixed: a batch of one kind only would pull the weights towards that kind. The engine handles padding: it groups the
  * examples of a batch by length itself.
  */
 export function fixedExamples(

@@ -1,17 +1,17 @@
 /**
- * Credit where the decision was. In a world of failing tools a chain's luck (which of its calls were struck) decides more than
- * what it wrote before; what it does after the first fault is what can be learned. Crediting only that learns several
- * times faster and leaves alone what the model does where nothing fails.
+ * Credit for what was written after a fault. Where tools fail, chance (which of a chain's calls fail) decides more than
+ * what the chain wrote before; what it does after the first fault is what can be learned. Crediting only that learns
+ * several times faster and leaves alone what the model does where nothing fails.
  */
 import type { Trajectory } from "../core/trajectory.ts";
 
-/** A fault that a chain met: the tool, and the number of the call among the chain's calls of that tool. */
+/** A fault in a chain: the tool, and the number of the call among the chain's calls of that tool. */
 export interface FaultMark {
   tool: string;
   call: number;
 }
 
-/** The trajectory with the faults it met, where `creditAfterFault` finds them. */
+/** The trajectory with its faults, where `creditAfterFault` finds them. */
 export function withFaultMarks(trajectory: Trajectory, faults: readonly FaultMark[]): Trajectory {
   return faults.length === 0 ? trajectory : { ...trajectory, meta: { ...trajectory.meta, faults } };
 }

@@ -1,13 +1,13 @@
 /**
- * Tasks worth practising. A group of rollouts teaches only where the model is sometimes right and sometimes wrong, and most
- * tasks of a good model are neither. One greedy attempt costs an eighth of a group of eight: tasks that fail it are taken,
- * with a share of others so that what is known stays known.
+ * Tasks worth training on. A group of rollouts teaches only where the model is sometimes right and sometimes wrong, and
+ * most tasks of a good model are neither. One greedy attempt costs an eighth of a group of eight: tasks that fail it
+ * are taken, with a share of others so that the model keeps what it knows.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Task } from "../core/task.ts";
 
 export interface MiningOptions {
-  /** Proposes tasks of a step and round; asked for more than needed, because most are passed over. */
+  /** Proposes tasks of a step and round; asked for more than needed, because most are skipped. */
   propose: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
   /** Whether the model, as it is now, answers the task greedily. */
   solves: (task: Task) => Promise<boolean>;

@@ -1,8 +1,8 @@
 /**
- * Engines reduce the loss differently: most sum over tokens, others take a mean per sequence and then over sequences. The
- * loops think in one way only, a mean over all trained tokens of the batch, and this file translates it: a factor goes
- * into every weight or advantage before the batch is sent. Where an engine divides by the weights themselves no factor has
- * an effect: such an engine learns from the mean of each sequence, and weights are sent as they are.
+ * Engines reduce the loss differently: most sum over tokens, others take a mean per sequence and then over sequences.
+ * The loops use only one reduction, a mean over all trained tokens of the batch, and this file converts it: a factor
+ * goes into every weight or advantage before the batch is sent. Where an engine divides by the weights themselves no
+ * factor has an effect: such an engine learns from the mean of each sequence, and weights are sent as they are.
  */
 import type { EngineCapabilities, LossSpec } from "../core/engine.ts";
 import type { Example } from "../core/example.ts";

@@ -15,7 +15,7 @@ export interface RolloutJournal {
   close(): Promise<void>;
 }
 
-/** The folder of a run in which the journal lies. */
+/** The folder of a run in which the journal is. */
 const journalFolder = "rollouts";
 
 /** Opens the journal of a run's folder for appending. The file of an earlier step is closed when a later one is written. */

@@ -40,7 +40,7 @@ export interface RunFolder<Memory> {
   finish(steps: number): Promise<void>;
   /** A further file with lines per step; lines of steps after the checkpoint are gone, for those steps are done again. */
   stepFile<Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>>;
-  /** Writes a checkpoint all or nothing, then forgets all but the newest two. */
+  /** Writes a checkpoint all or nothing, then deletes all but the newest two. */
   save(step: number, engine: Engine, memory: Memory): Promise<void>;
   close(): Promise<void>;
 }

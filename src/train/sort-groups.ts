@@ -44,13 +44,13 @@ export interface GroupSorter {
   add(task: Task, group: readonly Rollout[]): Group | undefined;
   /** Notes what is not trained on of a group that teaches: all of it for this reason, or those that could not be judged. */
   drop(group: readonly Rollout[], reason?: "surplus" | "stale"): void;
-  /** What was counted since the last call, with the groups that are trained on; counting begins anew. */
+  /** What was counted since the last call, with the groups that are trained on; counting starts again. */
   take(groups: Group[]): Collected;
   /** Rollouts counted since the last `take`. */
   readonly rollouts: number;
 }
 
-/** `keepAll`: groups whose rewards are all equal are kept too, for a teacher has something to say about them. */
+/** `keepAll`: groups whose rewards are all equal are kept too, for a teacher can judge them too. */
 export function groupSorter({ samples, keepAll = false }: { samples: number; keepAll?: boolean }): GroupSorter {
   const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, allRight: 0, allWrong: 0, unjudged: 0 };
   let counts = { ...nothing };

@@ -73,7 +73,9 @@ function scaled(examples: readonly Example[], factor: number): Example[] {
   return examples.map((example) => ({ ...example, weights: example.weights?.map((weight) => weight * factor) }));
 }
 
-/** Waits for everything that was sent; of several failures the first that was caused is told, not the step's that followed. */
+/**
+ * Waits for everything that was sent; of several failures the first one is thrown, not that of the step that followed.
+ */
 async function allOf<First, Rest>(sent: [Promise<First>, ...Promise<Rest>[]]): Promise<[First, ...Rest[]]> {
   const [first, ...rest] = await Promise.allSettled(sent);
   const failed = [...rest, first].find((outcome) => outcome.status === "rejected");

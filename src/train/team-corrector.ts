@@ -1,9 +1,9 @@
 /**
- * The team as a live teacher: it takes over where the student went wrong. The team works on the student's task with tools
- * that repeat what the student was shown, and continue with real ones where the student never looked. So its run is what the team
- * would have done in the student's place, whoever plays the team. A step of the student is right where the team makes
- * the same call too (whenever it makes it) and a plan where it is the team's own plan. The first step that is neither is
- * the wrong one, and what the team does there instead is the correction.
+ * The team as a live teacher: it continues where the student made a mistake. The team works on the student's task with
+ * tools that repeat what the student was shown, and continue with real ones where the student never looked. So its run
+ * is what the team would have done in the student's place. A step of the student is right where the team makes the same
+ * call too (whenever it makes it) and a plan where it is the team's own plan. The first step that is neither is the
+ * wrong one, and what the team does there instead is the correction.
  */
 
 import { checkOptions, optionNames } from "../core/check-options.ts";

@@ -79,11 +79,14 @@ export interface RlOptions {
    * copy of the starting model as teacher is the usual KL penalty; a better model is on-policy distillation.
    */
   teachers?: readonly { teacher: TokenTeacher; coefficient: number }[];
-  /** Whoever takes over from failed rollouts; the corrected step is imitated in the same update, this much beside the policy loss. */
+  /**
+   * Corrects failed rollouts; the corrected step is imitated in the same update, with this weight beside the policy
+   * loss.
+   */
   corrections?: { corrector: Corrector; coefficient: number; limit?: number };
   /**
-   * What must not be lost while something else is practised: a batch of these examples (demonstrations, usually) is imitated in
-   * every update, this much beside the policy loss.
+   * What must not be lost while something else is trained: a batch of these examples (usually demonstrations) is
+   * imitated in every update, with this weight beside the policy loss.
    */
   guard?: { source: ExampleSource; coefficient: number };
   optimizer: OptimizerStep;

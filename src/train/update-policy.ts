@@ -1,9 +1,9 @@
 /**
  * From groups of rollouts to a better policy: advantages within each group, one or more examples per rollout, and
- * `epochs x updatesPerEpoch` clipped updates. What became of each rollout is kept: its advantage and baseline, whether it was
- * trained on, how many of its tokens were clipped, how far its ratios went. The first update of a step must find ratios of 1:
- * rollouts sampled by the very weights that are trained; if it does not, the examples are not what was sampled, and the
- * run stops.
+ * `epochs x updatesPerEpoch` clipped updates. What happened to each rollout is kept: its advantage and baseline,
+ * whether it was trained on, how many of its tokens were clipped, how far its ratios went. The first update of a step
+ * must find ratios of 1: rollouts sampled by the very weights that are trained; if it does not, the examples are not
+ * what was sampled, and the run stops.
  */
 import type { LossSpec } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";

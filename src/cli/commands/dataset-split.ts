@@ -48,7 +48,7 @@ export default defineCommand({
     const counts: Record<string, number> = {};
     try {
       for (const side of sides) {
-        await rm(pathOf(side), { force: true }); // a split is made anew, never appended to
+        await rm(pathOf(side), { force: true }); // a split is written again, never appended to
         writers.set(side, await openJsonl(pathOf(side)));
         counts[side] = 0;
       }

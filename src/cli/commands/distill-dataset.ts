@@ -1,6 +1,6 @@
 /**
  * From traces to a dataset in one command: the chains of a distillation become examples, the turns of a session on one
- * side of the split, and every run that is not in the dataset stands in `left-out.jsonl` with its reason.
+ * side of the split, and every run that is not in the dataset is in `left-out.jsonl` with its reason.
  */
 import { join } from "node:path";
 import { fileFingerprint } from "../../base/files/fingerprint.ts";

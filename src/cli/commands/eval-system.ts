@@ -131,7 +131,7 @@ async function identityOf(
   };
 }
 
-/** What stands in the files that tools are made of, and how they were told to work where that is not as usual. */
+/** The content of the files that tools are made of, and their settings where they differ from the defaults. */
 async function contentOf(values: SystemValues): Promise<Record<string, unknown>> {
   const { docs, tool, recorded, results, reader } = values;
   const files = [...tool, ...(recorded === undefined ? [] : [recorded])];

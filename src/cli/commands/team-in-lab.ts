@@ -17,7 +17,7 @@ export function areCodeTasks(tasks: readonly Task[]): boolean {
   return code.length > 0;
 }
 
-/** Plays every task in the world it says it is about; returns in words with which tools. */
+/** Runs every task in the world that it is about; returns in words with which tools. */
 export async function runInLab(
   tasks: readonly Task[],
   options: Omit<TeamsOptions, "tools">,

@@ -1,4 +1,7 @@
-/** What a file of team runs comes to: solved tasks, tokens both ways, calls, new plans. Unfinished runs count as unsolved. */
+/**
+ * The totals of a file of team runs: solved tasks, tokens both ways, calls, new plans. Unfinished runs count as
+ * unsolved.
+ */
 import type { Grader } from "../../core/grader.ts";
 import type { Task } from "../../core/task.ts";
 import type { TeamRun } from "../../core/team-run.ts";

@@ -1,6 +1,6 @@
 /**
- * What the way will cost, before anything is spent: calls, tokens and money of the models, and time of training on this
- * machine. Where some of the work is done, what it took replaces the assumption.
+ * What the work will cost, before anything is spent: calls, tokens and money of the models, and time of training on
+ * this machine. Where some of the work is done, what it took replaces the assumption.
  */
 import type { Price } from "../../core/model.ts";
 import { callCost, type Usage } from "../../core/usage.ts";

@@ -1,6 +1,6 @@
 /**
- * Runs the steps of a plan one after the other and keeps which are done. Started again, what is done with the same command
- * and the same inputs is passed over, what was interrupted continues, and what is stale is done anew.
+ * Runs the steps of a plan one after the other and keeps which are done. Started again, what is done with the same
+ * command and the same inputs is skipped, what was interrupted continues, and what is stale is done again.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";

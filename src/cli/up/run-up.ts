@@ -13,7 +13,7 @@ import { type RunStepsOptions, runSteps } from "./run-steps.ts";
 import { trainingSpeed } from "./training-speed.ts";
 import { planUp, scratchSteps, typed, type UpChoices, type UpStep } from "./up-plan.ts";
 
-/** What the way will cost from here; what is done already counts as measured. */
+/** What the remaining work will cost; what is done already counts as measured. */
 export async function estimateFor(input: UpInput, choices: UpChoices, price: Price | undefined): Promise<Estimate> {
   const { student, folder, tasks } = choices;
   const done = input.kind === "documents" ? await readAllJsonl(join(folder, "runs.jsonl"), teamRunSchema) : [];
@@ -51,7 +51,7 @@ export interface UpResult {
   measuredOn: "held-out questions" | "questions it was trained on";
 }
 
-/** Runs the whole way, or what is left of it. */
+/** Runs all steps, or those that are left. */
 export async function runUp(
   input: UpInput,
   choices: UpChoices,

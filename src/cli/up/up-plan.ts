@@ -1,11 +1,11 @@
 /**
- * The whole way as a list of commands: what `coa up` runs is what it prints, and each of them can be typed by hand. A step
+ * The work of `coa up` as a list of commands: it prints what it runs, and each command can be typed by hand. A step
  * names the files that decide its result, so that a later run knows what is done, what continues and what is stale.
  */
 import { join } from "node:path";
 import type { UpInput } from "./look-at-input.ts";
 
-/** One command of the way. */
+/** One command of the plan. */
 export interface UpStep {
   name: string;
   /** What it does, in a few words. */
@@ -16,7 +16,7 @@ export interface UpStep {
   inputs: readonly string[];
   /** Files that it leaves; without them it is not done. */
   outputs?: readonly string[];
-  /** Work of other inputs in its folder is thrown away with `--resume fresh`. */
+  /** Work of other inputs in its folder is deleted with `--resume fresh`. */
   claims?: boolean;
 }
 

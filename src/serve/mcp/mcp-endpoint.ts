@@ -1,7 +1,7 @@
 /**
- * `/mcp`: the Model Context Protocol over streamable HTTP, both revisions that clients speak (2025-11-25 and the stateless
- * 2026-07-28). What can be called is given as a list; keys, limits and the guard against foreign pages are those of every
- * other route. Roles and calls of a chain are progress notifications where the client asks for them.
+ * `/mcp`: the Model Context Protocol over streamable HTTP, both revisions that clients speak (2025-11-25 and the
+ * stateless 2026-07-28). What can be called is given as a list; keys, limits and the check of the page's origin are
+ * those of every other route. Roles and calls of a chain are progress notifications where the client asks for them.
  */
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";

@@ -31,7 +31,7 @@ export interface ResponsesProjection {
   add(event: ServedEvent): Json[];
   /** The end of a chain that failed. */
   fail(code: string, message: string): Json[];
-  /** The response as it stands. */
+  /** The response so far. */
   response(): Json;
 }
 
@@ -115,7 +115,7 @@ export function responsesProjection(options: ResponsesProjectionOptions): Respon
     return added.events;
   }
   function clientCalls(calls: readonly ClientCall[], state: string | undefined): Json[] {
-    // The state travels with reasoning; a chain that wrote none gets an empty item for it.
+    // The state is sent with reasoning; a chain that wrote none gets an empty item for it.
     const events = reasoning || state === undefined ? [] : openReasoning();
     events.push(...closeReasoning(state));
     for (const { id: call, tool: name, input } of calls) {

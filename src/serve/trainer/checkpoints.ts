@@ -1,6 +1,6 @@
 /**
  * Saved weights of the training server: folders `<model>/<kind>/<name>` under one root, known to clients as
- * `tinker://<model>/<kind>/<name>`. They outlive the server; sessions and models do not.
+ * `tinker://<model>/<kind>/<name>`. They stay when the server ends; sessions and models do not.
  */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Operations that are answered later: each has a number, is asked for by it, and its result stays for ten minutes after it was
- * read. What nobody asks for leaves as well, so that a server that runs for weeks does not fill its memory.
+ * Operations that are answered later: each has a number, is asked for by it, and its result stays for ten minutes after
+ * it was read. What nobody asks for is deleted as well, so that a server that runs for weeks does not fill its memory.
  */
 import { messageOf } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady-clock.ts";

@@ -34,7 +34,7 @@ export async function answerSample(
   };
   const scored = asked.prompt_logprobs ? score(tokens).then((row) => [...row]) : undefined;
   const samples = manySamples();
-  await Promise.allSettled([scored, samples]); // neither fails unheard while the other is awaited
+  await Promise.allSettled([scored, samples]); // neither fails unhandled while the other is awaited
   return toSamples(await samples, tokens.length, await scored);
 
   async function manySamples(): Promise<Sample[]> {
@@ -49,7 +49,7 @@ export async function answerSample(
   }
 }
 
-/** Samples until one of the strings stands in the text. */
+/** Samples until one of the strings is in the text. */
 async function untilText(
   policy: Policy,
   request: SampleRequest,

@@ -43,7 +43,7 @@ import { answerSample } from "./sample.ts";
 import { elementwise, scoreOf } from "./score-tokens.ts";
 import { type OpenAdapter, trainerModels } from "./trainer-models.ts";
 
-/** The trainer in both faces: a handler for node:http, and one for frameworks that speak fetch. */
+/** The trainer as a handler for node:http and as one for frameworks that use fetch. */
 export interface TrainerHandler {
   handler: Handler;
   fetch(request: Request): Promise<Response>;

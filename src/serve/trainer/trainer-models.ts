@@ -1,7 +1,8 @@
 /**
- * The models under training and the policies that are sampled from. Each model is an adapter over the one base, with an engine of
- * its own; so many fit, more are refused by name. A published policy is pinned to its weights; the oldest unused give way.
- * A session that has been silent for five minutes loses its models, as on other servers of this kind.
+ * The models under training and the policies that are sampled from. Each model is an adapter over the one base, with an
+ * engine of its own; so many fit, more are refused by name. A published policy is pinned to its weights; the oldest
+ * unused are closed. A session that has been silent for five minutes loses its models, as on other servers of this
+ * kind.
  */
 import { randomUUID } from "node:crypto";
 import { RefusedRequest } from "../../base/http/request-body.ts";

@@ -1,4 +1,4 @@
-/** Lays sequences of moves beside each other: the same move of several systems stands in one row, in everybody's order. */
+/** Aligns sequences of moves: the same move of several systems is in one row, and each system keeps its order. */
 
 /** Rows of places: `row[i]` is the index in the i-th sequence, or undefined where it has no such move. */
 export function alignMoves(sequences: readonly (readonly string[])[]): (number | undefined)[][] {

@@ -1,4 +1,4 @@
-/** The annotations of a workspace: one file, only ever appended to, and what holds by it. */
+/** The annotations of a workspace: one file that is only appended to, and the decisions that count. */
 import { statSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { Annotation } from "../../core/annotation.ts";
@@ -6,7 +6,7 @@ import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotati
 
 export interface AnnotationStore {
   file: string;
-  /** What holds now, by chain. */
+  /** The decisions that count now, by chain. */
   verdicts(): Promise<ChainVerdicts>;
   /** Lines of the file that can't be read, in words. */
   problems(): readonly string[];

@@ -11,7 +11,7 @@ export interface BesideView {
   chain?: ChainView;
   /** Every chain that was distilled from the run. */
   chains: { key: string; file: string; origin: string; moves: number }[];
-  /** Where run and chain stand on disk. */
+  /** Where run and chain are on disk. */
   places: { run?: string; chain?: string };
   /** What could not be shown, in words. */
   problems: string[];

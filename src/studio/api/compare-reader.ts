@@ -41,7 +41,7 @@ export const readCompare: Reader = (query, { items, root }): CompareView => {
   const task = query.get("task") ?? "";
   const all = items.ofTask(task).filter(({ kind }) => kind !== "example");
   if (all.length === 0) throw new NotFound(`nothing was done for the task "${task}" in what was opened`);
-  // Of several of one system the last stands for it: the newest step of RL, the last sample.
+  // Of several of one system the last is shown: the newest step of RL, the last sample.
   const newest = new Map(all.map((item) => [`${item.kind} ${item.system} ${item.origin} ${item.file}`, item]));
   const shown = [...newest.values()].slice(0, mostSystems);
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** Long texts travel in parts: the beginning at once, the rest when somebody asks. What is not there is always said. */
+/** Long texts are sent in parts: the beginning immediately, the rest on request. What is missing is always stated. */
 
 /** A text as far as it was sent; `length` is that of the whole. */
 export interface CutText {
@@ -17,7 +17,7 @@ export function cutText(text: unknown, length = sentCharacters): CutText {
   return { text: whole.slice(0, end), length: whole.length };
 }
 
-/** The text at a path of a record: `segments.3.text`. Undefined where none stands there. */
+/** The text at a path of a record: `segments.3.text`. Undefined where there is none. */
 export function textAt(record: unknown, path: string): string | undefined {
   let value = record;
   for (const part of path.split(".")) {

@@ -22,7 +22,7 @@ export interface MatrixRow {
   task: string;
   question: CutText;
   family: string;
-  /** One per system; absent where it did not play the task. */
+  /** One per system; absent where it did not run the task. */
   cells: (MatrixCell | null)[];
   /** Systems do not agree on whether the task is solved. */
   differs: boolean;

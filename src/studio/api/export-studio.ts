@@ -1,7 +1,7 @@
 /**
- * The studio as a folder that opens from a file, without a server: the same pages, with the answers to their questions in
- * scripts beside them. Secrets are taken out of every answer; a chain that held one is exported without its tokens, because
- * ids spell the secret too. What was not chosen is not in the export, and the pages say so.
+ * The studio as a folder that opens from a file, without a server: the same pages, with the answers to their questions
+ * in scripts beside them. Secrets are taken out of every answer; a chain that held one is exported without its tokens,
+ * because the ids contain the secret too. What was not chosen is not in the export, and the pages say so.
  */
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";

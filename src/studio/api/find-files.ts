@@ -3,7 +3,7 @@ import type { Dirent } from "node:fs";
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** A file that exists, with what a later look can tell apart. */
+/** A file that exists, with what shows later whether it changed. */
 export interface SeenFile {
   path: string;
   size: number;
@@ -14,7 +14,7 @@ const maxDepth = 8;
 const maxFiles = 5_000;
 const skippedFolders = new Set(["node_modules", "cache", "checkpoints"]);
 
-/** Looks at the paths again; what vanished or can't be read is left out. */
+/** Looks at the paths again; files that are gone or can't be read are left out. */
 export function findFiles(paths: readonly string[]): SeenFile[] {
   const found = new Map<string, SeenFile>();
   const add = (path: string) => {

@@ -1,12 +1,12 @@
 /**
- * The studio's index: a throw-away SQLite file in `.coa/cache/` that says where each run and chain stands (file, offset,
- * length), what a list shows of it, and which words it holds. The JSONL files stay the truth; deleting the index loses
- * nothing. One process writes it (the worker), the others only read.
+ * The studio's index: a SQLite file in `.coa/cache/` that can be deleted. It says where each run and chain is (file,
+ * offset, length), what a list shows of it, and which words it contains. All data stay in the JSONL files. One process
+ * writes it (the worker), the others only read.
  */
 import { rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
-/** Raised when tables change: an index of another version is thrown away. */
+/** Raised when tables change: an index of another version is deleted. */
 const version = 4;
 
 const schema = `
@@ -27,7 +27,7 @@ CREATE VIRTUAL TABLE words USING fts5(body, content='', contentless_delete=1, de
 PRAGMA user_version = ${version};
 `;
 
-/** Opens the index, anew where it is of another version or can't be read. */
+/** Opens the index; one of another version, or one that can't be read, is made again. */
 export function openIndexDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
     return open(path, options.readOnly ?? false);

@@ -1,6 +1,7 @@
 /**
- * Brings the index up to date with one file: the lines after those it knows, in chunks, each chunk one transaction. A file
- * that was replaced (another beginning, or shorter than before) is indexed anew; one that has grown only from its old end.
+ * Brings the index up to date with one file: the lines after those it knows, in chunks, each chunk one transaction. A
+ * file that was replaced (another beginning, or shorter than before) is indexed again; one that has grown only from its
+ * old end.
  */
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readSync } from "node:fs";
@@ -96,7 +97,7 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
     }
   }
 
-  /** Reads from the old end on. What stands after the last line break counts only once it is whole. */
+  /** Reads from the old end on. What comes after the last line break counts only once it is whole. */
   function read(handle: number, file: FileRow, onChunk?: (file: FileRow) => void): void {
     const block = Buffer.allocUnsafe(Math.min(blockBytes, Math.max(1, file.size - file.indexed)));
     let held: Buffer = Buffer.alloc(0);

@@ -34,7 +34,7 @@ export interface IndexRow {
   text: string;
 }
 
-/** Characters of one record that can be searched; what stands after them is not found by search. */
+/** Characters of one record that can be searched; what comes after them is not found by search. */
 const searchedCharacters = 200_000;
 const shownCharacters = 300;
 
@@ -91,7 +91,7 @@ export function indexRow(found: FoundRecord): IndexRow {
   };
 }
 
-/** A line of a dataset: its tokens stand in the place of moves, those that are learned in the place of calls. */
+/** A line of a dataset: its tokens are counted as moves, those that are learned as calls. */
 function exampleRow({
   id,
   taskId,

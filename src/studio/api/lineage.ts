@@ -4,7 +4,7 @@ import type { FileView, StageView } from "./overview-reader.ts";
 
 export interface LineageNode {
   id: string;
-  /** Which column it stands in, from what was recorded to what was measured. */
+  /** Which column it is in, from what was recorded to what was measured. */
   column: "runs" | "distillation" | "dataset" | "training" | "evaluation";
   kind: string;
   title: string;

@@ -1,7 +1,8 @@
 /**
- * The playground's questions. A player is a model with its tools behind `POST /v1/chains` of `coa serve`, in this process or
- * elsewhere: it is given to the studio, which runs nothing itself. What a player says is sent to the browser as it comes;
- * a chain that has ended is kept in the workspace, so that it can be looked at, reviewed and learned from like any other.
+ * The playground's questions. A player is a model with its tools behind `POST /v1/chains` of `coa serve`, in this
+ * process or on another server; the studio itself runs nothing. What a player says is sent to the browser as it comes;
+ * a chain that has ended is kept in the workspace, so that it can be looked at, reviewed and learned from like any
+ * other.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -18,13 +19,13 @@ import { NotFound, type StudioContext } from "./reader.ts";
 /** A model that can be asked. */
 export interface Player {
   name: string;
-  /** What it plays with; a local model is opened for it. */
+  /** Its tools and profile; a local model is opened for it. */
   about(): Promise<PlayerAbout>;
   /** Sends a body to its `POST /v1/chains`. */
   ask(body: Json, signal: AbortSignal): Promise<Response>;
 }
 
-/** What a player plays with. */
+/** The tools and profile of a player. */
 export interface PlayerAbout {
   model: string;
   profile?: string;
@@ -101,7 +102,7 @@ async function keep(context: StudioContext, chain: Trajectory): Promise<void> {
   }
 }
 
-/** A chain that was played before, whole. */
+/** A chain that was run before, whole. */
 async function playedChain(context: StudioContext, id: string): Promise<Trajectory> {
   for await (const chain of readJsonl(keptFile(context), trajectorySchema, { onBad: () => {} })) {
     if (chain.id === id) return chain;

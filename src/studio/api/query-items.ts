@@ -1,6 +1,6 @@
 /**
- * Lists of runs and chains: pages, facets and search over the index. Facets are rolled up from one table of counts by all
- * columns together, which is computed once for each state of the index, so choosing a value costs next to nothing.
+ * Lists of runs and chains: pages, facets and search over the index. Facets are rolled up from one table of counts by
+ * all columns together, which is computed once for each state of the index, so choosing a value is fast.
  */
 import { relative } from "node:path";
 import type { FacetName, FacetView, ItemFilter, ItemPage, ItemSort, ItemView } from "./item-view.ts";
@@ -35,7 +35,7 @@ export interface ItemQueries {
   byId(id: number): ItemView | undefined;
   /** Numbers of the chains with any of these keys, each with its key. */
   withKeys(keys: Iterable<string>): Map<number, string>;
-  /** One item by its key, in a certain file where the key stands in several; undefined where there is none. */
+  /** One item by its key, in a certain file where several have the key; undefined where there is none. */
   find(kind: ItemView["kind"] | undefined, key: string, file?: string): ItemView | undefined;
   /** Chains that were distilled from a run. */
   chainsOf(runKey: string): ItemView[];

@@ -1,6 +1,6 @@
 /**
- * What a JSONL file of ours (or of anybody who writes our types) holds, told by one of its lines. Runs and chains come
- * bare, inside a rollout, or inside an evaluation's line: they are unwrapped here and nowhere else.
+ * What a JSONL file of ours (or of anybody who writes our types) holds, known from one of its lines. Runs and chains
+ * come bare, inside a rollout, or inside an evaluation's line: they are unwrapped here and nowhere else.
  */
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";

@@ -1,6 +1,6 @@
 /**
- * The queue of chains that people look at, one at a time or two of a task side by side. What is decided stands in the file
- * of annotations; the queue only says what is still open.
+ * The queue of chains that people look at, one at a time or two of a task side by side. Decisions are in the file of
+ * annotations; the queue only says what is still open.
  */
 import { chainHash } from "../../core/annotation.ts";
 import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations.ts";
@@ -24,7 +24,7 @@ export interface ReviewedChain {
   changed: boolean;
 }
 
-/** How an entry of the queue stands in the address. */
+/** How an entry of the queue is written in the address. */
 export type ReviewPlace = Record<"at" | "in" | "and", string | undefined>;
 
 export interface ReviewView {

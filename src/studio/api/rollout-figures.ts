@@ -1,4 +1,4 @@
-/** What updates made of rollouts: the lines with their names in the file of figures beside them. */
+/** What updates did with rollouts: the lines with their names in the file of figures beside them. */
 import type { RolloutFigures } from "../../core/rollout.ts";
 import type { FileRow } from "./index-database.ts";
 import { readRange } from "./open-index.ts";

@@ -1,7 +1,7 @@
 /**
- * A team run as the browser draws it: agents in the order they began, every step on one clock, and for each prompt how much
- * of it had been read before (`reread`), how much was told again in other words' place (`retold`: a message that some agent
- * had seen already, outside the shared beginning), and how much was new.
+ * A team run as the browser draws it: agents in the order they began, every step on one clock, and for each prompt how
+ * much of it had been read before (`reread`), how much was sent again (`retold`: a message that some agent had already
+ * seen, outside the shared beginning), and how much was new.
  */
 import type { Message } from "../../core/message.ts";
 import { type CountedCall, rereadTokens } from "../../core/run-usage.ts";
@@ -139,7 +139,7 @@ function countedCall(run: TeamRun, step: TeamStep): CountedCall {
   return { ...step, messages, tools };
 }
 
-/** Tokens of messages that were seen before and yet stand outside the beginning that is shared: they were told again. */
+/** Tokens of messages that were seen before and are outside the shared beginning: they were sent again. */
 function toldAgain(run: TeamRun, step: TeamStep, seen: ReadonlySet<string>, prompt: number, reread: number): number {
   const weight = (message: Message | undefined) => (message ? messageTokens(message) : 0);
   const all = step.input.reduce((sum, hash) => sum + weight(run.messages[hash]), 0);

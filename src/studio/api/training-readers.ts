@@ -18,7 +18,7 @@ export interface TrainingView {
   total?: number;
 }
 
-/** One answer to a task, with what the update made of it where that is known. */
+/** One answer to a task, with what the update did with it where that is known. */
 export interface RolloutView {
   key: string;
   reward: number | null;

@@ -1,4 +1,7 @@
-/** Saved views: names for addresses of lists, kept in the workspace, so that they outlive the browser and the index. */
+/**
+ * Saved views: names for addresses of lists, kept in the workspace, so that they stay without the browser and the
+ * index.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";

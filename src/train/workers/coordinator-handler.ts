@@ -1,8 +1,8 @@
 /**
- * The side of a training run that workers talk to. `run` says what the run is; `lease` gives rollouts to a worker with the same identity
- * and refuses any other by name; `sample` lets it sample from the run's own policy, so that a worker needs no weights; `result`
- * takes a trajectory, as packed bytes; `alive` is a sign of life. Whoever reaches the port may play rollouts, so beyond loopback
- * a key is needed.
+ * The side of a training run that workers talk to. `run` says what the run is; `lease` gives rollouts to a worker with
+ * the same identity and refuses any other, naming the difference; `sample` lets it sample from the run's own policy, so
+ * that a worker needs no weights; `result` takes a trajectory, as packed bytes; `alive` is a sign of life. Whoever
+ * reaches the port may run rollouts, so beyond loopback a key is needed.
  */
 import { z } from "zod";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
@@ -27,7 +27,7 @@ export interface RunForWorkers {
   capabilities: EngineCapabilities;
   /** Where to sample; the coordinator itself where there is none. */
   sampler?: { baseURL: string; baseModel: string; model?: string };
-  /** A worker that says nothing for so long is taken for dead. */
+  /** A worker that sends nothing for so long counts as lost. */
   silenceMs: number;
 }
 

@@ -1,7 +1,8 @@
 /**
- * Rollouts that wait for somebody to play them. A job is offered to one worker at a time, as a lease that ends when the worker falls silent
- * or the deadline passes; then it is offered again, so every job is played at least once. The first result counts, whoever it
- * comes from; later ones are told so. Whoever asked for the rollout waits for that first result.
+ * Rollouts that wait for a worker to run them. A job is offered to one worker at a time, as a lease that ends when the
+ * worker is silent or the deadline passes; then it is offered again, so every job is run at least once. The first
+ * result counts, whoever it comes from; a worker with a later one is told so. Whoever asked for the rollout waits for
+ * that first result.
  */
 import { randomUUID } from "node:crypto";
 import type { Policy } from "../../core/engine.ts";
@@ -26,7 +27,7 @@ export interface Lease {
 export interface LeaseBoardOptions {
   /** How long one rollout may take before it is offered again. */
   deadlineMs: number;
-  /** Silence after which a worker is taken for dead. */
+  /** Silence after which a worker counts as lost. */
   silenceMs: number;
   now?: () => number;
 }
@@ -47,7 +48,7 @@ export interface LeaseBoard {
   play(task: Task, run: RolloutRun & { policy: Policy }): Promise<Trajectory>;
   /** Up to `count` leases for a worker; waits up to `holdMs` for the first. Null once the board is closed. */
   lease(worker: string, count: number, holdMs: number, signal?: AbortSignal): Promise<Lease[] | null>;
-  /** The worker lives. */
+  /** The worker has sent a sign of life. */
   heard(worker: string): void;
   /** Takes a result; false where an earlier one counted or nobody waits any more. */
   complete(lease: string, trajectory: Trajectory): boolean;
@@ -55,7 +56,7 @@ export interface LeaseBoard {
   fail(lease: string, error: unknown): void;
   /** The policy of a lease; undefined where nobody waits for its rollout any more. */
   policyOf(lease: string): Policy | undefined;
-  /** Workers that were heard of lately. */
+  /** Workers that have sent something recently. */
   workers(): number;
   /** Rollouts that were taken back from a worker and offered again, so far. */
   readonly offeredAgain: number;
@@ -148,7 +149,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
         const given = give(worker, count);
         const left = until - now();
         if (given.length > 0 || left <= 0 || signal?.aborted) return given;
-        // Woken by a new job, and in between to find what a dead worker held.
+        // Resumed by a new job, and in between to find the leases of lost workers.
         const { promise, resolve } = Promise.withResolvers<void>();
         const timer = setTimeout(resolve, Math.min(left, Math.max(10, silenceMs / 4)));
         waiting.add(resolve);

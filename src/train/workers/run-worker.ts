@@ -1,6 +1,7 @@
 /**
- * A worker: takes leases from a coordinator, plays each as a chain, and sends the trajectory back. It keeps nothing: one that is killed is
- * replaced by starting another, and what it held is offered to somebody else. It ends when the coordinator has gone.
+ * A worker: takes leases from a coordinator, runs each as a chain, and sends the trajectory back. It has no state: one
+ * that is killed is replaced by starting another, and its leases are offered to other workers. It ends when the
+ * coordinator has gone.
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -25,7 +26,7 @@ export interface WorkerOptions {
   name?: string;
   /** Who this worker is beside the run that it found. */
   identity: (run: RunForWorkers) => WorkerIdentity;
-  /** Plays one rollout. The policy samples at the coordinator. */
+  /** Runs one rollout. The policy samples at the coordinator. */
   play: (lease: Lease, how: { policy: Policy; run: RunForWorkers; signal: AbortSignal }) => Promise<Trajectory>;
   /** Chains at the same time; 64 unless said. */
   concurrency?: number;
@@ -45,7 +46,9 @@ const runWorkerNames = optionNames<WorkerOptions>()(
   "coordinator apiKey name identity play concurrency patienceMs signal onResult",
 );
 
-/** Works until the coordinator ends or the signal aborts; refused by name where it does not fit the run. */
+/**
+ * Works until the coordinator ends or the signal aborts; refused, with the difference, where it does not fit the run.
+ */
 export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
   checkOptions("runWorker", options, runWorkerNames);
   const { concurrency = 64, patienceMs = 60_000 } = options;
@@ -62,7 +65,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
     connections: concurrency + 8,
     stallMs: 3_600_000, // a sample may take long; the coordinator aborts it when nobody waits any more
   });
-  /** Sends until it is answered, for as long as patience lasts. */
+  /** Sends until it is answered, for at most `patienceMs`. */
   const ask = async (method: "GET" | "POST", path: string, body?: unknown, until: AbortSignal = signal) => {
     for (let tries = 0, failingSince = 0; ; tries++) {
       try {
@@ -96,7 +99,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
       },
       endSession: (sessionKey) =>
         void ask("POST", "end-session", { lease: lease.id, sessionKey }).catch(() => {
-          // The cache of a chain that has ended gives way by itself.
+          // The cache of a chain that has ended is freed automatically.
         }),
     });
     const record = await options

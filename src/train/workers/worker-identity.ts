@@ -1,6 +1,6 @@
 /**
- * Who may play rollouts of a run: a worker of the same release, with the same profile, tools and tokenizer. Chains of any other would be
- * other chains than those the run describes, so it is refused, with what differs named.
+ * Who may run rollouts of a run: a worker of the same release, with the same profile, tools and tokenizer. Chains of
+ * any other would be other chains than those the run describes, so it is refused, with what differs named.
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -22,7 +22,7 @@ export const workerIdentitySchema = z.object({
 /** What a worker and a run must have in common. */
 export type WorkerIdentity = z.infer<typeof workerIdentitySchema>;
 
-/** The identity of this process, with what it plays chains with. */
+/** The identity of this process, with what it runs chains with. */
 export function workerIdentity(parts: {
   profile: Profile;
   tools: readonly Tool[];
