@@ -55,13 +55,12 @@ describe("behind llama.cpp's server", { skip }, () => {
     });
     closers.push(() => server.kill("SIGKILL"));
     baseURL = `http://127.0.0.1:${port}/v1`;
-    for (let tries = 0; tries < 1200; tries++) {
+    for (;;) {
       const health = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
       if (health?.ok) return;
       assert.equal(server.exitCode, null, "llama-server ended");
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    assert.fail("llama-server does not answer");
   });
   after(async () => {
     for (const close of closers.toReversed()) await close();

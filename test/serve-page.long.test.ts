@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withServer } from "./fixtures/serve-server.ts";
-import { launchBrowser, longest, noBrowser } from "./studio/studio-browser.ts";
+import { launchBrowser, noBrowser } from "./studio/studio-browser.ts";
 
 describe("the page at / in Chromium", { skip: noBrowser }, () => {
   it("asks with the key and shows roles and answer as text", async () => {
@@ -10,7 +10,7 @@ describe("the page at / in Chromium", { skip: noBrowser }, () => {
     try {
       await withServer({ keys: [{ key: "sk-test-key" }] }, async (_ask, origin) => {
         const page = await browser.newPage();
-        page.setDefaultTimeout(longest);
+        page.setDefaultTimeout(0);
         const problems: string[] = [];
         page.on("pageerror", (error) => problems.push(error.message));
         page.on("console", (message) => message.type() === "error" && problems.push(message.text()));

@@ -24,7 +24,7 @@ import { type Player, playRoutes } from "../../src/studio/api/play-routes.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { handlerPlayer } from "./handler-player.ts";
-import { launchBrowser, longest, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
+import { launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const hostile = `</pre></script><script>globalThis.hacked=1</script><img src=x onerror="globalThis.hacked=1"><svg onload=hacked=1>\u202edevil\u2066 ../../'"\`\${hacked=1} javascript:hacked=1 &amp; \u0000\ud800`;
@@ -252,7 +252,7 @@ describe("hostile text", { skip: noBrowser }, () => {
       assert.ok(!(await readFile(join(out, "data", file), "utf8")).includes(secret), `${file} holds the secret`);
     }
     const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(longest);
+    page.setDefaultTimeout(0);
     const [foreign, errors]: string[][] = [[], []];
     page.on(
       "request",

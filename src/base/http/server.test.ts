@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
+import { endlessMs } from "../../../test/fixtures/until.ts";
 import { checkOrigin, keyFinder, keyOf } from "./access.ts";
 import { fetchHandler, type Handler, nodeListener, readJson, replyJson } from "./handler.ts";
 import { listen } from "./listen.ts";
@@ -117,7 +118,7 @@ describe("listen", () => {
     );
     const answer = fetch(server.origin);
     await begun.promise;
-    const drained = server.drain(60_000);
+    const drained = server.drain(endlessMs);
     await assert.rejects(fetch(`${server.origin}/new`));
     finish.resolve();
     assert.deepEqual(await (await answer).json(), { done: true });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
+import { endlessMs } from "../../../test/fixtures/until.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import { trajectoryText } from "../../core/trajectory.ts";
 import { distillRun } from "../../distill/distill-run.ts";
@@ -42,7 +43,7 @@ for job in json.loads(${JSON.stringify(JSON.stringify(jobs))}):
         out.append("error: " + type(error).__name__)
 print(json.dumps(out))
 `;
-  const limits = { cpuMs: 120_000, wallMs: 600_000, outputCharacters: 1_000_000 };
+  const limits = { cpuMs: 120_000, wallMs: endlessMs, outputCharacters: 1_000_000 };
   const { stdout, stderr, verdict } = await sandbox.run({ language: "python", code: driver, limits });
   assert.equal(verdict, "ok", stderr);
   return JSON.parse(stdout) as string[];

@@ -76,15 +76,14 @@ describe("the MCP endpoint of a chain", () => {
   });
 
   it("stops the chain of a client that leaves", async () => {
-    let stopped: () => void = () => {};
-    const left = new Promise<void>((resolve) => {
-      stopped = resolve;
-    });
+    const begun = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
     const endless = scriptedModel(
       ({ signal }) =>
         new Promise((_resolve, reject) => {
+          begun.resolve();
           signal?.addEventListener("abort", () => {
-            stopped();
+            left.resolve();
             reject(signal.reason);
           });
         }),
@@ -97,10 +96,11 @@ describe("the MCP endpoint of a chain", () => {
           { signal: controller.signal, onprogress: () => {} },
         );
         calling.catch(() => {});
-        setTimeout(() => controller.abort(), 50);
+        await begun.promise;
+        controller.abort();
         await assert.rejects(calling);
       });
-      await left;
+      await left.promise;
     });
   });
 });

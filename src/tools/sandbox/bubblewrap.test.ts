@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { after, describe, it } from "node:test";
+import { endlessMs } from "../../../test/fixtures/until.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { controlGroups } from "./cgroup.ts";
 import { isRoot } from "./launch.ts";
@@ -9,7 +10,7 @@ import { systemCallFilter } from "./system-call-filter.ts";
 const skip = bubblewrapProblem() ?? false;
 
 describe("bubblewrapSandbox", { skip }, () => {
-  const sandbox = skip ? undefined : bubblewrapSandbox({ limits: { wallMs: 600_000 }, concurrency: 4 });
+  const sandbox = skip ? undefined : bubblewrapSandbox({ limits: { wallMs: endlessMs }, concurrency: 4 });
   after(() => sandbox?.close());
   const run = (code: string, more: object = {}) => sandbox!.run({ language: "python", code, ...more });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { whole } from "../../../test/fixtures/test-size.ts";
+import { endlessMs } from "../../../test/fixtures/until.ts";
 import { isRoot } from "./launch.ts";
 import { pyodideSandbox } from "./pyodide.ts";
 import { pyodideSnapshot, startPyodide } from "./pyodide-launch.ts";
@@ -12,7 +13,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
   const sandbox = pyodideSandbox({ most: 3 });
   after(() => sandbox.close());
   const run = (code: string, more: object = {}) =>
-    sandbox.run({ language: "python", code, sessionKey: "one", limits: { wallMs: 600_000 }, ...more });
+    sandbox.run({ language: "python", code, sessionKey: "one", limits: { wallMs: endlessMs }, ...more });
 
   it("prints, reads standard input in every way, and exits like Python does", async () => {
     assert.equal((await run("print(sum(range(1000)))")).stdout, "499500\n");
@@ -53,7 +54,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
   it("stops a loop at its CPU limit and keeps what was printed and the child", async () => {
     await run("open('/tmp/mark', 'w').write('kept')");
     const { verdict, stdout } = await run("print('so far')\nwhile True: pass", {
-      limits: { cpuMs: 200, wallMs: 600_000 },
+      limits: { cpuMs: 200, wallMs: endlessMs },
     });
     assert.equal(verdict, "timeout");
     assert.equal(stdout, "so far\n");
@@ -62,7 +63,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
 
   it("cuts long output in the middle", async () => {
     const { stdout } = await run("print('a' * 5000 + 'b' * 5000)", {
-      limits: { outputCharacters: 100, wallMs: 600_000 },
+      limits: { outputCharacters: 100, wallMs: endlessMs },
     });
     assert.equal(stdout, `${"a".repeat(50)}\n... [9901 characters cut] ...\n${"b".repeat(49)}\n`);
   });
@@ -93,7 +94,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
 describe("pyodideSandbox, shared children", () => {
   const sandbox = pyodideSandbox({ isolation: "run", warm: 2 });
   after(() => sandbox.close());
-  const run = (code: string) => sandbox.run({ language: "python", code, limits: { wallMs: 600_000 } });
+  const run = (code: string) => sandbox.run({ language: "python", code, limits: { wallMs: endlessMs } });
 
   it("gives builtins, modules, files, environment and settings as new to each run", async () => {
     const vandal = `
@@ -141,7 +142,7 @@ print(len('ab'), hasattr(builtins, 'extra'), math.pi, json.loads('1'), 'LEAK' in
     const child = await startPyodide({ memoryMb: 256 });
     const ask = async (code: string) => {
       const request = { code, stdin: "", cpuMs: 30_000, outputCharacters: 100, plainOnly: true, seed: 1 };
-      const outcome = await child.request(request, { cpuMs: 30_000, wallMs: 600_000 });
+      const outcome = await child.request(request, { cpuMs: 30_000, wallMs: endlessMs });
       return outcome.kind === "reply" ? (outcome.reply.refused ? "refused" : outcome.reply.stdout) : outcome.kind;
     };
     for (const code of sneaky) assert.equal(await ask(code), "refused", code);
@@ -187,7 +188,7 @@ describe("pyodideSnapshot", () => {
     const { processTree } = await import("./process-tree.ts");
     const { readFileSync } = await import("node:fs");
     const before = new Set(processTree(process.pid));
-    await sandbox.run({ language: "python", code: "pass", sessionKey: "a", limits: { wallMs: 600_000 } });
+    await sandbox.run({ language: "python", code: "pass", sessionKey: "a", limits: { wallMs: endlessMs } });
     const children = processTree(process.pid).filter((pid) => !before.has(pid));
     assert.equal(children.length, 1);
     const status = readFileSync(`/proc/${children[0]}/status`, "utf8");
