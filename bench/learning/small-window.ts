@@ -1,50 +1,50 @@
 /**
- * A window that is too small for the chain: old observations are cut, or summarised, or the model practises in such a window. The
- * shipped model on walks of three facts (it was never taught longer ones), greedily, and RL whose rollouts all are shortened on the way.
+ * A window that is too small for the chain: old observations are cut, or summarised, or the model practises in such a window. Greedily,
+ * on walks of some facts, and RL whose rollouts all are shortened on the way. Walks of five facts need a student of `long-walks.ts`.
  *
- *   node bench/learning/small-window.ts [--window 330] [--family hop3] [--count 200] [--steps 8] [--rate 2e-4]
+ *   node bench/learning/small-window.ts run --model walks-1 --seed 1 --window 520 --out window-1.json
+ *   node bench/learning/small-window.ts table window-1.json,window-2.json,window-3.json
+ *
+ * A seed has a test world of its own; a table is paired by task and pooled over the files.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { CompactionOptions } from "../../src/chain/compaction.ts";
-import { runChain } from "../../src/chain/run-chain.ts";
 import { inParallel } from "../../src/core/limiter.ts";
-import type { Model } from "../../src/core/model.ts";
-import type { Task } from "../../src/core/task.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import { taskGrader } from "../../src/graders/grade-task.ts";
-import { outcomeReward } from "../../src/graders/reward.ts";
+import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
-import { labLimits } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
-import { labProfile } from "../../src/lab/profile.ts";
-import { openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
-import type { Metrics } from "../../src/train/run-folder.ts";
-import { trainRl } from "../../src/train/train-rl.ts";
-import { processorSeconds } from "./lab-exam.ts";
+import { cutOld, narrowChain, practiseInWindow } from "../../test/fixtures/narrow-window.ts";
+import { gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
-    window: { type: "string", default: "330" },
-    family: { type: "string", default: "hop3" },
-    count: { type: "string", default: "200" },
+    window: { type: "string", default: "520" },
+    family: { type: "string", default: "hop5" },
+    count: { type: "string", default: "300" },
     steps: { type: "string", default: "8" },
+    groups: { type: "string", default: "8" },
     rate: { type: "string", default: "2e-4" },
     model: { type: "string", default: shippedModel },
+    seed: { type: "string", default: "1" },
+    /** Test world; 140 + seed unless said. */
+    world: { type: "string" },
+    out: { type: "string", default: "small-window.json" },
   },
 });
+const [method = "run", files = ""] = positionals;
+const seed = Number(values.seed);
 const window = Number(values.window);
-const families = [values.family as Family];
-const cut: CompactionOptions = { maxTokens: 12, keepNewest: 1, targetShare: 0.5 };
 /** The first line of what was found or read: the best result, or what the page is about. */
 const summarised: CompactionOptions = {
-  ...cut,
+  ...cutOld,
   maxTokens: 24,
   summarise: async (text) => ({
     text: text
@@ -54,86 +54,81 @@ const summarised: CompactionOptions = {
   }),
 };
 
-const lab = await openLabModel(values.model, { optimizer: "adamw", threads: 1 });
-const folder = await mkdtemp(join(tmpdir(), "coa-window-"));
-const test = createWorld({ seed: 121, pages: 600, split: "test" });
-const tasks = worldTasks(test, { count: Number(values.count), families, seed: 5 });
+/** What each way of living in the window answered. */
+type Arms = Record<string, Outcome[]>;
 
-function chain(
-  task: Task,
-  how: {
-    model: Model;
-    tools: Tool[];
-    compaction: CompactionOptions;
-    tokens: number;
-    temperature: number;
-    seed: number;
-  },
-) {
-  const { model, temperature, seed } = how;
-  return runChain(task, {
-    model: { ...model, capabilities: { ...model.capabilities, contextWindow: how.tokens } },
-    tools: how.tools,
-    profile: labProfile,
-    systemPrompt: false,
-    enforcement: "repair",
-    limits: { ...labLimits, maxTokensPerCall: 100 },
-    compaction: how.compaction,
-    sampling: { temperature, seed },
+if (method === "run") await run();
+else if (method === "table") await printTable();
+else throw new Error(`run or table, not "${method}"`);
+
+async function run(): Promise<void> {
+  const lab = await openLabModel(values.model, { optimizer: "adamw", threads: 1 });
+  const test = createWorld({ seed: Number(values.world ?? 140 + seed), pages: 600, split: "test" });
+  const tasks = worldTasks(test, { count: Number(values.count), families: [values.family as Family], seed: 5 });
+  const arms: Arms = {};
+  const exam = async (name: string, compaction: CompactionOptions, tokens = window) => {
+    const model = engineModel(await lab.engine.publish(), lab.tokenizer);
+    const tools = memoryLabTools(test);
+    const chains = await inParallel(tasks, 64, (task, at) =>
+      narrowChain(task, { model, tools, compaction, tokens, temperature: 0, seed: at }),
+    );
+    const outcomes = tasks.map(({ id, family, answers }, at) => ({
+      id,
+      family: family ?? "",
+      right: chains[at]!.answer?.trim() === answers[0],
+    }));
+    arms[name] = outcomes;
+    const shortened = chains.filter(({ compactions }) => compactions).length;
+    console.log(
+      `${name}: ${(100 * share(outcomes)).toFixed(1)} % of ${tasks.length} right, ${shortened} shortened (${Math.round(processorSeconds())} s)`,
+    );
+  };
+  await exam("whole window", cutOld, 1024);
+  await exam("cut", cutOld);
+  await exam("summarised", summarised);
+  if (Number(values.steps) > 0) {
+    await practise(lab);
+    await exam("trained, cut", cutOld);
+  }
+  await lab.engine.close();
+  await writeFile(values.out, JSON.stringify(arms));
+}
+
+async function practise(lab: LabModel): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "coa-window-"));
+  const { metrics, rollouts, shortened } = await practiseInWindow(lab, {
+    folder: join(folder, "run"),
+    seed,
+    steps: Number(values.steps),
+    groups: Number(values.groups),
+    window,
+    world: trainingWorld({ seed: 70 + seed, pages: 600 }, 5000),
+    family: values.family as Family,
+    optimizer: { learningRate: Number(values.rate), beta1: 0.9, beta2: 0.95, gradientClip: 1 },
+    onProgress: ({ done, figures }) => console.log(done, figures?.["reward"], Math.round(processorSeconds())),
   });
+  console.log(`rewards ${metrics.map((line) => Number(line["meanReward"]).toFixed(2)).join(" ")}`);
+  console.log(`largest ratioGap ${Math.max(...metrics.map((line) => Number(line["ratioGap"] ?? 0))).toPrecision(2)}`);
+  console.log(`${rollouts} rollouts, ${(100 * shortened).toFixed(1)} % shortened`);
+  await rm(folder, { recursive: true });
 }
 
-async function exam(name: string, compaction: CompactionOptions, tokens = window): Promise<void> {
-  const model = engineModel(await lab.engine.publish(), lab.tokenizer);
-  const tools = memoryLabTools(test);
-  const chains = await inParallel(tasks, 64, (task, seed) =>
-    chain(task, { model, tools, compaction, tokens, temperature: 0, seed }),
+/** Every way against cutting. */
+async function printTable(): Promise<void> {
+  const taken = await Promise.all(
+    files.split(",").map(async (file) => JSON.parse(await readFile(file, "utf8")) as Arms),
   );
-  const right = chains.filter(({ answer }, at) => answer?.trim() === tasks[at]!.answers[0]).length;
-  const shortened = chains.filter(({ compactions }) => compactions).length;
-  console.log(
-    `${name}: ${right} of ${tasks.length} right, ${shortened} shortened (${Math.round(processorSeconds())} s)`,
-  );
+  const pooled = (arm: string) => taken.flatMap((arms) => arms[arm] ?? []);
+  for (const arm of Object.keys(taken[0]!)) {
+    const outcomes = pooled(arm);
+    const right = outcomes.map((one) => Number(one.right));
+    const { difference } = comparePaired(
+      pooled("cut").map((one) => Number(one.right)),
+      right,
+    );
+    const points = (value: number) => (100 * value).toFixed(1);
+    console.log(
+      `${arm}: ${points(share(outcomes))} % (${taken.map((arms) => points(share(arms[arm]!))).join(", ")}); against cut ${gain(pooled("cut"), outcomes)}, ${points(difference.value)} points [${points(difference.low)}, ${points(difference.high)}]`,
+    );
+  }
 }
-
-await exam("whole window", cut, 1024);
-await exam("cut", cut);
-await exam("summarised", summarised);
-
-const practice = trainingWorld({ seed: 70, pages: 600 }, 5000);
-const tools = memoryLabTools(practice);
-const shares: number[] = [];
-const result = await trainRl({
-  engine: lab.engine,
-  tokenizer: lab.tokenizer,
-  folder: join(folder, "run"),
-  seed: 1,
-  steps: Number(values.steps),
-  groups: 10,
-  samples: 8,
-  maxRounds: 2,
-  concurrency: 96,
-  updatesPerEpoch: 3,
-  baseline: "least-variance",
-  maxRatioGap: 1e-3,
-  context: [{ fromStep: 0, tokens: window }],
-  tasks: (step, round, count) => worldTasks(practice, { count, families, seed: 1 + step * 100 + round }),
-  async rollout(task, { policy, seed, maxContext }) {
-    const model = engineModel(policy, lab.tokenizer);
-    const made = await chain(task, { model, tools, compaction: cut, tokens: maxContext, temperature: 1, seed });
-    shares.push(made.compactions ? 1 : 0);
-    return made;
-  },
-  reward: outcomeReward(taskGrader()),
-  optimizer: { learningRate: Number(values.rate), beta1: 0.9, beta2: 0.95, gradientClip: 1 },
-  schedule: { warmupSteps: 2, decay: "linear", floor: 0.2 },
-});
-const metrics = await readAllJsonl<Metrics>(join(folder, "run", "metrics.jsonl"));
-console.log(`rewards ${metrics.map((line) => Number(line["meanReward"]).toFixed(2)).join(" ")}`);
-console.log(`largest ratioGap ${Math.max(...metrics.map((line) => Number(line["ratioGap"] ?? 0))).toPrecision(2)}`);
-console.log(
-  `${result.rollouts} rollouts, ${((100 * shares.reduce((a, b) => a + b, 0)) / shares.length).toFixed(1)} % shortened`,
-);
-await exam("trained, cut", cut);
-await lab.engine.close();
-await rm(folder, { recursive: true });

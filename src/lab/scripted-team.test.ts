@@ -15,6 +15,7 @@ import { runTeams } from "../team/run-teams.ts";
 import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
 import { type FaultPlan, withFaults } from "../tools/with-faults.ts";
 import { createWorld } from "./create-world.ts";
+import { labLimits } from "./lab-model-use.ts";
 import { memoryLabTools } from "./memory-lab-tools.ts";
 import { labProfile, wideLabProfile } from "./profile.ts";
 import { realLabTools } from "./real-lab-tools.ts";
@@ -180,7 +181,17 @@ describe("the scripted team", () => {
   it("walks four and five facts deep where such questions are asked", async () => {
     const asked = worldTasks(world, { count: 40, families: ["hop4", "hop5"] });
     assert.ok(asked.every((task) => (task.question.match(/ of /g) ?? []).length >= 4));
-    assert.equal(solved(asked, await play(asked)), 1);
+    const runs = await play(asked);
+    assert.equal(solved(asked, runs), 1);
+    for (const [index, run] of runs.entries()) {
+      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
+      const { segments, violations } = trajectory!;
+      assert.deepEqual(violations, []);
+      const [plan] = segments.filter(({ tag }) => tag === "plan");
+      assert.equal(plan!.text.trim().split("\n").length, asked[index]!.family === "hop4" ? 4 : 5);
+      // What a chain of the lab may need at most, so that a student can play what it is shown.
+      assert.ok(segments.filter(({ tag }) => tag === "observation").length < labLimits.maxSteps);
+    }
   });
 
   it("sends several workers at once where their look-ups do not depend on each other, and solves as much", async () => {

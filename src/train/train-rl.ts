@@ -34,6 +34,7 @@ import {
   defaultSchedule,
   type Schedule,
   scheduleFactor,
+  successFactor,
   trainingParts,
 } from "./schedule.ts";
 import { costOf, effectiveLoss } from "./take-step.ts";
@@ -91,6 +92,8 @@ export interface RlOptions {
   guard?: { source: ExampleSource; coefficient: number };
   optimizer: OptimizerStep;
   schedule?: Partial<Schedule>;
+  /** The rate falls as rollouts succeed (`successFactor`), beside its schedule; false by default. */
+  rateFromSuccess?: boolean;
   microBatchTokens?: number;
   /** Longest context of chains by step (16k first, 32k from step 40 on, say); the engine's own unless said. */
   context?: readonly ContextStage[];
@@ -140,7 +143,7 @@ interface Memory {
 }
 
 const trainRlNames = optionNames<RlOptions>()(
-  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule rateFromSuccess microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
 );
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
@@ -168,6 +171,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         loss,
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
+        ...(options.rateFromSuccess && { rateFromSuccess: true }),
         ...(inFlight > 0 && { maxStaleness, inFlight }),
         ...options.config,
       },
@@ -234,7 +238,7 @@ async function loop(
     const update = await updatePolicy(options, collected, {
       step,
       version,
-      factor: scheduleFactor(schedule, step, steps),
+      factor: scheduleFactor(schedule, step, steps) * (options.rateFromSuccess ? successFactor(collected.success) : 1),
       maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
     });
     version += update.figures["updates"] ?? 0;

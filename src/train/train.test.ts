@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { digitEngine, digitGame, digitTrajectory } from "../../test/fixtures/digit-game.ts";
+import { digitEngine, digitGame, digitTrajectory, playDigit } from "../../test/fixtures/digit-game.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy, SampleRequest } from "../core/engine.ts";
@@ -20,7 +20,7 @@ import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 import type { Metrics } from "./run-folder.ts";
 import { type Rollout, rolloutKey } from "./run-rollout.ts";
-import { scheduleFactor } from "./schedule.ts";
+import { scheduleFactor, successFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
 import { engineTeacher } from "./token-teacher.ts";
 import { dapoLoss } from "./train-rl.ts";
@@ -396,6 +396,49 @@ describe("trainRl", () => {
     assert.ok(steps.at(-1)!.learningRate < steps[0]!.learningRate / 2);
     for (const { learningRate, matrixLearningRate } of steps)
       assert.ok(Math.abs(matrixLearningRate! - 2 * learningRate) < 1e-12);
+  });
+
+  it("lets the rate fall as rollouts succeed, where asked to", async () => {
+    assert.deepEqual(
+      [0, 0.6, 0.8, 1].map(successFactor).map((factor) => Number(factor.toFixed(6))),
+      [1, 1, 0.5, 0.1],
+    );
+    const engine = digitEngine();
+    const rates: number[] = [];
+    const watched: Engine = {
+      ...engine,
+      optimStep(step) {
+        rates.push(step.learningRate);
+        return engine.optimStep(step);
+      },
+    };
+    const path = fresh();
+    await digitGame(watched, path, { steps: 20, rateFromSuccess: true });
+    const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+    const wanted = metrics.flatMap((line) =>
+      Array.from({ length: line["updates"] ?? 0 }, () => 0.3 * successFactor(line["success"]!)),
+    );
+    assert.deepEqual(rates, wanted);
+    assert.ok(rates.at(-1)! < rates[0]! / 2, `${rates}`);
+  });
+
+  it("gives rollouts a longer context from the step that says so, and never more than the engine's", async () => {
+    const seen = new Map<number, number>();
+    const engine = digitEngine();
+    const context = [
+      { fromStep: 0, tokens: 16 },
+      { fromStep: 2, tokens: 32 },
+      { fromStep: 3, tokens: 10 * engine.capabilities.maxContext },
+    ];
+    await digitGame(engine, fresh(), {
+      steps: 4,
+      context,
+      rollout: (task, { seed, policy, step, maxContext }) => {
+        seen.set(step, maxContext);
+        return playDigit(task, seed, policy);
+      },
+    });
+    assert.deepEqual([...seen.values()], [16, 16, 32, engine.capabilities.maxContext]);
   });
 
   it("finds ratios of 1 at the first update, at any temperature", async () => {

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { servedLabTeam } from "../../../test/fixtures/served-lab-team.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import type { Metrics } from "../../train/run-folder.ts";
@@ -91,6 +92,15 @@ describe("coa train rl", () => {
     assert.ok(struck.every(({ trajectory }) => trajectory.segments.some(({ text }) => text.includes("no results"))));
     const line = await metrics("rl");
     assert.ok(line["updates"] === 0 || (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
+  });
+
+  it("practises tasks that fail greedily, at a rate that falls with success", async () => {
+    const hard = ["--tool-faults", "web_search:timeout=0.7", "--mine-failures", "--rate-from-success", "--groups", "1"];
+    const { code, stderr } = await train("rl", "mined", ...hard);
+    assert.equal(code, 0, stderr);
+    const rollouts = await readAllJsonl<Rollout>(join(at("mined"), "rollouts.jsonl"));
+    assert.ok(rollouts.length >= 2);
+    await assert.rejects(train("rl", "x", "--mine-failures", "--max-staleness", "1"), /leave --max-staleness out/);
   });
 
   it("leaves rollouts from which distillation keeps the right ones: rejection sampling", async () => {
@@ -204,6 +214,19 @@ describe("coa train opd", () => {
     assert.equal(code, 0, stderr);
     const line = await metrics("team");
     assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
+  });
+
+  it("lets a team behind a server correct failed chains", async () => {
+    const team = await servedLabTeam();
+    try {
+      const asked = ["--teacher-team", "--base-url", team.url, "--team-model", "manager", ...team.flags];
+      const { code, stderr } = await train("opd", "llm", ...asked, "--tool-faults", "crawl_page:timeout=0.6");
+      assert.equal(code, 0, stderr);
+      const line = await metrics("llm");
+      assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
+    } finally {
+      await team.close();
+    }
   });
 
   it("refuses two teachers, none, and one of another vocabulary, before the first step", async () => {

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { readModelUse } from "../../base/files/model-use-file.ts";
+import type { Policy } from "../../core/engine.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { Task } from "../../core/task.ts";
@@ -16,6 +17,7 @@ import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
+import { mineFailures } from "../../train/mine-failures.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
@@ -43,6 +45,8 @@ export const rolloutFlags = {
   updates: { type: "string", default: "2", valueName: "n", describe: "Updates per pass over a step's rollouts" },
   passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
   baseline: { type: "string", default: "group", valueName: "name", describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely" },
+  "rate-from-success": { type: "boolean", default: false, describe: "Let the rate fall as rollouts succeed: all of it up to 60 %, half at 80 %, an eighth at 95 %" },
+  "mine-failures": { type: "boolean", default: false, describe: "Try four times as many tasks once, greedily, and practise those that fail, with a quarter of others" },
   temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
   guard: { type: "string", valueName: "dataset", describe: "A dataset of demonstrations that are imitated in every update, so that what was taught is not lost" },
@@ -101,6 +105,8 @@ export async function trainOnRollouts(
   if (startShare > 0 && keepModels === 0)
     throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
   const faults = disturbance(values, steps);
+  if (values["mine-failures"] && values["max-staleness"] !== "0")
+    throw new UsageError("--mine-failures tries tasks with the weights of a step: leave --max-staleness out");
   const context = readStages(values.context);
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
@@ -131,6 +137,23 @@ export async function trainOnRollouts(
     );
     const guard = await openGuard(values, { tokenizer, maxContext: engine.capabilities.maxContext, seed: flags.seed });
     taught = await teach?.({ tokenizer, profile, toolsOf });
+    const propose = (step: number, round: number, count: number) => {
+      const random = seededRandom(flags.seed, "tasks", step, round);
+      return Array.from({ length: count }, () => random.pick(tasks));
+    };
+    /** One greedy attempt with the weights of the step. */
+    const attempt = async (task: Task, step: number, policy: Policy) => {
+      const run = { seed: flags.seed, step, maxContext: engine.capabilities.maxContext, signal };
+      const how = { model: await trained.modelFor(policy), tools: faults.disturb(toolsOf(task), step), profile };
+      const greedy = await playRollout(task, run, { ...how, chain: { ...chain, temperature: 0 } });
+      faults.take(greedy.id);
+      return (await reward(greedy, task, signal)).correct === true;
+    };
+    let published: { step: number; policy: Promise<Policy> } | undefined;
+    const solves = async (task: Task, step: number) => {
+      if (published?.step !== step) published = { step, policy: engine.publish() };
+      return attempt(task, step, await published.policy);
+    };
     const result = await trainRl({
       ...flags,
       engine,
@@ -156,10 +179,8 @@ export async function trainOnRollouts(
         clipHigh: numberOf(values["clip-high"], "clip-high", { min: 0 })!,
         dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
       },
-      tasks: (step, round, count) => {
-        const random = seededRandom(flags.seed, "tasks", step, round);
-        return Array.from({ length: count }, () => random.pick(tasks));
-      },
+      tasks: values["mine-failures"] ? mineFailures({ propose, solves }) : propose,
+      rateFromSuccess: values["rate-from-success"],
       rollout: async (task, run) => {
         if (coordinator) return coordinator.play(task, run);
         const model = await trained.modelFor(run.policy);

@@ -1,0 +1,237 @@
+/**
+ * Does credit from trees make a clearer gradient? Among failing searches, for as many sampled tokens each: groups of eight whole rollouts of one
+ * task, credited whole or from their first fault on, against trees, in which eight continuations share everything up to a step (the
+ * first fault, or a step by chance) and are compared from there on. The figure is the cosine between the gradients of two halves of the
+ * batch, over all ways to halve eight parts.
+ *
+ *   node bench/learning/tree-credit.ts --start model-after-sft [--tokens 60000] [--seed 1]
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runChain } from "../../src/chain/run-chain.ts";
+import { inParallel } from "../../src/core/limiter.ts";
+import { seededRandom } from "../../src/core/random.ts";
+import type { Task } from "../../src/core/task.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { emptyUsage } from "../../src/core/usage.ts";
+import { loadModelFolder } from "../../src/engines/embedded/files/model-folder.ts";
+import { mean } from "../../src/evaluate/statistics.ts";
+import { taskGrader } from "../../src/graders/grade-task.ts";
+import { outcomeReward } from "../../src/graders/reward.ts";
+import { failingSearches } from "../../src/lab/failing-tools.ts";
+import { labLimits } from "../../src/lab/lab-model-use.ts";
+import { trainingWorld } from "../../src/lab/lab-runs.ts";
+import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
+import { labProfile } from "../../src/lab/profile.ts";
+import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { worldTasks } from "../../src/lab/world-tasks.ts";
+import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
+import { hasVariance } from "../../src/train/advantages.ts";
+import { creditGroup } from "../../src/train/credit-group.ts";
+import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
+import type { Rollout } from "../../src/train/run-rollout.ts";
+import type { Group } from "../../src/train/sort-groups.ts";
+import type { RlOptions } from "../../src/train/train-rl.ts";
+import { processorSeconds } from "./lab-exam.ts";
+
+const { values } = parseArgs({
+  options: {
+    start: { type: "string", default: ".coa/quickstart-full/sft/model" },
+    seed: { type: "string", default: "1" },
+    /** Sampled tokens of each kind of group. */
+    tokens: { type: "string", default: "60000" },
+  },
+});
+const seed = Number(values.seed);
+const samples = 8;
+const parts = 8;
+const folder = await mkdtemp(join(tmpdir(), "coa-trees-"));
+const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
+const world = trainingWorld({ seed: 40 + seed, pages: 600 }, 3400);
+const recorder = faultRecorder();
+const tools = withFaults(memoryLabTools(world), { ...failingSearches(1000 + seed, 0.5), onFault: recorder.onFault });
+const reward = outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } });
+
+async function roll(task: Task, id: string, number: number, from?: Trajectory): Promise<Trajectory> {
+  const chain = await runChain(task, {
+    ...{ model: lab.model, tools, profile: labProfile, id, systemPrompt: false as const, limits: labLimits },
+    enforcement: "repair",
+    sampling: { temperature: 1, seed: number },
+    ...(from && { from }),
+  });
+  return withFaultMarks(chain, recorder.take(id));
+}
+
+const written = (segments: Trajectory["segments"]) =>
+  segments.reduce((sum, { logprobs }) => sum + (logprobs?.length ?? 0), 0);
+
+/** The chain up to a segment, as if it had been left there. */
+function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory {
+  const segments = chain.segments.slice(0, end);
+  const modelCalls = segments.filter(({ tag }) => tag === labProfile.observation).length;
+  const usage = { ...emptyUsage(), modelCalls, completionTokens: written(segments) };
+  return { ...chain, segments, answer: null, usage, violations: [] };
+}
+
+async function grouped(task: Task, chains: readonly Trajectory[]): Promise<Group> {
+  const rollouts = await Promise.all(
+    chains.map(async (trajectory, sample): Promise<Rollout> => {
+      const { reward: value } = await reward(trajectory, task);
+      return { step: 0, round: 0, slot: 0, sample, task, trajectory, reward: value, correct: value === 1, reason: "" };
+    }),
+  );
+  return { task, rollouts } as Group;
+}
+
+interface Kind {
+  name: string;
+  /** Chains of one task; `tokens` counts what was sampled for them, a shared beginning once. */
+  group(task: Task, number: number): Promise<{ chains: Trajectory[]; tokens: number } | null>;
+}
+
+/** Continuations of one chain from a step on, the chain itself among them. */
+async function tree(task: Task, trunk: Trajectory, at: number) {
+  const shared = upTo(trunk, at);
+  const others = await inParallel(Array.from({ length: samples - 1 }), samples, (_, sample) =>
+    roll(task, `${trunk.id}-${at}-${sample}`, sample + 100, shared),
+  );
+  const chains = [trunk, ...others].map((chain) => ({ ...chain, meta: { branch: at } }));
+  const tokens = written(trunk.segments) + others.reduce((sum, { segments }) => sum + written(segments.slice(at)), 0);
+  return { chains, tokens };
+}
+
+const plain: Kind = {
+  name: "whole rollouts",
+  async group(task) {
+    const chains = await inParallel(Array.from({ length: samples }), samples, (_, sample) =>
+      roll(task, `${task.id}-plain-${sample}`, sample),
+    );
+    return { chains, tokens: chains.reduce((sum, { segments }) => sum + written(segments), 0) };
+  },
+};
+const atFault: Kind = {
+  name: "trees at the first fault",
+  async group(task) {
+    const trunk = await roll(task, `${task.id}-trunk`, 0);
+    const fault = creditAfterFault(trunk);
+    if (fault === trunk.segments.length) return { chains: [], tokens: written(trunk.segments) };
+    return tree(task, trunk, fault + 1);
+  },
+};
+const anywhere: Kind = {
+  name: "trees at a step by chance",
+  async group(task, number) {
+    const trunk = await roll(task, `${task.id}-any`, 0);
+    const steps = trunk.segments.flatMap(({ tag, by }, at) =>
+      tag === labProfile.observation && by === "tool" ? [at + 1] : [],
+    );
+    if (steps.length === 0) return { chains: [], tokens: written(trunk.segments) };
+    return tree(task, trunk, seededRandom(seed, "branch", number).pick(steps));
+  },
+};
+
+/** Groups with something to teach, for the tokens allowed, in `parts` parts of about as many tokens. */
+async function collect(kind: Kind): Promise<{ groups: Group[][]; tokens: number; asked: number }> {
+  const groups: Group[][] = Array.from({ length: parts }, () => []);
+  const budget = Number(values.tokens);
+  let [tokens, asked] = [0, 0];
+  const tasks = worldTasks(world, { count: 2000, families: ["hop1", "hop1", "hop2", "mixed"], seed });
+  for (let first = 0; tokens < budget; first += 8) {
+    const made = await inParallel(tasks.slice(first, first + 8), 8, async (task, at) => ({
+      task,
+      ...(await kind.group(task, first + at))!,
+    }));
+    for (const { task, chains, tokens: spent } of made) {
+      asked++;
+      const part = Math.min(parts - 1, Math.floor((tokens / budget) * parts));
+      tokens += spent;
+      if (chains.length === 0) continue;
+      const group = await grouped(task, chains);
+      if (hasVariance(group.rollouts.map(({ reward: value }) => value ?? 0))) groups[part]!.push(group);
+    }
+  }
+  return { groups, tokens, asked };
+}
+
+const state = await lab.engine.saveState(join(folder, "state"));
+await lab.engine.saveModel(join(folder, "start"));
+const start = await loadModelFolder(join(folder, "start"));
+
+/** The summed gradient of a part: with a huge epsilon, one step of AdamW from fresh moments moves the weights by it. */
+async function gradient(examples: Parameters<typeof lab.engine.forwardBackward>[0]): Promise<Float32Array> {
+  await lab.engine.loadState(state);
+  await lab.engine.forwardBackward(examples, { name: "importance_sampling" });
+  await lab.engine.optimStep({ learningRate: 1e6, epsilon: 1e6, weightDecay: 0 });
+  await lab.engine.saveModel(join(folder, "moved"));
+  const moved = await loadModelFolder(join(folder, "moved"));
+  const all = [...start.parameters].map(([name, { data }]) =>
+    moved.parameters.get(name)!.data.map((x, at) => x - data[at]!),
+  );
+  const flat = new Float32Array(all.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
+  for (const one of all) {
+    flat.set(one as Float32Array, offset);
+    offset += one.length;
+  }
+  return flat;
+}
+
+/** Mean cosine between halves, over all ways to halve the parts. */
+function halfCosines(gradients: readonly Float32Array[]): number {
+  const dots = gradients.map((a) => gradients.map((b) => a.reduce((sum, x, at) => sum + x * b[at]!, 0))); // [part][part]
+  const cosines: number[] = [];
+  for (let mask = 0; mask < 2 ** gradients.length; mask++) {
+    const first = gradients.flatMap((_, at) => (mask & (1 << at) ? [at] : []));
+    if (first.length !== gradients.length / 2 || !first.includes(0)) continue;
+    const second = gradients.flatMap((_, at) => (first.includes(at) ? [] : [at]));
+    const dot = (a: number[], b: number[]) =>
+      a.reduce((sum, i) => sum + b.reduce((some, j) => some + dots[i]![j]!, 0), 0);
+    cosines.push(dot(first, second) / Math.sqrt(dot(first, first) * dot(second, second)));
+  }
+  return mean(cosines);
+}
+
+const afterBranch = ({ meta }: Trajectory) => Number(meta!["branch"]);
+type Credit = Pick<RlOptions, "baseline" | "creditFrom">;
+const rows: [Kind, [string, Credit][]][] = [
+  [
+    plain,
+    [
+      ["whole, group mean", { baseline: "group" }],
+      ["whole, least variance", { baseline: "least-variance" }],
+      ["after the first fault, group mean", { baseline: "group", creditFrom: creditAfterFault }],
+      ["after the first fault, least variance", { baseline: "least-variance", creditFrom: creditAfterFault }],
+    ],
+  ],
+  [
+    atFault,
+    [
+      ["after the branch, group mean", { baseline: "group", creditFrom: afterBranch }],
+      ["after the branch, least variance", { baseline: "least-variance", creditFrom: afterBranch }],
+    ],
+  ],
+  [anywhere, [["after the branch, least variance", { baseline: "least-variance", creditFrom: afterBranch }]]],
+];
+for (const [kind, credits] of rows) {
+  const { groups, tokens, asked } = await collect(kind);
+  console.log(
+    `${kind.name}: ${groups.flat().length} of ${asked} groups teach, ${tokens} sampled tokens (${Math.round(processorSeconds())} s)`,
+  );
+  for (const [name, credit] of credits) {
+    const examples = groups.map((part) =>
+      part.flatMap((group) =>
+        creditGroup(group, 0, { tokenizer: lab.tokenizer, ...credit }).map(({ example }) => example),
+      ),
+    );
+    const gradients: Float32Array[] = [];
+    for (const part of examples) gradients.push(await gradient(part));
+    const trained = examples.flat().reduce((sum, { input }) => sum + input.length, 0);
+    console.log(
+      `  ${name}: cosine ${halfCosines(gradients).toFixed(3)}, ${trained} tokens trained (${Math.round(processorSeconds())} s)`,
+    );
+  }
+}
+await lab.engine.close();
+await rm(folder, { recursive: true });
