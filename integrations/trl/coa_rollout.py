@@ -11,8 +11,9 @@
     )
 
 The policy is reached at its own OpenAI-compatible server (vLLM in server mode, or any that takes and gives token ids).
+Without an address it is the trainer's own model, sampled in this process (coa_policy.py): slow, but it needs no GPU.
 Tokens that the model only read (observations) carry env_mask 0. A task that nobody could judge has the reward None,
-which TRL leaves out of the mean; it is never 0.
+which TRL leaves out of the mean; it is never 0. Written for TRL 1.13, whose rollout_func is experimental.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Rollouts = Callable[[list, Any], dict]
 
 def chain_rollouts(
     server: str,
-    policy: str,
+    policy: str | None,
     tasks: Iterable[Mapping[str, Any]],
     *,
     model: str = "policy",
@@ -37,32 +38,41 @@ def chain_rollouts(
 ) -> Rollouts:
     """A `rollout_func`: for every prompt of the batch one chain of the task whose question it is."""
     by_question = {_question(task["prompt"] if "prompt" in task else task["question"]): task for task in tasks}
+    address = policy
 
     def rollout_func(prompts: list, trainer: Any) -> dict:
-        step = int(getattr(getattr(trainer, "state", None), "global_step", 0) or 0)
+        nonlocal address
+        if address is None:
+            from coa_policy import serve_policy
+
+            address = serve_policy(trainer.model, trainer.processing_class)
+        first = _first_seed(trainer, len(prompts))
         items = []
         for place, prompt in enumerate(prompts):
             question = _question(prompt)
             task = by_question.get(question)
             if task is None:
                 raise KeyError(f"no task has the question {question[:80]!r}; give chain_rollouts the training tasks")
-            # Copies of a prompt in one batch are its group: each gets a seed of its own.
-            seed = step * 1_000_003 + place
+            # Copies of a prompt in one batch are its group: each gets a seed of its own, with room for those of its calls.
+            seed = (first + place) * 64 % 2**31
             items.append({"question": question, "answers": list(task["answers"]), "seed": seed})
-        wanted = {"temperature": _setting(trainer, "temperature", 1.0), **(sampling or {})}
-        request = {"baseURL": policy, "model": model, "sampling": wanted, "items": items}
+        wanted = {name: _setting(trainer, name, default) for name, default in _sampling}
+        request = {"baseURL": address, "model": model, "sampling": {**wanted, **(sampling or {})}, "items": items}
         if api_key is not None:
             request["api_key"] = api_key
         rollouts = post_json(f"{server.rstrip('/')}/rollouts", request, timeout)["rollouts"]
         rollouts = sorted(rollouts, key=lambda one: one["item"])
         if len(rollouts) != len(prompts):
             raise RuntimeError(f"{len(prompts)} chains were asked for, {len(rollouts)} came back")
+        end = getattr(getattr(trainer, "processing_class", None), "eos_token_id", None)
+        chains = [_ended(one, end) for one in rollouts]
         return {
             "prompt_ids": [one["prompt_ids"] for one in rollouts],
-            "completion_ids": [one["response_ids"] for one in rollouts],
-            "logprobs": [one["response_logprobs"] for one in rollouts],
-            "env_mask": [one["response_mask"] for one in rollouts],
+            "completion_ids": [ids for ids, _, _ in chains],
+            "logprobs": [logprobs for _, logprobs, _ in chains],
+            "env_mask": [mask for _, _, mask in chains],
             "chain_reward": [one["reward"] for one in rollouts],
+            "chain_answer": [one["answer"] for one in rollouts],
         }
 
     return rollout_func
@@ -75,6 +85,19 @@ def chain_reward(completions: list, chain_reward: list | None = None, **_: Any) 
     return chain_reward
 
 
+def served_reward(server: str, *, timeout: float | None = None) -> Callable[..., list]:
+    """A reward function that asks `coa serve rewards`, for completions of any kind; the data set has a column `answers`."""
+
+    def coa_reward(prompts: list, completions: list, answers: list, chain_answer: list | None = None, **_: Any) -> list:
+        # TRL's text of a completion has lost its special tokens: where a chain came with its answer, that is graded.
+        said = completions if chain_answer is None else chain_answer
+        questions = [_question(prompt) for prompt in prompts]
+        asked = {"prompts": questions, "completions": said, "answers": [list(one) for one in answers]}
+        return post_json(f"{server.rstrip('/')}/reward/trl", asked, timeout)["rewards"]
+
+    return coa_reward
+
+
 def post_json(url: str, value: Any, timeout: float | None = None) -> Any:
     """Sends JSON and reads JSON; an error carries what the server said."""
     body = json.dumps(value).encode()
@@ -84,6 +107,24 @@ def post_json(url: str, value: Any, timeout: float | None = None) -> Any:
             return json.load(response)
     except urllib.error.HTTPError as error:
         raise RuntimeError(f"{url} answered {error.code}: {error.read().decode(errors='replace')[:500]}") from error
+
+
+_sampling = (("temperature", 1.0), ("top_p", 1.0), ("top_k", 0))
+
+
+def _ended(one: Mapping[str, Any], end: int | None) -> tuple[list, list, list]:
+    """Ids, log-probabilities and mask. TRL takes what does not end with the end token for cut off, and breaks on nothing at all."""
+    ids, logprobs, mask = one["response_ids"], one["response_logprobs"], one["response_mask"]
+    if end is None or (ids and one["ending"]["reason"] != "answered"):
+        return ids, logprobs, mask
+    return [*ids, end], [*logprobs, 0.0], [*mask, 0]
+
+
+def _first_seed(trainer: Any, count: int) -> int:
+    """Different for every step, every process and every seed of a run."""
+    step = int(getattr(getattr(trainer, "state", None), "global_step", 0) or 0)
+    process = int(getattr(getattr(trainer, "accelerator", None), "process_index", 0) or 0)
+    return (int(_setting(trainer, "seed", 0)) * 7919 + step) * 1_000_003 + process * count
 
 
 def _question(prompt: Any) -> str:
