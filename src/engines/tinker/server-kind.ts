@@ -7,6 +7,7 @@ import { HttpError } from "../../base/http/http-client.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import { type TokenizerFingerprint, tokenizerDifference } from "../../core/tokenizer-fingerprint.ts";
+import type { WireFormat } from "./pass-format.ts";
 import type { TinkerClient } from "./tinker-client.ts";
 import { protocolVersion } from "./tinker-session.ts";
 
@@ -15,7 +16,10 @@ export interface ServerKind {
   name: "coa" | "tinker";
   reduction: "sum" | "sequence-mean";
   losses: EngineCapabilities["losses"];
-  protobuf: boolean;
+  /** Formats that passes may have, the better one first; both are tried where the server does not say. */
+  formats: readonly WireFormat[];
+  /** Most examples and bytes of one request. */
+  requestLimits: { examples: number; bytes: number };
   gradientNorm: boolean;
   gradientClipping: boolean;
   /** Longest context of the model, where the server says it. */
@@ -28,8 +32,20 @@ export const coaExtension = z.object({
   /** Keys of loss_fn_config beyond the protocol. */
   lossOptions: z.array(z.enum(["dual_clip", "temperature"])),
   gradientNorm: z.boolean(),
+  /** Formats of passes. */
+  formats: z
+    .array(z.enum(["protobuf", "json"]))
+    .min(1)
+    .optional(),
   tokenizer: z.object({ size: z.number(), fingerprint: z.string() }).optional(),
 });
+
+/** What every client is told; what is not said is as the SDK has it. */
+const clientConfig = z.object({
+  fwdbwd_max_chunk_len: z.number().int().min(1).catch(1024),
+  fwdbwd_max_chunk_bytes_count: z.number().min(1).catch(5e6),
+});
+const bothFormats = ["protobuf", "json"] as const;
 
 /** Asks the server what it is, and refuses one that does not have the base model. */
 export async function findServer(
@@ -52,7 +68,11 @@ export async function findServer(
     throw new CoaError("usage", `${options.baseURL} has no model "${options.baseModel}"; it has ${names.join(", ")}`);
   }
   const window = models.find(({ model_name }) => model_name === options.baseModel)?.max_context_length;
-  const limits = window ? { maxContext: window } : {};
+  const told = clientConfig.parse(config);
+  const limits = {
+    ...(window ? { maxContext: window } : {}),
+    requestLimits: { examples: told.fwdbwd_max_chunk_len, bytes: told.fwdbwd_max_chunk_bytes_count },
+  };
   const own = coaExtension.safeParse((config as Record<string, unknown>)["coa"]);
   if (own.success) {
     const { tokenizer: theirs } = own.data;
@@ -66,7 +86,7 @@ export async function findServer(
       name: "coa",
       reduction: "sum",
       losses: lossesOf("sum", tempered, dual),
-      protobuf: true,
+      formats: own.data.formats ?? bothFormats,
       gradientNorm: own.data.gradientNorm,
       gradientClipping: true,
       ...limits,
@@ -77,7 +97,7 @@ export async function findServer(
     name: "tinker",
     reduction,
     losses: lossesOf(reduction, [], []),
-    protobuf: true,
+    formats: bothFormats,
     gradientNorm: reduction === "sequence-mean",
     gradientClipping: false,
     ...limits,

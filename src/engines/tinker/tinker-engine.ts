@@ -7,8 +7,8 @@
  */
 
 import { HttpError } from "../../base/http/http-client.ts";
-import { fromPassResult, toAdam, toPass, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
-import { decodePassResult, decodeSamples, encodePass } from "../../base/wire/tinker-protobuf.ts";
+import { fromPassResult, toAdam, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
+import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
@@ -19,8 +19,9 @@ import { hashText } from "../../core/random.ts";
 import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
+import { passFormat } from "./pass-format.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
-import { type TinkerClientOptions, type TinkerResult, tinkerClient } from "./tinker-client.ts";
+import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
 import { openSession, remembered } from "./tinker-session.ts";
 
 export interface TinkerEngineOptions extends TinkerClientOptions {
@@ -76,6 +77,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   const server = await findServer(client, options);
   const maxContext = Math.min(options.maxContext, server.maxContext ?? options.maxContext);
   const session = await openSession(client, onNote);
+  const passes = passFormat(server.formats);
   const places = semaphore(options.samplesInFlight ?? 512);
   let models = 0;
   let samplingSessions = 0;
@@ -110,22 +112,20 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
    * Submits a request of the model under its next number, after all earlier ones; the result is waited for separately.
    */
   function inOrder<T>(
-    path: string,
-    body: (ids: { model_id: string; seq_id: number }) => Record<string, unknown> | Uint8Array,
+    submit: (ids: { model_id: string; seq_id: number }) => Promise<TinkerFuture>,
     read: (result: TinkerResult) => T,
     { before, accepted, refused }: { before?(): void; accepted?(): void; refused?(): void } = {},
   ): Promise<T> {
-    const submitted = line.then(async () => {
+    const taken = line.then(async () => {
       session.check();
       before?.();
-      const request = body({ model_id: modelId, seq_id: seqId + 1 });
-      const future = await remembered(client.submit(path, request, { protobuf: server.protobuf }));
+      const future = await remembered(submit({ model_id: modelId, seq_id: seqId + 1 }));
       seqId++; // a number that the server refused is used again: a gap would stop it
       accepted?.();
       return future;
     });
-    line = submitted.catch(() => refused?.());
-    return submitted.then(async (future) => read(await remembered(future.result())));
+    line = taken.catch(() => refused?.());
+    return taken.then(async (future) => read(await remembered(future.result())));
   }
 
   function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
@@ -145,21 +145,25 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       checkAnswer(examples, logprobs);
       return { logprobs, metrics };
     };
-    if (server.protobuf) {
-      const bytes = (ids: { model_id: string; seq_id: number }) =>
-        encodePass({ modelId: ids.model_id, seqId: ids.seq_id, examples, loss, forwardOnly });
-      return inOrder("forward_backward", bytes, read, steps);
-    }
-    const field = forwardOnly ? "forward_input" : "forward_backward_input";
-    const path = forwardOnly ? "forward" : "forward_backward";
-    return inOrder(path, (ids) => ({ ...ids, [field]: toPass(examples, loss), type: path }), read, steps);
+    return inOrder(
+      (ids) =>
+        passes.send({ modelId: ids.model_id, seqId: ids.seq_id, examples, loss, forwardOnly }, (path, body, format) =>
+          client.submit(path, body, { protobuf: format === "protobuf" }),
+        ),
+      read,
+      steps,
+    );
   }
+
+  /** Submits JSON: ids and fields. */
+  const submitted = (path: string, fields: object) => (ids: object) =>
+    client.submit(path, { ...ids, ...fields, type: path });
 
   /** A save that is repeated after a lost answer finds its own name taken: then it is there. */
   async function saveAs(path: string, name: string, kind: "weights" | "sampler_weights"): Promise<string> {
     const ttl = options.stateSeconds === undefined ? {} : { ttl_seconds: options.stateSeconds };
     try {
-      const result = await inOrder(path, (ids) => ({ ...ids, path: name, ...ttl, type: path }), jsonOf);
+      const result = await inOrder(submitted(path, { path: name, ...ttl }), jsonOf);
       const said = result["path"];
       return typeof said === "string" && said.includes(`/${kind}/`) ? said : `tinker://${modelId}/${kind}/${name}`;
     } catch (error) {
@@ -172,9 +176,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
 
   async function makePolicy(stamp: number): Promise<Policy> {
     const sequence = samplingSessions++;
-    const path = "save_weights_for_sampler";
-    const ids = (own: object) => ({ ...own, sampling_session_seq_id: sequence, type: path });
-    const result = await inOrder(path, ids, jsonOf);
+    const fields = { sampling_session_seq_id: sequence };
+    const result = await inOrder(submitted("save_weights_for_sampler", fields), jsonOf);
     const samplingSession = String(result["sampling_session_id"]);
     const many = (request: SampleRequest, n: number) => sampleMany(samplingSession, stamp, request, n);
     const { capabilities } = engine;
@@ -215,7 +218,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
           topk_prompt_logprobs: 0,
           type: "sample",
         },
-        { signal, sampling: true, protobuf: server.protobuf },
+        { signal, sampling: true, protobuf: passes.current === "protobuf" },
       );
       const future = await remembered(submitted);
       const result = await remembered(future.result());
@@ -251,7 +254,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       overlap: true,
       maxContext,
       vocabularySize,
-      requestLimits: { examples: 1024, bytes: 5e6 },
+      requestLimits: server.requestLimits,
     },
     usage() {
       const { prefill, sample, train } = options.prices ?? { prefill: 0, sample: 0, train: 0 };
@@ -273,8 +276,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
         warned = true;
         onNote("this engine trains with AdamW alone: the learning rate of matrices has no effect");
       }
-      const body = (ids: object) => ({ ...ids, adam_params: toAdam(step), type: "optim_step" });
-      const result = await inOrder("optim_step", body, jsonOf, {
+      const result = await inOrder(submitted("optim_step", { adam_params: toAdam(step) }), jsonOf, {
         before() {
           if (!gradientsFailed) return;
           gradientsFailed = false;
@@ -308,9 +310,10 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       modelId = await createModel();
       seqId = 0;
       published = null;
-      await inOrder("load_weights", (ids) => ({ ...ids, path, optimizer: true, type: "load_weights" }), jsonOf);
+      await inOrder(submitted("load_weights", { path, optimizer: true }), jsonOf);
       version = Number(mark) || 0;
-      await unload(old);
+      // The new model is loaded: that the server no longer has the old one, or keeps it a while, is no failure.
+      await unload(old).catch(() => onNote(`model ${old} could not be unloaded; the server drops it with the session`));
     },
     async deleteState(state) {
       const [, run, kind, name] = /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^#]+)/.exec(state) ?? [];
