@@ -130,7 +130,9 @@ async function openFar(
   const tokenizer = await loadTokenizer(folder);
   const maxContext =
     numberOf(values["max-context"], "max-context", { min: 16, integer: true }) ?? (await windowOf(folder));
-  const hasWeights = existsSync(join(folder, "config.json")) && existsSync(join(folder, "model.safetensors"));
+  const hasWeights = ["model.safetensors", "model.safetensors.index.json"].some(
+    (name) => existsSync(join(folder, "config.json")) && existsSync(join(folder, name)),
+  );
   const stateHours = numberOf(values["state-hours"], "state-hours", { min: 0 });
   const prices = pricesOf(values["engine-price"]);
   const engine = await openTinkerEngine({

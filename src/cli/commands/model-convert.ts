@@ -1,3 +1,4 @@
+import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -6,6 +7,7 @@ import { saveGguf } from "../../engines/embedded/files/gguf-model.ts";
 import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
+import { readAdapterArchive } from "../../engines/tinker/checkpoint-files.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { openModel, tokenizerOf } from "./model-input.ts";
 
@@ -17,10 +19,15 @@ export default defineCommand({
     "coa model convert .coa/models/lab lab.gguf --type q8_0",
     "coa model convert .coa/models/lab lab-bf16 --type bf16",
     "coa model convert base merged --adapter adapter",
+    "coa model convert base merged --adapter checkpoint.tar.gz",
   ],
   options: {
     type: { type: "string", default: "f32", valueName: "type", describe: "f32, f16, bf16 (folders) or q8_0 (GGUF)" },
-    adapter: { type: "string", valueName: "folder", describe: "Add this LoRA adapter (PEFT layout) to the weights" },
+    adapter: {
+      type: "string",
+      valueName: "folder",
+      describe: "Add this LoRA adapter to the weights: a PEFT folder, or an archive (.tar.gz) of a training server",
+    },
     "max-shard-mib": { type: "string", valueName: "n", describe: "Split a folder's weights into files of this size" },
   },
   async run({ values, positionals, out }) {
@@ -38,7 +45,10 @@ export default defineCommand({
     const { config, folder } = model;
     let { parameters } = model;
     if (values.adapter) {
-      parameters = mergedParameters(parameters, await loadAdapterFolder(values.adapter, config));
+      const adapter = (await stat(values.adapter).catch(() => null))?.isFile()
+        ? await readAdapterArchive(await readFile(values.adapter), config)
+        : await loadAdapterFolder(values.adapter, config);
+      parameters = mergedParameters(parameters, adapter);
     }
     let tokenizer = false;
     if (toGguf) {

@@ -7,7 +7,8 @@ import { readTar } from "../../base/files/tar.ts";
 import { CoaError } from "../../core/errors.ts";
 import { loadAdapterFolder } from "../embedded/files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "../embedded/files/model-folder.ts";
-import { mergedParameters } from "../embedded/lora/adapter.ts";
+import { type Adapter, mergedParameters } from "../embedded/lora/adapter.ts";
+import type { ModelConfig } from "../embedded/model/config.ts";
 
 /** Writes the archive's files into a folder; with `merge` the adapter is added to the base model first. */
 export async function saveCheckpointFiles(
@@ -15,7 +16,7 @@ export async function saveCheckpointFiles(
   folder: string,
   options: { merge: boolean; baseFolder?: string },
 ): Promise<void> {
-  const files = readTar(archive[0] === 0x1f ? gunzipSync(archive) : archive);
+  const files = unpacked(archive);
   const isAdapter = [...files.keys()].some((name) => basename(name) === "adapter_config.json");
   if (!options.merge || !isAdapter) return writeFiles(files, folder);
   if (!options.baseFolder) {
@@ -24,15 +25,24 @@ export async function saveCheckpointFiles(
       "the server gives an adapter; to have a whole model name the base model's folder, or save the adapter",
     );
   }
+  const { config, parameters } = await loadModelFolder(options.baseFolder);
+  const merged = mergedParameters(parameters, await readAdapterArchive(archive, config));
+  await saveModelFolder(folder, { config, parameters: merged }, { companionsFrom: options.baseFolder });
+}
+
+/** The adapter in an archive, for a model of this config. */
+export async function readAdapterArchive(archive: Uint8Array, config: ModelConfig): Promise<Adapter> {
   const temporary = await mkdtemp(join(tmpdir(), "coa-adapter-"));
   try {
-    await writeFiles(files, temporary);
-    const { config, parameters } = await loadModelFolder(options.baseFolder);
-    const merged = mergedParameters(parameters, await loadAdapterFolder(temporary, config));
-    await saveModelFolder(folder, { config, parameters: merged }, { companionsFrom: options.baseFolder });
+    await writeFiles(unpacked(archive), temporary);
+    return await loadAdapterFolder(temporary, config);
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
+}
+
+function unpacked(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
+  return readTar(archive[0] === 0x1f ? gunzipSync(archive) : archive);
 }
 
 async function writeFiles(files: ReadonlyMap<string, Uint8Array>, folder: string): Promise<void> {
