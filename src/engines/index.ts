@@ -11,4 +11,5 @@ export {
   saveModelFolder,
 } from "./embedded/files/model-folder.ts";
 export { type ModelConfig, type ModelSize, modelConfig } from "./embedded/model/config.ts";
+export { type AdapterMemory, adapterMemory, loadSharedBase, type SharedBase } from "./embedded/shared-base.ts";
 export { openTinkerEngine, type TinkerEngine, type TinkerEngineOptions } from "./tinker/tinker-engine.ts";

@@ -27,15 +27,14 @@ export async function unreliableProxy(target: string, seed: number, share = 0.08
   const server = await listen(async (request, response) => {
     const body = await readBytes(request, 2 ** 30);
     const [method, url] = [request.method!, request.url!];
-    const trouble = !url.endsWith("create_model"); // a model made twice by a lost answer is the server's to clean up
-    if (trouble && happens("lost request")) return void request.socket.destroy();
-    if (trouble && happens("refused for now")) return void response.writeHead(503).end();
+    if (happens("lost request")) return void request.socket.destroy();
+    if (happens("refused for now")) return void response.writeHead(503).end();
     if (happens("delayed")) await new Promise((resolve) => setTimeout(resolve, 1 + random.below(40)));
-    const repeated = trouble && !url.endsWith("asample") && happens("sent twice");
+    const repeated = !url.endsWith("asample") && happens("sent twice");
     const answers = [pass(method, url, request.headers, body)];
     if (repeated) answers.push(pass(method, url, request.headers, body));
     const answer = (await Promise.all(answers)).at(-1)!;
-    if (trouble && happens("lost answer")) return void request.socket.destroy();
+    if (happens("lost answer")) return void request.socket.destroy();
     response.writeHead(answer.status, answer.headers as never);
     response.end(answer.body);
   });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { mkdir, symlink } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { accessOf, isLoopback } from "../../base/http/access.ts";
 import { nodeListener } from "../../base/http/handler.ts";
@@ -7,6 +8,7 @@ import { listen, readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
+import { adapterMemory, loadSharedBase } from "../../engines/embedded/shared-base.ts";
 import { trainerHandler } from "../../serve/trainer/trainer-handler.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
@@ -29,6 +31,7 @@ export default defineCommand({
     key: { type: "string", valueName: "key", describe: "Key that clients must bring in X-API-Key (default COA_TRAINER_KEY)" },
     checkpoints: { type: "string", default: ".coa/trainer", valueName: "folder", describe: "Where saved weights are kept" },
     "max-models": { type: "string", default: "4", valueName: "n", describe: "Adapters under training at the same time" },
+    "max-memory": { type: "string", valueName: "gb", describe: "Memory for the base, adapters and published policies; more are refused (default: 60 % of this machine's)" },
     workdir: { type: "string", valueName: "folder", describe: "Link the model here under its name, so that Python clients started there find its tokenizer" },
     threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
   }, // biome-ignore format: one flag a line
@@ -42,13 +45,23 @@ export default defineCommand({
     if (!isLoopback(values.host) && !key)
       throw new UsageError(`${values.host} can be reached by others: give --key, or set COA_TRAINER_KEY`);
     const threads = numberOf(values.threads, "threads", { min: 1, integer: true });
+    const most = numberOf(values["max-memory"], "max-memory", { min: 0.001 }) ?? 0.6 * (memoryHere() / 1e9);
     const config = await loadModelConfig(folder);
+    const memoryOf = (rank: number) => adapterMemory(config, { rank, cacheBytes, ...(threads ? { threads } : {}) });
+    const least = memoryOf(1);
+    const limit = most * 1e9 - least.base;
+    if (limit < least.training + least.sampling)
+      throw new UsageError(
+        `--max-memory ${most.toFixed(2)} is too little: the base takes ${gigabytes(least.base)}, an adapter of rank 1 with one policy ${gigabytes(least.training + least.sampling)}`,
+      );
+    const base = await loadSharedBase(folder);
     const trainer = trainerHandler({
       baseModel: values.as,
       maxContext: config.maxContext,
       tokenizerId: resolve(folder),
       tokenizer: await loadTokenizer(folder),
-      openAdapter: (lora) => openEmbeddedEngine({ folder, lora, threads }),
+      openAdapter: (lora) => openEmbeddedEngine({ base, lora, threads, cacheBytes }),
+      memory: { limit, model: (rank) => memoryOf(rank).training, policy: least.sampling },
       checkpoints: values.checkpoints,
       maxModels: numberOf(values["max-models"], "max-models", { min: 1, integer: true }),
       access: accessOf(values.host),
@@ -65,6 +78,16 @@ export default defineCommand({
     return 0;
   },
 });
+
+/** For the caches of the sequences of one policy. */
+const cacheBytes = 256e6;
+
+/** What this machine, or the container that we are in, has. */
+function memoryHere(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+}
+
+const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(2)} GB`;
 
 /** transformers looks for a folder of the model's name where it is started, before it looks for a hub. */
 async function linkModel(folder: string, link: string): Promise<void> {

@@ -14,7 +14,7 @@ import {
   sampleManyWith,
   summedLosses,
 } from "../../core/engine.ts";
-import { CoaError } from "../../core/errors.ts";
+import { CoaError, UsageError } from "../../core/errors.ts";
 import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { SamplerEvent } from "./sample/sampler.ts";
@@ -51,12 +51,14 @@ export interface EmbeddedEngine extends Engine, Sampler {
 }
 
 const engineOptionNames = optionNames<EmbeddedEngineOptions>()(
-  "folder config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora maxBatchTokens maxBatch cacheBytes",
+  "folder base config seed copyInit embeddingDeviation threads runtime executionProviders optimizer lora maxBatchTokens maxBatch cacheBytes",
 );
 
 /** Opens a model folder, or makes a new model, ready to train and sample. */
 export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
   checkOptions("openEmbeddedEngine", options, engineOptionNames);
+  if ("base" in options && !options.lora)
+    throw new UsageError("weights that engines share are not trained themselves: give `lora`");
   const worker = new Worker(new URL(`./engine-worker${import.meta.url.slice(-3)}`, import.meta.url), {
     workerData: options,
   });

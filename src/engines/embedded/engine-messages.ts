@@ -12,9 +12,13 @@ import type { InitialOptions } from "./model/parameters.ts";
 import type { OptimizerName } from "./optim/optimizer.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { SamplerEvent, SamplerRequest } from "./sample/sampler.ts";
+import type { SharedBase } from "./shared-base.ts";
 
-/** How an embedded engine is opened: an existing model folder, or the config and seed of a new model. */
-export type EmbeddedEngineOptions = ({ folder: string } | ({ config: ModelConfig; seed?: number } & InitialOptions)) & {
+/** Whose weights an engine opens: an existing model folder, the config and seed of a new model, or weights that several engines share. */
+type Weights = { folder: string } | ({ config: ModelConfig; seed?: number } & InitialOptions) | { base: SharedBase };
+
+/** How an embedded engine is opened. */
+export type EmbeddedEngineOptions = Weights & {
   /** Threads of training and of sampling; all cores by default. */
   threads?: number;
   runtime?: Runtime["name"];

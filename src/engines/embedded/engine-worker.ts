@@ -16,6 +16,7 @@ import { initialParameters } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
+import type { SharedBase } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
 
@@ -33,11 +34,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     name: options.runtime,
     executionProviders: options.executionProviders,
   });
-  const { config, parameters } =
-    "folder" in options
-      ? await loadModelFolder(options.folder)
-      : { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
-  const companions = "folder" in options ? options.folder : undefined;
+  const { config, parameters, folder: companions } = await weightsOf(options);
   const adapter = await openAdapter(config, options.lora);
   const trainer = createTrainer({
     config,
@@ -47,7 +44,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     optimizer: options.optimizer,
     maxBatchTokens: options.maxBatchTokens,
   });
-  const state = { config, parameters, adapter, optimizer: trainer.optimizer, sampleSeed: 1 };
+  const state = { config, parameters, adapter, optimizer: trainer.optimizer, sampleSeed: 1, shared: "base" in options };
 
   // With an adapter, what is sampled from and saved as a model is the sum of base and adapter.
   const effective = adapter ? mergedParameters(parameters, adapter) : parameters;
@@ -184,6 +181,12 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     }
   });
   post({ type: "ready", config, runtime: runtime.name });
+}
+
+async function weightsOf(options: EmbeddedEngineOptions): Promise<SharedBase> {
+  if ("base" in options) return options.base;
+  if ("folder" in options) return { ...(await loadModelFolder(options.folder)), folder: options.folder };
+  return { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
 }
 
 async function openAdapter(config: ModelConfig, lora: EmbeddedEngineOptions["lora"]): Promise<Adapter | undefined> {

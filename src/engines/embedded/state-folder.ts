@@ -40,6 +40,8 @@ export interface EngineState {
   optimizer: Optimizer;
   /** The next seed of a sampling request that names none. */
   sampleSeed: number;
+  /** Other engines read the parameters too: they are not to be written. */
+  shared?: boolean;
 }
 
 /** Writes a state, all or nothing; `companionsFrom` is a model folder whose tokenizer files come along. */
@@ -88,6 +90,8 @@ export async function loadStateFolder(folder: string, state: EngineState): Promi
   const optimizerPath = join(source, optimizerFile);
   const { tensors } = await readSafetensors(optimizerPath);
   const sets: [ParameterSet, ParameterSet, string][] = [];
+  if (parsed.data.base === undefined && state.shared)
+    throw new UsageError(`${source} holds a whole model; an engine over shared weights loads adapters only`);
   if (parsed.data.base === undefined) sets.push([state.parameters, (await loadModelFolder(source)).parameters, source]);
   else if (parsed.data.base !== fingerprintOf(state.parameters))
     throw new CoaError("usage", `${source} holds an adapter of another base model; open the engine with that one`);

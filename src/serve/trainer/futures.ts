@@ -1,12 +1,16 @@
 /**
  * Operations that are answered later: each has a number, is asked for by it, and its result stays for ten minutes after
- * it was read. What nobody asks for is deleted as well, so that a server that runs for weeks does not fill its memory.
+ * it was read, or as long as the results that were read fit a limit. What nobody asks for is deleted as well, so that a
+ * server that runs for weeks does not fill its memory.
  */
+import { RefusedRequest } from "../../base/http/request-body.ts";
 import { messageOf } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 
 /** How an operation ended: a value to be written as JSON or as protobuf, or what went wrong and whose fault it is. */
-export type Outcome = { json: unknown; bytes?: () => Uint8Array } | { error: string; category: "user" | "server" };
+export type Outcome =
+  | { json: unknown; bytes?: () => Uint8Array /** What it holds in memory. */; size?: number }
+  | { error: string; category: "user" | "server" };
 
 export interface Futures {
   /** Takes an operation under way; returns its number. */
@@ -17,13 +21,25 @@ export interface Futures {
 
 const keepReadMs = 10 * 60_000;
 const keepUnreadMs = 60 * 60_000;
+/** Bytes of results that were read and are kept in case the answer was lost. */
+const keepReadBytes = 256e6;
 
 /** An empty set of futures. */
 export function futures(now: () => number = steadyNow): Futures {
   const all = new Map<string, { done: Promise<Outcome>; expires: number }>();
+  const read = new Map<string, number>(); // bytes of each result that was read, the latest last
   let next = 1;
   const forget = () => {
-    for (const [id, { expires }] of all) if (expires < now()) all.delete(id);
+    for (const [id, { expires }] of all) if (expires < now()) drop(id);
+    let held = 0;
+    for (const [id, size] of [...read].reverse()) {
+      held += size;
+      if (held > keepReadBytes) drop(id);
+    }
+  };
+  const drop = (id: string) => {
+    all.delete(id);
+    read.delete(id);
   };
   return {
     add(work) {
@@ -46,7 +62,11 @@ export function futures(now: () => number = steadyNow): Futures {
       const outcome = await Promise.race([entry.done, late.promise]);
       clearTimeout(timer);
       signal?.removeEventListener("abort", leave);
-      if (outcome) entry.expires = now() + keepReadMs;
+      if (outcome) {
+        entry.expires = now() + keepReadMs;
+        read.delete(id);
+        if ("size" in outcome && outcome.size) read.set(id, outcome.size);
+      }
       return outcome;
     },
   };
@@ -54,6 +74,7 @@ export function futures(now: () => number = steadyNow): Futures {
 
 function failure(error: unknown): Outcome {
   const boundary = (error as { boundary?: string } | undefined)?.boundary;
-  const category = boundary === "usage" || boundary === "format" ? "user" : "server";
+  const refused = error instanceof RefusedRequest && error.status < 500;
+  const category = refused || boundary === "usage" || boundary === "format" ? "user" : "server";
   return { error: messageOf(error), category };
 }

@@ -10,15 +10,19 @@ export interface OrderedRequests {
   take(seqId: number | undefined, body: Uint8Array | string, start: () => Promise<unknown>, name: string): string;
   /** Numbers taken so far. */
   readonly started: number;
+  /** The model is gone: what still waits for a smaller number will never be carried out. */
+  close(): void;
 }
 
-/** Most requests that may wait for a smaller number. */
+/** Most requests that may wait for a smaller number, and most bytes of them. */
 const maxWaiting = 10_000;
+const maxWaitingBytes = 2 ** 30;
 
 /** `register` makes a future of a request's work. */
 export function orderedRequests(register: (work: Promise<never>) => string): OrderedRequests {
   const known = new Map<number, { digest: string; id: string }>();
-  const waiting = new Map<number, () => void>();
+  const waiting = new Map<number, { begin(): void; giveUp(reason: unknown): void; bytes: number }>();
+  let waitingBytes = 0;
   let next = 1;
   return {
     get started() {
@@ -36,17 +40,25 @@ export function orderedRequests(register: (work: Promise<never>) => string): Ord
       const before = known.get(seqId);
       if (before?.digest === digest) return before.id;
       if (before || seqId < next) throw new RefusedRequest(409, `seq_id ${seqId} was used for another request`);
-      if (waiting.size >= maxWaiting) throw new RefusedRequest(429, "too many requests wait for a smaller seq_id");
+      if (waiting.size >= maxWaiting || (seqId > next && waitingBytes + body.length > maxWaitingBytes))
+        throw new RefusedRequest(429, "too many requests wait for a smaller seq_id");
       const id = register(promise);
       known.set(seqId, { digest, id });
       known.delete(seqId - maxWaiting);
-      waiting.set(seqId, begin);
+      waiting.set(seqId, { begin, giveUp: reject, bytes: body.length });
+      waitingBytes += body.length;
       for (let ready = waiting.get(next); ready; ready = waiting.get(next)) {
         waiting.delete(next);
+        waitingBytes -= ready.bytes;
         next++;
-        ready();
+        ready.begin();
       }
       return id;
+    },
+    close() {
+      const reason = new RefusedRequest(400, `the model was unloaded before seq_id ${next} came`);
+      for (const { giveUp } of waiting.values()) giveUp(reason);
+      waiting.clear();
     },
   };
 }

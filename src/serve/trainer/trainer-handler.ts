@@ -17,31 +17,18 @@ import {
 } from "../../base/http/handler.ts";
 import { RefusedRequest } from "../../base/http/request-body.ts";
 import { routes } from "../../base/http/routes.ts";
-import {
-  adamSchema,
-  fromAdam,
-  fromPass,
-  passSchema,
-  sampleRequestSchema,
-  toPassResult,
-} from "../../base/wire/tinker.ts";
-import {
-  decodePass,
-  encodePassResult,
-  encodeSamples,
-  type PassRequest,
-  protobufType,
-} from "../../base/wire/tinker-protobuf.ts";
+import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
+import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
-import type { Engine } from "../../core/engine.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
+import { parse, passFromJson, refusing, requestIds } from "./read-request.ts";
 import { answerSample } from "./sample.ts";
 import { elementwise, scoreOf } from "./score-tokens.ts";
-import { type OpenAdapter, trainerModels } from "./trainer-models.ts";
+import { loraAlpha, type OpenAdapter, type ServedPolicy, type TrainerMemory, trainerModels } from "./trainer-models.ts";
 
 /** The trainer as a handler for node:http and as one for frameworks that use fetch. */
 export interface TrainerHandler {
@@ -63,6 +50,8 @@ export interface TrainerServerOptions {
   checkpoints: string;
   maxModels?: number;
   maxPolicies?: number;
+  /** How much memory adapters and policies may take; only their number is bounded where nothing is said. */
+  memory?: TrainerMemory;
   sessionTimeoutMs?: number;
   /** How long a question for a result is held before the client is told to ask again. */
   holdMs?: number;
@@ -72,11 +61,10 @@ export interface TrainerServerOptions {
 }
 
 const maxBytes = 2 ** 30;
-const id = z.object({ model_id: z.string(), seq_id: z.number().int().min(1).nullish() });
-const savedAs = id.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
+const savedAs = requestIds.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
 
 const trainerHandlerNames = optionNames<TrainerServerOptions>()(
-  "baseModel maxContext tokenizerId tokenizer openAdapter checkpoints maxModels maxPolicies sessionTimeoutMs holdMs apiKeys access",
+  "baseModel maxContext tokenizerId tokenizer openAdapter checkpoints maxModels maxPolicies memory sessionTimeoutMs holdMs apiKeys access",
 );
 
 /** The routes of the training server, and what closes its models. */
@@ -89,16 +77,19 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     openAdapter: options.openAdapter,
     maxModels: options.maxModels ?? 4,
     maxPolicies: options.maxPolicies ?? 8,
+    ...(options.memory ? { memory: options.memory } : {}),
     sessionTimeoutMs: options.sessionTimeoutMs ?? 300_000,
     register,
   });
-  let basePolicy: Promise<string> | null = null;
   const tokenizer = options.tokenizer && tokenizerFingerprint(options.tokenizer);
   const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
 
   /** A request of a model, carried out in the order of its numbers and answered by a future. */
   const inOrder =
-    <Body extends z.infer<typeof id>>(schema: z.ZodType<Body>, work: (body: Body) => Promise<unknown>): Handler =>
+    <Body extends z.infer<typeof requestIds>>(
+      schema: z.ZodType<Body>,
+      work: (body: Body) => Promise<unknown>,
+    ): Handler =>
     async (request, reply) => {
       const bytes = await request.bytes(maxBytes);
       const body = parse(schema, JSON.parse(bytes.toString("utf8")));
@@ -121,8 +112,14 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
           ? await engine.forward(asked.examples, asked.loss)
           : await engine.forwardBackward(asked.examples, asked.loss, { everyLogprob: true });
         const losses = elementwise(asked.examples, asked.loss, logprobs);
-        const json = toPassResult(logprobs, losses);
-        return { json, bytes: () => encodePassResult(logprobs, losses, json.metrics) };
+        const result = () => toPassResult(logprobs, losses);
+        return {
+          get json() {
+            return result(); // lists of numbers take four times the memory, so they are made when they are asked for
+          },
+          bytes: () => encodePassResult(logprobs, losses, result().metrics),
+          size: 8 * logprobs.reduce((sum, { length }) => sum + length, 0),
+        };
       };
       const requestId = model.requests.take(asked.seqId || undefined, bytes, start, request.path);
       replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
@@ -141,6 +138,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         version: 1,
         lossOptions: ["dual_clip", "temperature"],
         gradientNorm: true,
+        formats: ["protobuf", "json"],
         ...(tokenizer ? { tokenizer } : {}),
       },
     })),
@@ -163,7 +161,14 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         throw new RefusedRequest(400, `this server has the base model ${options.baseModel}, not ${asked.base_model}`);
       const { rank, seed } = asked.lora_config;
       const made = models.create(asked.session_id, asked.model_seq_id, { rank, seed: seed ?? 0 });
-      const lora = { rank, alpha: 32, seed: seed ?? null, train_attn: true, train_mlp: true, train_unembed: false };
+      const lora = {
+        rank,
+        alpha: loraAlpha,
+        seed: seed ?? null,
+        train_attn: true,
+        train_mlp: true,
+        train_unembed: false,
+      };
       const answer = made.then(({ id: model_id }) => ({
         json: { model_id, base_model: asked.base_model, lora_config: lora, type: "create_model" },
       }));
@@ -183,12 +188,15 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     }),
     "POST /api/v1/forward_backward": pass("forward_backward_input"),
     "POST /api/v1/forward": pass("forward_input"),
-    "POST /api/v1/optim_step": inOrder(id.extend({ adam_params: adamSchema }), async ({ model_id, adam_params }) => {
-      const model = models.get(model_id);
-      model.changes++;
-      const { gradientNorm } = await model.engine.optimStep(fromAdam(adam_params));
-      return { metrics: { "skyrl.ai/grad_norm": gradientNorm, "skyrl.ai/learning_rate": adam_params.learning_rate } };
-    }),
+    "POST /api/v1/optim_step": inOrder(
+      requestIds.extend({ adam_params: adamSchema }),
+      async ({ model_id, adam_params }) => {
+        const model = models.get(model_id);
+        model.changes++;
+        const { gradientNorm } = await model.engine.optimStep(fromAdam(adam_params));
+        return { metrics: { "skyrl.ai/grad_norm": gradientNorm, "skyrl.ai/learning_rate": adam_params.learning_rate } };
+      },
+    ),
     "POST /api/v1/save_weights": inOrder(
       savedAs.extend({ path: z.string() }),
       async ({ model_id, path, ttl_seconds }) => {
@@ -201,7 +209,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       },
     ),
     "POST /api/v1/load_weights": async (request, reply) => {
-      const schema = id.extend({ path: z.string(), optimizer: z.boolean().default(true) });
+      const schema = requestIds.extend({ path: z.string(), optimizer: z.boolean().default(true) });
       const bytes = await request.bytes(maxBytes);
       const asked = parse(schema, JSON.parse(bytes.toString("utf8")));
       const model = models.get(asked.model_id);
@@ -224,14 +232,14 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         const { engine, rank, changes } = model;
         const type = "save_weights_for_sampler";
         if (!path) {
-          const policy = await engine.publish({ pinned: true });
           const score = (tokens: readonly number[]) => {
             if (model.changes === changes) return scoreOf(engine, tokens);
             const what =
               "the model has been trained since these weights were published, so no prompt is scored with them";
             throw new RefusedRequest(400, `${what}; save them under a name and sample from there`);
           };
-          return { path: null, type, sampling_session_id: models.addPolicy({ policy, source: model_id, score }) };
+          const open = async () => ({ policy: await engine.publish({ pinned: true }), score });
+          return { path: null, type, sampling_session_id: await models.publish(model, open) };
         }
         const write = async (folder: string) => {
           if (!engine.saveAdapter) throw new CoaError("engine", "this engine has no adapter to save");
@@ -245,7 +253,6 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       const asked = parse(samplingSession, body);
       models.heartbeat(asked.session_id);
       const type = "create_sampling_session";
-      if (!asked.model_path) return { type, sampling_session_id: await baseSession() };
       return { type, sampling_session_id: await sessionOf(asked.model_path) };
     }),
     "GET /api/v1/samplers/{id}": json(async (_, { params }) => {
@@ -255,8 +262,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     "POST /api/v1/asample": json(async (body) => {
       const asked = parse(sampleRequestSchema, body);
       if (!asked.sampling_params.max_tokens) throw new RefusedRequest(400, "sampling_params.max_tokens is missing");
-      const session =
-        asked.sampling_session_id ?? (asked.model_path ? await sessionOf(asked.model_path) : await baseSession());
+      const session = asked.sampling_session_id ?? (await sessionOf(asked.model_path));
       models.sourceOf(session);
       const work = models.usePolicy(session, async (served) => {
         const samples = await answerSample(served, asked, session, options.tokenizer);
@@ -304,21 +310,18 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     }),
   });
 
-  async function sessionOf(path: string): Promise<string> {
-    return serveAlone(path, await options.openAdapter({ folder: (await store.find(path)).folder }));
+  /** The sampling session of saved weights, or of the base. */
+  async function sessionOf(path: string | null | undefined): Promise<string> {
+    if (!path) return models.serve(options.baseModel, () => openAlone({ rank: 1, alpha: loraAlpha, seed: 0 }));
+    await store.find(path);
+    return models.serve(path, async () => openAlone({ folder: (await store.find(path)).folder }));
   }
 
-  /** A sampling session over an engine that nobody trains. */
-  async function serveAlone(source: string, engine: Engine): Promise<string> {
+  /** An engine that nobody trains. */
+  async function openAlone(lora: Parameters<OpenAdapter>[0]): Promise<ServedPolicy> {
+    const engine = await options.openAdapter(lora);
     const policy = { ...(await engine.publish()), close: () => engine.close() };
-    return models.addPolicy({ policy, source, score: (tokens) => scoreOf(engine, tokens) });
-  }
-
-  function baseSession(): Promise<string> {
-    basePolicy ??= options
-      .openAdapter({ rank: 1, alpha: 32, seed: 0 })
-      .then((engine) => serveAlone(options.baseModel, engine));
-    return basePolicy;
+    return { policy, score: (tokens) => scoreOf(engine, tokens) };
   }
 
   const noteOf = (rank: number, seconds?: number | null) => ({
@@ -375,26 +378,4 @@ function json(work: (body: unknown, request: HttpRequest) => Promise<unknown>): 
     const body = request.method === "POST" ? await readJson(request, maxBytes) : undefined;
     replyJson(reply, 200, await work(body, request));
   };
-}
-
-function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
-  return parsed.data;
-}
-
-/** What the wire format refuses is the client's error. */
-function refusing<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof CoaError) throw new RefusedRequest(422, error.message);
-    throw error;
-  }
-}
-
-function passFromJson(body: Record<string, unknown>, field: string): PassRequest {
-  const { model_id: modelId, seq_id } = parse(id, body);
-  const { examples, loss } = fromPass(parse(passSchema, body[field]));
-  return { modelId, seqId: seq_id ?? 0, examples, loss, forwardOnly: field === "forward_input" };
 }

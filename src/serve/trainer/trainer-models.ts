@@ -1,8 +1,9 @@
 /**
  * The models under training and the policies that are sampled from. Each model is an adapter over the one base, with an
- * engine of its own; so many fit, more are refused by name. A published policy is pinned to its weights; the oldest
- * unused are closed. A session that has been silent for five minutes loses its models, as on other servers of this
- * kind.
+ * engine of its own. Their number and their bytes are limited, and more are refused by name. A published policy is pinned
+ * to its weights. When memory is short, policies that nobody uses are closed: saved weights are opened again when they are
+ * asked for; of a model's own policies only the newest is kept. A session that has been silent for five minutes loses
+ * its models, as on other servers of this kind.
  */
 import { randomUUID } from "node:crypto";
 import { RefusedRequest } from "../../base/http/request-body.ts";
@@ -28,13 +29,21 @@ export interface TrainerModel {
   changes: number;
 }
 
-/** A policy that is sampled from: whose weights it has, and how a prompt is scored with them. */
+/** A policy that is sampled from, and how a prompt is scored with its weights. */
 export interface ServedPolicy {
   policy: Policy;
-  /** A model, an address of saved weights, or the base model's name. */
-  source: string;
   /** Log-probability of every token but the first. */
   score(tokens: readonly number[]): Promise<Float32Array>;
+}
+
+/** What fits into memory, in bytes. */
+export interface TrainerMemory {
+  /** For everything beside the base. */
+  limit: number;
+  /** What a model under training takes. */
+  model(rank: number): number;
+  /** What a policy that can be sampled from takes. */
+  policy: number;
 }
 
 export interface TrainerModels {
@@ -47,8 +56,10 @@ export interface TrainerModels {
   /** Puts another engine in the place of a model's. */
   replace(model: TrainerModel, engine: Engine): Promise<void>;
   unload(id: string): Promise<void>;
-  /** A sampling session for a policy. */
-  addPolicy(served: ServedPolicy): string;
+  /** A sampling session for what a model is now; `open` publishes it. */
+  publish(model: TrainerModel, open: () => Promise<ServedPolicy>): Promise<string>;
+  /** A sampling session for weights that stay where they are, opened when they are used: one for each address. */
+  serve(source: string, open: () => Promise<ServedPolicy>): string;
   /** Uses a policy; it is not closed meanwhile. */
   usePolicy<T>(samplingSession: string, work: (served: ServedPolicy) => Promise<T>): Promise<T>;
   sourceOf(samplingSession: string): string;
@@ -59,13 +70,21 @@ export interface TrainerModelsOptions {
   openAdapter: OpenAdapter;
   maxModels: number;
   maxPolicies: number;
+  memory?: TrainerMemory;
   sessionTimeoutMs: number;
   register(work: Promise<Outcome>): string;
   now?: () => number;
 }
 
-interface PolicyEntry extends ServedPolicy {
+interface PolicyEntry {
+  /** A model, an address of saved weights, or the base model's name. */
+  source: string;
+  /** Which in the order of their making. */
+  number: number;
   inUse: number;
+  served: Promise<ServedPolicy> | null;
+  /** Opens it again; a model's own policy can't be. */
+  open?(): Promise<ServedPolicy>;
 }
 
 /** An empty set of models. */
@@ -74,7 +93,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
   const sessions = new Map<string, { seen: number; models: Map<number, Promise<TrainerModel>> }>();
   const models = new Map<string, TrainerModel>();
   const policies = new Map<string, PolicyEntry>(); // oldest use first
-  let opening = 0;
+  let made = 0;
 
   const sessionOf = (id: string) => {
     const session = sessions.get(id);
@@ -87,8 +106,59 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     const model = models.get(id);
     if (!model) return;
     models.delete(id);
+    model.requests.close();
     for (const [key, entry] of policies) if (entry.source === id) policies.delete(key);
     await model.engine.close();
+  };
+  const { memory } = options;
+  /** Models whose engine is being opened, by rank. */
+  const opening: number[] = [];
+  const isOpen = (entry: PolicyEntry) => entry.served !== null;
+  const usedBytes = () => {
+    if (!memory) return 0;
+    const ranks = [...opening, ...[...models.values()].map(({ rank }) => rank)];
+    const trained = ranks.reduce((sum, rank) => sum + memory.model(rank), 0);
+    return trained + memory.policy * [...policies.values()].filter(isOpen).length;
+  };
+  /** The longest unused policy that can be done without. */
+  const idlePolicy = () => {
+    const newest = (entry: PolicyEntry) =>
+      [...policies.values()].every(({ source, number }) => source !== entry.source || number <= entry.number);
+    return [...policies].find(([, entry]) => isOpen(entry) && entry.inUse === 0 && (entry.open || !newest(entry)));
+  };
+  const closePolicy = (key: string, entry: PolicyEntry) => {
+    const { served } = entry;
+    if (!entry.open) policies.delete(key);
+    entry.served = null;
+    void served?.then(({ policy }) => policy.close?.()).catch(() => {});
+  };
+  /** Makes room, or says why there is none. */
+  const makeRoom = (what: string, bytes: number) => {
+    while (memory && usedBytes() + bytes > memory.limit) {
+      const idle = idlePolicy();
+      if (idle) closePolicy(...idle);
+      else {
+        const mb = (value: number) => `${Math.ceil(value / 1e6)} MB`;
+        const there = `${models.size + opening.length} adapters and ${[...policies.values()].filter(isOpen).length} policies take ${mb(usedBytes())} of ${mb(memory.limit)}`;
+        throw new RefusedRequest(
+          400,
+          `no memory for ${what}, which takes ${mb(bytes)}: ${there}; unload a model first`,
+        );
+      }
+    }
+  };
+  const makePlace = () => {
+    makeRoom("another policy", memory?.policy ?? 0);
+    while ([...policies.values()].filter(isOpen).length >= options.maxPolicies) {
+      const idle = idlePolicy();
+      if (!idle) return;
+      closePolicy(...idle);
+    }
+  };
+  const addPolicy = (entry: Omit<PolicyEntry, "inUse" | "number">): string => {
+    const id = shortId("sampling");
+    policies.set(id, { ...entry, number: made++, inUse: 0 });
+    return id;
   };
   const sweep = setInterval(() => {
     for (const [id, session] of sessions) {
@@ -105,9 +175,10 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
         400,
         `LoRA rank ${lora.rank}: this server trains adapters of rank 1 or more, not whole models`,
       );
-    if (models.size + opening >= options.maxModels)
+    if (models.size + opening.length >= options.maxModels)
       throw new RefusedRequest(400, `Maximum number of LoRA adapters (${options.maxModels}) reached`);
-    opening++;
+    makeRoom(`another adapter of rank ${lora.rank}`, memory?.model(lora.rank) ?? 0);
+    opening.push(lora.rank);
     try {
       const engine = await options.openAdapter({ ...lora, alpha: loraAlpha });
       const model: TrainerModel = {
@@ -122,7 +193,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       models.set(model.id, model);
       return model;
     } finally {
-      opening--;
+      opening.splice(opening.indexOf(lora.rank), 1);
     }
   }
 
@@ -158,15 +229,20 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       await old.close();
     },
     unload,
-    addPolicy(served) {
-      const id = shortId("sampling");
-      policies.set(id, { ...served, inUse: 0 });
-      const idle = [...policies].filter(([key, entry]) => key !== id && entry.inUse === 0);
-      for (const [key, entry] of idle.slice(0, Math.max(0, policies.size - options.maxPolicies))) {
-        policies.delete(key);
-        void entry.policy.close?.();
+    async publish(model, open) {
+      makePlace();
+      const id = addPolicy({ source: model.id, served: open() });
+      try {
+        await policies.get(id)!.served;
+      } catch (error) {
+        policies.delete(id);
+        throw error;
       }
       return id;
+    },
+    serve(source, open) {
+      const known = [...policies].find(([, entry]) => entry.open && entry.source === source);
+      return known?.[0] ?? addPolicy({ source, served: null, open });
     },
     async usePolicy(id, work) {
       const entry = policies.get(id);
@@ -175,7 +251,14 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       policies.set(id, entry);
       entry.inUse++;
       try {
-        return await work(entry);
+        if (!entry.served) {
+          makePlace();
+          const served = (entry.served = entry.open!());
+          served.catch(() => {
+            if (entry.served === served) entry.served = null;
+          });
+        }
+        return await work(await entry.served);
       } finally {
         entry.inUse--;
       }
@@ -187,7 +270,11 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     },
     async close() {
       clearInterval(sweep);
+      const served = [...policies.values()].filter(({ open }) => open).map((entry) => entry.served);
+      policies.clear();
       for (const id of [...models.keys()]) await unload(id);
+      for (const one of await Promise.allSettled(served))
+        if (one.status === "fulfilled") await one.value?.policy.close?.();
     },
   };
 }

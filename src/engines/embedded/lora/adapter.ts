@@ -41,9 +41,7 @@ export function createAdapter(config: ModelConfig, options: LoraOptions, seed: n
   const random = seededRandom(seed);
   const parameters: ParameterSet = new Map();
   const pairs = new Map<string, { down: string; up: string }>();
-  for (const [name, shape] of parameterShapes(config)) {
-    if (!targetModules.some((module) => name.endsWith(`.${module}.weight`))) continue;
-    const [outputs, inputs] = shape as [number, number];
+  for (const [name, [outputs, inputs]] of adaptedShapes(config, targetModules)) {
     const prefix = `base_model.model.${name.replace(/\.weight$/, "")}`;
     const pair = { down: `${prefix}.lora_A.weight`, up: `${prefix}.lora_B.weight` };
     const deviation = 1 / Math.sqrt(inputs);
@@ -53,6 +51,19 @@ export function createAdapter(config: ModelConfig, options: LoraOptions, seed: n
     pairs.set(name, pair);
   }
   return { rank: options.rank, alpha: options.alpha ?? 2 * options.rank, targetModules, parameters, pairs };
+}
+
+/** The weights that an adapter adds to: name, outputs and inputs. */
+function* adaptedShapes(config: ModelConfig, targets: readonly string[]): Generator<[string, [number, number]]> {
+  for (const [name, shape] of parameterShapes(config))
+    if (targets.some((module) => name.endsWith(`.${module}.weight`))) yield [name, shape as [number, number]];
+}
+
+/** How many numbers a new adapter of this rank has. */
+export function adapterSize(config: ModelConfig, rank: number): number {
+  let size = 0;
+  for (const [, [outputs, inputs]] of adaptedShapes(config, loraTargets)) size += rank * (outputs + inputs);
+  return size;
 }
 
 /**

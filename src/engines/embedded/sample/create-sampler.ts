@@ -21,7 +21,13 @@ import type { Drawn } from "./draw-token.ts";
 import { packWeights, writeRotaryTable } from "./pack-weights.ts";
 import { pagePool } from "./page-pool.ts";
 import { decoderModule } from "./run-tile.ts";
-import type { Sampler, SamplerEvent, SamplerOptions, SamplerRequest } from "./sampler.ts";
+import {
+  type Sampler,
+  type SamplerEvent,
+  type SamplerOptions,
+  type SamplerRequest,
+  samplerDefaults,
+} from "./sampler.ts";
 import {
   acceptToken,
   drawMasked,
@@ -45,10 +51,10 @@ const minShared = 16;
 /** Makes a sampler over these weights; it reads them now and again at every `weightsChanged`. */
 export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
   const threads = Math.max(1, options.threads ?? 1);
-  const maxBatch = options.maxBatch ?? 256;
+  const maxBatch = options.maxBatch ?? samplerDefaults.maxBatch;
   const maxContext = Math.min(options.maxContext ?? config.maxContext, config.maxContext);
   const layout = decoderLayout(config, { threads, maxBatch, maxContext });
-  const { memory, pageCount, maximumPages } = decoderMemory(layout, options.cacheBytes ?? 2 ** 30);
+  const { memory, pageCount, maximumPages } = decoderMemory(layout, options.cacheBytes ?? samplerDefaults.cacheBytes);
   const words = new Int32Array(memory.buffer);
   const floats = new Float32Array(memory.buffer);
   packWeights(memory.buffer, layout, config, parameters);

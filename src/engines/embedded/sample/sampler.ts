@@ -53,6 +53,9 @@ export interface Sampler {
   close(): void;
 }
 
+/** What a sampler takes where nothing is said. */
+export const samplerDefaults = { maxBatch: 256, cacheBytes: 2 ** 30 };
+
 export interface SamplerOptions {
   /** Threads that compute, the calling one included; default 1. */
   threads?: number;

@@ -14,6 +14,7 @@ import { embeddingName, headName, type ParameterSet } from "../model/parameters.
 import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import { affordableTokens, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
 import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
@@ -56,7 +57,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const trainable = adapter?.parameters ?? parameters;
   const trainableNames = new Set(trainable.keys());
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
-  const headChunks = options.headChunks ?? (config.vocabularySize > 16_384 ? 8 : 1);
+  const headChunks = options.headChunks ?? defaultHeadChunks(config);
   const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks);
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
@@ -194,13 +195,6 @@ export function createTrainer(options: TrainerOptions): Trainer {
       graphs.clear();
     },
   };
-}
-
-/** How many tokens may be computed at once so that logits stay near 100 MB and kept activations near 300 MB. */
-function affordableTokens(config: ModelConfig, headChunks: number): number {
-  const logits = (24_000_000 * headChunks) / config.vocabularySize;
-  const keptPerToken = config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
-  return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 300e6 / keptPerToken))));
 }
 
 function checkLogprobs(logprobs: readonly Float32Array[]): void {
