@@ -83,9 +83,7 @@ export default defineCommand({
 const cacheBytes = 256e6;
 
 /** What this machine, or the container that we are in, has. */
-function memoryHere(): number {
-  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
-}
+const memoryHere = () => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(2)} GB`;
 
