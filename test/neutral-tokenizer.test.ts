@@ -12,8 +12,8 @@ import { shippedModels } from "../src/cli/find-model.ts";
 import { openFolder } from "../src/cli/open-model.ts";
 import { defineSystem } from "../src/core/system.ts";
 import { compareEvaluations } from "../src/evaluate/compare-evaluations.ts";
-import { countRun, measuredBy } from "../src/evaluate/measured-by.ts";
 import { readEvaluation, type StoredEvaluation } from "../src/evaluate/read-evaluation.ts";
+import { countRun, recountTokens } from "../src/evaluate/recount-tokens.ts";
 import { runEvaluation } from "../src/evaluate/run-evaluation.ts";
 import { taskGrader } from "../src/graders/grade-task.ts";
 import { createWorld } from "../src/lab/create-world.ts";
@@ -73,7 +73,7 @@ describe("a neutral tokenizer", () => {
         await runEvaluation(tasks, system, { folder: to, grader: taskGrader() });
         stored.push(await readEvaluation(to));
       }
-      const [, byOwn] = await Promise.all(stored.map((one) => measuredBy(one, own)));
+      const [, byOwn] = await Promise.all(stored.map((one) => recountTokens(one, own)));
       for (const [at, { usage }] of byOwn!.records.entries()) {
         const { usage: before } = stored[1]!.records[at]!;
         // The chat template's few marks around the question are not part of that count, once per call.
@@ -84,7 +84,7 @@ describe("a neutral tokenizer", () => {
         );
         assert.equal(usage.completionTokens, before.completionTokens);
       }
-      const byLetters = await Promise.all(stored.map((one) => measuredBy(one, (text) => text.length)));
+      const byLetters = await Promise.all(stored.map((one) => recountTokens(one, (text) => text.length)));
       const comparison = {
         ...compareEvaluations(stored),
         recounted: { name: "letters", rows: compareEvaluations(byLetters).rows },

@@ -18,7 +18,7 @@ import type { RolloutChain } from "./play-rollout.ts";
 
 /** Flags of a run whose rollouts workers run. */
 export const coordinatorFlags = {
-  "workers-port": { type: "string", valueName: "n", describe: "Let workers play the rollouts (coa worker --coordinator …), on this port; 0 for any free one" },
+  "workers-port": { type: "string", valueName: "n", describe: "Let workers run the rollouts (coa worker --coordinator …), on this port; 0 for any free one" },
   "workers-host": { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address for workers; beyond loopback a key is needed" },
   "workers-key": { type: "string", valueName: "key", describe: "Key that workers must bring (default COA_WORKERS_KEY)" },
   "worker-silence": { type: "string", default: "30", valueName: "seconds", describe: "A worker that is silent for this long counts as lost, and its rollouts are offered again" },
@@ -54,7 +54,7 @@ export async function openCoordinator(
   const port = numberOf(values["workers-port"], "workers-port", { min: 0, max: 65_535, integer: true });
   if (port === undefined) return undefined;
   if (values["tool-faults"] !== undefined)
-    throw new UsageError("--tool-faults are made in this process: leave --workers-port out");
+    throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
   const host = values["workers-host"];
   const key = values["workers-key"] ?? process.env["COA_WORKERS_KEY"];
   if (!isLoopback(host) && !key)

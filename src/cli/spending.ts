@@ -46,14 +46,14 @@ export async function openLedger(flags: { price?: string; "max-usd"?: string; le
   };
 }
 
-interface Purse {
+interface SpendingLimit {
   price: Price | undefined;
   most: number | undefined;
   usage: Usage;
   journal: Journal<CallUsage> | undefined;
 }
 
-function watched<M extends AnyModel>(model: M, { price, most, usage, journal }: Purse): M {
+function watched<M extends AnyModel>(model: M, { price, most, usage, journal }: SpendingLimit): M {
   return wrapModel(model, {
     async chat(request, next) {
       if (most !== undefined && usage.costUsd >= most)

@@ -30,11 +30,11 @@ export function errorEnding(error: unknown): Ending {
  * host, a full disk, wrong usage. A batch stops at the first, keeps nothing of that run, and the next start tries
  * again.
  */
-const yours = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full", "budget-spent"]);
+const userMustFix = new Set(["usage", "unauthorised", "not-found", "unreachable", "disk-full", "budget-spent"]);
 
 /** Throws where a run ended in an error that only the user can fix. */
-export function throwIfYours({ reason, code, detail }: Ending): void {
-  if (reason !== "error" || code === undefined || !yours.has(code)) return;
+export function throwIfUserMustFix({ reason, code, detail }: Ending): void {
+  if (reason !== "error" || code === undefined || !userMustFix.has(code)) return;
   throw new CoaError(
     code === "usage" ? "usage" : "model",
     `stopped at the first failure: ${detail}${remedies[code] ? `. ${remedies[code].replace(/\.$/, " and start again").replace(/\?$/, "? Start again then")}: what is done is kept` : ""}`,

@@ -120,7 +120,7 @@ export function writeTag(
     const thought = takeThought(draft);
     if (!thought) countFilledThought(draft, tag);
     if (!allowedNext(profile, draft.state).includes(profile.think)) {
-      throw new ConversionError("think-misplaced", step, `no think may stand before <${tag.name}> here`);
+      throw new ConversionError("think-misplaced", step, `no think is allowed before <${tag.name}> here`);
     }
     if (thought) pushBody(draft, profile.think, thought.text, { step: thought.step });
     else pushBody(draft, profile.think, fallback, { filled: true });

@@ -106,7 +106,7 @@ async function claim(options: DistillOptions): Promise<ClaimedFolder> {
         ...tasksFiles.map((path) => lineage("tasks", path)),
       ]),
     },
-    { resume: options.resume ?? "auto", hint: { option: "resume", value: "fresh", purpose: "to start anew" } },
+    { resume: options.resume ?? "auto", hint: { option: "resume", value: "fresh", purpose: "to start again" } },
   );
 }
 

@@ -39,7 +39,7 @@ export async function proposeProfile(
     seen.runs++;
     for (const move of readMoves(run, { parallel: true })) see(seen, run, move);
   }
-  if (seen.runs === 0) throw new UsageError("no profile can be made: there is no run to see");
+  if (seen.runs === 0) throw new UsageError("no profile can be made without a run: give files with runs");
   const tools = [...seen.tools.values()];
   const purpose = "Answer the question with the tools there are, as the recorded agents did.";
   const roles = defineProfile({

@@ -10,7 +10,8 @@ import type { OutcomeRecord } from "./distill-report.ts";
 /** The report of a finished distillation. */
 export async function readReport(folder: string): Promise<DistillReport> {
   const text = await readFile(join(folder, "report.json"), "utf8").catch(() => null);
-  if (text === null) throw new UsageError(`${folder} has no report.json: no finished distillation is there`);
+  if (text === null)
+    throw new UsageError(`${folder} has no report.json: the distillation is not finished; run the same command again`);
   return JSON.parse(text) as DistillReport;
 }
 

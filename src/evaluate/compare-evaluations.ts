@@ -16,7 +16,8 @@ export function compareEvaluations(evaluations: readonly StoredEvaluation[]): Co
   const shared = first.tasks
     .map((task) => task.id)
     .filter((id) => others.every((other) => other.tasks.some((task) => task.id === id)));
-  if (shared.length === 0) throw new UsageError("these evaluations have no task in common, so they can't be compared");
+  if (shared.length === 0)
+    throw new UsageError("these evaluations have no task in common: evaluate the systems on the same tasks");
   const names = unique(evaluations.map((evaluation) => evaluation.summary.system));
   const base = perTask(first, shared);
   const rows = evaluations.map((evaluation, i): ComparisonRow => {

@@ -12,7 +12,7 @@ export { compareEvaluations } from "./compare-evaluations.ts";
 export { comparisonReport } from "./comparison-report.ts";
 export type { EvaluationRecord } from "./evaluation-record.ts";
 export { byJudge, type JudgeChoiceOptions } from "./judge-choice.ts";
-export { measuredBy } from "./measured-by.ts";
 export { readEvaluation, readRuns, type StoredEvaluation } from "./read-evaluation.ts";
+export { recountTokens } from "./recount-tokens.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./run-evaluation.ts";
 export { bootstrap, comparePaired, passAtK } from "./statistics.ts";

@@ -15,7 +15,7 @@ import { readManifest } from "../base/files/manifest.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
-import { errorEnding, throwIfYours } from "../core/ending.ts";
+import { errorEnding, throwIfUserMustFix } from "../core/ending.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
@@ -89,7 +89,7 @@ export async function runEvaluation(
     await inParallel(waiting, concurrency, async (job) => {
       signal?.throwIfAborted();
       const { record, result } = await runJob(system, job, options);
-      throwIfYours(record.ending);
+      throwIfUserMustFix(record.ending);
       // The run first: a record whose run is missing would be a link to nothing.
       if (result?.run) await runs.append({ kind: result.run.kind, sample: job.sample, value: result.run.value });
       await journal.append(record);
@@ -168,7 +168,7 @@ async function gradeOf(task: Task, answer: string | null, { grader, signal }: Ev
   } catch (error) {
     if (signal?.aborted || isAbort(error)) throw error;
     // A judge with a wrong key judges no other answer either.
-    if (error instanceof CoaError && error.boundary === "model") throwIfYours(errorEnding(error));
+    if (error instanceof CoaError && error.boundary === "model") throwIfUserMustFix(errorEnding(error));
     return { correct: null, score: 0, reason: `the grader broke: ${messageOf(error)}` };
   }
 }

@@ -8,7 +8,7 @@
 import type { ChatRequest } from "../core/model.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { type FoundPage, pagesTitled, planAsked, printedNumber, wording } from "./scripted-workers.ts";
-import { type Happening, happenings, questionIn } from "./transcript.ts";
+import { questionIn, type TranscriptEvent, transcriptEvents } from "./transcript.ts";
 import { bothValues, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
 /** How far a walk over pages is. */
@@ -42,7 +42,7 @@ export function scriptedManager(
   const question = questionIn(request.messages);
   const understood = question === null ? null : understand(question);
   if (!understood) return { text: planAsked(request.messages) ? "1. none" : "unknown" };
-  const situation = readSituation(understood, happenings(request.messages));
+  const situation = readSituation(understood, transcriptEvents(request.messages));
   if (planAsked(request.messages)) return plan(understood, situation);
   if (situation.stuck)
     return { toolCalls: [{ name: callName(request, "reflector"), input: { task: situation.stuck } }] };
@@ -73,7 +73,7 @@ function subjectOf(walk: Walk): string {
   return walk.values.at(-1) ?? walk.lookUp.entity;
 }
 
-function readSituation(understood: Understood, happened: readonly Happening[]): Situation {
+function readSituation(understood: Understood, happened: readonly TranscriptEvent[]): Situation {
   const walks = lookUpsOf(understood).map(
     (lookUp): Walk => ({ lookUp, values: [], wrongPages: new Set(), pages: null, lastPage: null, doubted: false }),
   );

@@ -5,7 +5,7 @@
 import type { Message } from "../core/message.ts";
 
 /** Something that happened, as the manager sees it. */
-export type Happening =
+export type TranscriptEvent =
   | { type: "delegation"; member: string; task: string; report: string }
   /** The verifier did not accept the last proposal. */
   | { type: "rejection" };
@@ -23,9 +23,9 @@ export function questionIn(messages: readonly Message[]): string | null {
 const transfer = "transfer_to_";
 
 /** The manager's delegations with their reports, and rejections, in order. */
-export function happenings(messages: readonly Message[]): Happening[] {
-  const found: Happening[] = [];
-  const open = new Map<string, Extract<Happening, { type: "delegation" }>>();
+export function transcriptEvents(messages: readonly Message[]): TranscriptEvent[] {
+  const found: TranscriptEvent[] = [];
+  const open = new Map<string, Extract<TranscriptEvent, { type: "delegation" }>>();
   for (const message of messages) {
     if (message.role === "assistant" && message.name === "manager") {
       for (const call of message.toolCalls ?? []) {
@@ -59,7 +59,7 @@ function taskOf(callArguments: string): string {
 
 /** A worker's sub-task: the newest one given to it by name, or the message it was started with. */
 export function ownTask(messages: readonly Message[], member: string): string {
-  const last = happenings(messages).findLast((one) => one.type === "delegation" && one.member === member);
+  const last = transcriptEvents(messages).findLast((one) => one.type === "delegation" && one.member === member);
   return last?.type === "delegation" ? last.task : (messages.find((one) => one.role === "user")?.content ?? "");
 }
 

@@ -31,7 +31,7 @@ export interface WorldTaskOptions {
 }
 
 /** How the lab asks. */
-export const askings = ["What is {}?", "Tell me {}.", "Find {}."] as const;
+export const questionForms = ["What is {}?", "Tell me {}.", "Find {}."] as const;
 
 const worldTasksNames = optionNames<WorldTaskOptions>()("count families seed");
 
@@ -61,7 +61,7 @@ export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
     tasks.push(
       defineTask({
         id: `lab-${origin.split}-${origin.seed}.${origin.variant}-${seed}-${tasks.length}-${family}`,
-        question: random.pick(askings).replace("{}", made.question),
+        question: random.pick(questionForms).replace("{}", made.question),
         answers: [made.answer],
         family,
         source: "lab",

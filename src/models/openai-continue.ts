@@ -183,7 +183,7 @@ function* hear(
   if (tokenizer && text !== "" && tokens.length === 0) {
     throw new CoaError(
       "model",
-      `${connection.baseURL} returns no token ids (return_token_ids); without them a tokenizer is of no use`,
+      `${connection.baseURL} returns no token ids (return_token_ids); leave the option tokenizer out, or use a server that has them (vLLM)`,
     );
   }
   progress.text += text;

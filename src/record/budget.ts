@@ -231,10 +231,10 @@ function refusal({ name, spent, held, limits }: Scope, prompt: number, price: Pr
 function roomFor({ spent, held, limits }: Scope, prompt: number, price: Price | undefined): number {
   const byTokens =
     limits.tokens === undefined ? Number.POSITIVE_INFINITY : limits.tokens - spent.tokens - held.tokens - prompt;
-  const dearest = Math.max(price?.output ?? 0, price?.reasoning ?? 0);
-  if (limits.usd === undefined || dearest === 0) return byTokens;
+  const highest = Math.max(price?.output ?? 0, price?.reasoning ?? 0);
+  if (limits.usd === undefined || highest === 0) return byTokens;
   const left = limits.usd - spent.usd - held.usd - (prompt * (price?.input ?? 0)) / 1e6;
-  return Math.min(byTokens, (left * 1e6) / dearest);
+  return Math.min(byTokens, (left * 1e6) / highest);
 }
 
 function charge(usage: CallUsage, price: Price | undefined): Spent {

@@ -25,8 +25,8 @@ export interface BackgroundRuns {
     caller: string,
     projection: Pick<ResponsesProjection, "fail" | "response">,
     events: (signal: AbortSignal) => AsyncIterable<Json>,
-    /** `lonelyMs`: stop it when nobody has followed it for so long. */
-    options?: { lonelyMs?: number },
+    /** `unreadMs`: stop it when nobody has followed it for so long. */
+    options?: { unreadMs?: number },
   ): BackgroundRun;
   find(id: string, caller: string): BackgroundRun | undefined;
   /** Waits until all have ended; those that still run when the signal aborts are stopped. */
@@ -49,14 +49,14 @@ export function backgroundRuns(): BackgroundRuns {
       await Promise.all(under.map(({ run }) => run.work));
       signal.removeEventListener("abort", stop);
     },
-    start(id, caller, projection, events, { lonelyMs } = {}) {
+    start(id, caller, projection, events, { unreadMs } = {}) {
       const controller = new AbortController();
       const kept: Json[] = [];
       const waiting = new Set<() => void>();
       let ended = false;
       let cancelled = false;
       let followers = 0;
-      let lonely: NodeJS.Timeout | undefined;
+      let unread: NodeJS.Timeout | undefined;
       const wake = () => {
         for (const go of waiting) go();
         waiting.clear();
@@ -72,7 +72,7 @@ export function backgroundRuns(): BackgroundRuns {
         } finally {
           ended = true;
           wake();
-          clearTimeout(lonely);
+          clearTimeout(unread);
           setTimeout(() => runs.get(id)?.run === run && runs.delete(id), keptMs).unref();
         }
       })();
@@ -84,7 +84,7 @@ export function backgroundRuns(): BackgroundRuns {
         },
         async *follow(from, signal) {
           followers++;
-          clearTimeout(lonely);
+          clearTimeout(unread);
           signal.addEventListener("abort", wake, { once: true });
           try {
             for (let next = from; ; ) {
@@ -94,8 +94,8 @@ export function backgroundRuns(): BackgroundRuns {
             }
           } finally {
             signal.removeEventListener("abort", wake);
-            if (--followers === 0 && lonelyMs !== undefined && !ended)
-              lonely = setTimeout(() => void run.cancel(), lonelyMs).unref();
+            if (--followers === 0 && unreadMs !== undefined && !ended)
+              unread = setTimeout(() => void run.cancel(), unreadMs).unref();
           }
         },
         async cancel() {

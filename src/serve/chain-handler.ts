@@ -172,7 +172,8 @@ export function servedHandler(
     try {
       if (request.method === "OPTIONS") {
         const headers = corsHeaders(request, setup.access);
-        if (Object.keys(headers).length === 0) throw new ApiError(403, "pages of this origin may not ask");
+        if (Object.keys(headers).length === 0)
+          throw new ApiError(403, "web pages of this origin may not use this server: allow the origin with --cors");
         reply.send(204, "", {
           ...headers,
           "access-control-allow-methods": "GET, POST, DELETE",

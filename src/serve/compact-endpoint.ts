@@ -30,7 +30,7 @@ export function compactEndpoint(service: ChainService, store: ResponseStore): (c
     const said = readResponsesInput({ input: conversation }).filter(({ role, content }) => role !== "tool" && content !== ""); // biome-ignore format: one condition
     const items = said.map(({ role, content }) => ({ type: "message", role, content }));
     const sealed = seal.close({ items }, caller.owner, lifeMs);
-    if (sealed === undefined) throw new ApiError(400, "the conversation is too long to be carried by a client");
+    if (sealed === undefined) throw new ApiError(400, "the conversation is too long for one compacted item");
     const count = service.model.countTokens ?? estimateTokens;
     const [input, output] = [JSON.stringify(conversation), JSON.stringify(items)].map(count) as [number, number];
     const compaction = {

@@ -116,7 +116,7 @@ async function readAll(
     if (event.type === "end") return event;
     await take({ text: event.text, tokens: event.tokens ?? [], logprobs: event.logprobs ?? [] });
   }
-  throw new ApiError(502, "the model broke off", { code: "model_failed" });
+  throw new ApiError(502, "the model stopped before its answer was complete", { code: "model_failed" });
 }
 
 function promptTokens(prompt: unknown, tokenizer: Tokenizer): number[] {
@@ -126,7 +126,7 @@ function promptTokens(prompt: unknown, tokenizer: Tokenizer): number[] {
     throw new ApiError(400, "prompt must be text or token ids", { param: "prompt" });
   const wrong = one.find((token) => !Number.isInteger(token) || token < 0 || token >= tokenizer.vocabularySize);
   if (wrong !== undefined) {
-    throw new ApiError(400, `${JSON.stringify(wrong)} is not a token of this model; one prompt to a request`, {
+    throw new ApiError(400, `${JSON.stringify(wrong)} is not a token of this model; send one prompt in each request`, {
       param: "prompt",
     });
   }

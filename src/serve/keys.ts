@@ -72,9 +72,13 @@ export function admission(
     const given = keyOf(header);
     const entry = given === undefined ? undefined : find(given);
     if (!entry) {
-      throw new ApiError(401, given === undefined ? "an API key is needed" : "this API key is not known", {
-        code: "invalid_api_key",
-      });
+      throw new ApiError(
+        401,
+        given === undefined ? "send an API key (Authorization: Bearer <key>)" : "this API key is not known",
+        {
+          code: "invalid_api_key",
+        },
+      );
     }
     const minute = Math.floor(now() / 60_000);
     const count = counts.get(entry) ?? { minute, requests: 0, tokens: 0, usd: 0 };
@@ -96,7 +100,7 @@ export function admission(
             "x-ratelimit-reset-requests": `${resetSeconds}s`,
           };
     if (most !== undefined && count.requests >= most) {
-      throw new ApiError(429, `this key may ask ${most} times a minute`, {
+      throw new ApiError(429, `this key may send ${most} requests a minute`, {
         code: "rate_limit_exceeded",
         headers: { ...headers, "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
       });

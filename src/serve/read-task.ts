@@ -9,7 +9,7 @@ export function readTask(item: Json, { id, graded }: { id: string; graded: boole
     const parsed = taskSchema.safeParse({ version: 2, id, kind: "qa", ...asObject(item["task"]) });
     if (parsed.success) return parsed.data;
     const needed = graded ? "a question and answers" : "a question";
-    throw new ApiError(400, `the task is not one: it needs ${needed}`, { param: "task" });
+    throw new ApiError(400, `the task is not complete: it needs ${needed}`, { param: "task" });
   }
   const answers = [item["answers"]].flat().filter((one) => one !== undefined && one !== null);
   if (graded && answers.length === 0)

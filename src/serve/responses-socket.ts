@@ -120,7 +120,7 @@ export function responsesSocket(
     if (body?.["type"] !== "response.create")
       throw new ApiError(400, "a message must be a JSON object of type response.create", { code: "invalid_message" });
     const wrong = ["stream", "stream_options", "background"].find((field) => body[field] !== undefined);
-    if (wrong) throw new ApiError(400, `${wrong} has no place in a WebSocket message`, { param: wrong });
+    if (wrong) throw new ApiError(400, `${wrong} can't be used in a WebSocket message: leave it out`, { param: wrong });
     const { type: _type, ...request } = body;
     const prepared = await prepareResponse(service, { ...options, store }, request, callers());
     for await (const event of prepared.events(signal)) {

@@ -9,7 +9,7 @@ import { replyJson } from "../base/http/handler.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
-import { throwIfYours } from "../core/ending.ts";
+import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { asString, type Json } from "../core/json-value.ts";
 import { inParallel, semaphore } from "../core/limiter.ts";
@@ -70,7 +70,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
         sampling: { ...options.defaults?.sampling, ...job.sampling },
         signal,
       });
-      throwIfYours(trajectory.ending);
+      throwIfUserMustFix(trajectory.ending);
       countChain(setup.metrics, trajectory);
       const verdict = signal.aborted ? stopped : await judge(options.reward, trajectory, job.task, signal);
       options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });

@@ -15,7 +15,7 @@ import { uiProjection } from "./project/ui.ts";
 import { settle } from "./settle.ts";
 
 /** How long a chain continues without a reader. */
-const lonelyMs = 30_000;
+const unreadMs = 30_000;
 
 /** The two routes. */
 export function uiEndpoints(service: ChainService): Record<string, (call: Call) => Promise<void>> {
@@ -66,7 +66,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
       }
       call.headers["x-coa-trajectory"] = asked.id;
       const described = { fail: (_code: string, message: string) => projection.fail(message), response: () => ({}) };
-      await follow(runs.start(chat, call.caller.owner, described, parts, { lonelyMs }), call);
+      await follow(runs.start(chat, call.caller.owner, described, parts, { unreadMs }), call);
     },
     async "GET /api/chat/{id}/stream"(call) {
       const run = runs.find(call.request.params["id"]!, call.caller.owner);

@@ -19,7 +19,7 @@ export interface CheckOptions {
   /** Tries without tools; 4 by default (the paper: 32). */
   samples?: number;
   /** The largest share of right answers without tools; 0.3 by default. */
-  maxBlindShare?: number;
+  maxShareWithoutTools?: number;
   signal?: AbortSignal;
 }
 
@@ -29,7 +29,7 @@ export interface TaskCheck {
   /** Why not, or "good". */
   reason: string;
   /** Right answers without tools, of all tries (one that could not be graded is not right); null where not asked. */
-  blindShare: number | null;
+  shareWithoutTools: number | null;
   /** The team solved it; null where not asked. */
   solved: boolean | null;
   runs: TeamRun[];
@@ -38,18 +38,21 @@ export interface TaskCheck {
 const blindInstructions =
   "Answer the question from memory. Reply with the answer alone: a name, a number or a short phrase. If you do not know, give your best guess.";
 
-const checkTaskNames = optionNames<CheckOptions>()("grade solve attempts model samples maxBlindShare signal");
+const checkTaskNames = optionNames<CheckOptions>()("grade solve attempts model samples maxShareWithoutTools signal");
 
 /** Checks one task. The cheaper half comes first: a question that needs no tools is not given to the team. */
 export async function checkTask(task: Task, options: CheckOptions): Promise<TaskCheck> {
   checkOptions("checkTask", options, checkTaskNames);
-  const { attempts = 1, maxBlindShare = 0.3 } = options;
-  const check: TaskCheck = { task, keep: false, reason: "good", blindShare: null, solved: null, runs: [] };
+  const { attempts = 1, maxShareWithoutTools = 0.3 } = options;
+  const check: TaskCheck = { task, keep: false, reason: "good", shareWithoutTools: null, solved: null, runs: [] };
   if (task.answers.length === 0) return { ...check, reason: "the task has no answer to check against" };
   if (options.model) {
-    check.blindShare = await blindShare(task, options.model, options);
-    if (check.blindShare > maxBlindShare) {
-      return { ...check, reason: `answered without tools in ${Math.round(check.blindShare * 100)} % of the tries` };
+    check.shareWithoutTools = await shareWithoutTools(task, options.model, options);
+    if (check.shareWithoutTools > maxShareWithoutTools) {
+      return {
+        ...check,
+        reason: `answered without tools in ${Math.round(check.shareWithoutTools * 100)} % of the tries`,
+      };
     }
   }
   if (options.solve) {
@@ -65,7 +68,7 @@ export async function checkTask(task: Task, options: CheckOptions): Promise<Task
   return { ...check, keep: true };
 }
 
-async function blindShare(task: Task, model: Writer, options: CheckOptions): Promise<number> {
+async function shareWithoutTools(task: Task, model: Writer, options: CheckOptions): Promise<number> {
   const { samples = 4, signal, grade } = options;
   let right = 0;
   for (let sample = 0; sample < samples; sample++) {

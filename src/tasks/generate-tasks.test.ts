@@ -167,7 +167,7 @@ describe("checkTask", () => {
   it("keeps what the team solves and a model alone does not", async () => {
     const check = await checkTask(task, { grade, solve: solve("93 metres"), attempts: 2, model: () => "50 metres" });
     assert.deepEqual(
-      [check.keep, check.reason, check.blindShare, check.solved, check.runs.length],
+      [check.keep, check.reason, check.shareWithoutTools, check.solved, check.runs.length],
       [true, "good", 0, true, 2],
     );
   });
@@ -181,7 +181,7 @@ describe("checkTask", () => {
       grade: undecidedElse,
       model: ({ seed }) => (seed === 0 ? "93 metres" : "about ninety"),
     });
-    assert.deepEqual([check.keep, check.blindShare], [true, 0.25]);
+    assert.deepEqual([check.keep, check.shareWithoutTools], [true, 0.25]);
   });
 
   it("drops what needs no tools, before asking the team, and what the team can't do", async () => {

@@ -375,7 +375,7 @@ describe("runTeam", () => {
   it("says which role has no player, and stops when the caller does", async () => {
     await assert.rejects(
       runTeam(task, { roles: { manager: () => "x" }, tools: [search] }),
-      /no player for the role "search"/,
+      /no model or function for the role "search"/,
     );
     const aborted = AbortSignal.abort();
     await assert.rejects(play(inOrder("1. x"), { signal: aborted }), { name: "AbortError" });

@@ -98,7 +98,7 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
   for (const [role, player] of Object.entries(options.roles)) players.set(role, asChatModel(player, countTokens));
   for (const { role } of team) {
     if (!players.has(role) && !players.has("default")) {
-      throw new UsageError(`no player for the role "${role}": name one for it, or a "default" one`);
+      throw new UsageError(`no model or function for the role "${role}": give one in roles, or one as "default"`);
     }
   }
   const limits = {

@@ -3,7 +3,7 @@
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
 import { checkOptions, optionNames } from "../core/check-options.ts";
-import { throwIfYours } from "../core/ending.ts";
+import { throwIfUserMustFix } from "../core/ending.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import { asTheyEnd } from "../core/limiter.ts";
@@ -69,7 +69,7 @@ export async function* runTeams(
   }
   for await (const run of asTheyEnd(affordable(), { concurrency }, async (task) => {
     const run = await runOne(task, team);
-    throwIfYours(run.ending);
+    throwIfUserMustFix(run.ending);
     await journal?.append(run);
     return run;
   })) {

@@ -53,7 +53,7 @@ export interface LongTermMemory {
   readonly size: number;
   remember(step: PastStep): void;
   /** The steps most similar to the text, best first; none below the similarity asked for. */
-  recall(text: string, count?: number, minLikeness?: number): { step: PastStep; likeness: number }[];
+  recall(text: string, count?: number, minSimilarity?: number): { step: PastStep; similarity: number }[];
 }
 
 /** A long-term memory, empty or with earlier steps; the oldest are forgotten beyond `capacity`. */
@@ -80,12 +80,12 @@ export function createLongTermMemory(steps: Iterable<PastStep> = [], capacity = 
       return kept.length;
     },
     remember,
-    recall(text, count = 1, minLikeness = 0.2) {
+    recall(text, count = 1, minSimilarity = 0.2) {
       const wanted = weigh(wordCounts(text));
       return kept
-        .map(({ step, words }) => ({ step, likeness: cosine(wanted, weigh(words)) }))
-        .filter(({ likeness }) => likeness >= minLikeness)
-        .sort((a, b) => b.likeness - a.likeness)
+        .map(({ step, words }) => ({ step, similarity: cosine(wanted, weigh(words)) }))
+        .filter(({ similarity }) => similarity >= minSimilarity)
+        .sort((a, b) => b.similarity - a.similarity)
         .slice(0, count);
     },
   };

@@ -1,5 +1,5 @@
 /** One rollout of a reinforcement run: a chain with the policy it is given, and its reward. */
-import { throwIfYours } from "../core/ending.ts";
+import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { derivedSeed } from "../core/random.ts";
 import type { Reward } from "../core/reward.ts";
@@ -56,7 +56,7 @@ export async function runRollout(task: Task, place: RolloutPlace, options: RunRo
   const seed = derivedSeed(options.seed, "rollout", step, round, slot, sample);
   const trajectory = await options.rollout(task, { seed, sample, step, maxContext, signal });
   signal?.throwIfAborted();
-  throwIfYours(trajectory.ending);
+  throwIfUserMustFix(trajectory.ending);
   const verdict = await options.reward(trajectory, task, signal).catch((error: unknown) => {
     if (isAbort(error)) throw error;
     const reason = `the reward failed: ${messageOf(error)}`;

@@ -139,7 +139,7 @@ export function replayOf<Call>(
       let best = -1;
       for (const call of all.slice(-2000)) {
         const one = what(call);
-        const score = likeness(request, one.request) + (one.kind === kind ? 1000 : 0);
+        const score = similarity(request, one.request) + (one.kind === kind ? 1000 : 0);
         if (score > best) [best, nearest] = [score, one.request];
       }
       if (best < 1000) return `this ${kind} request was never recorded: the recording holds no such requests at all`;
@@ -246,7 +246,7 @@ function commonStart(a: string, b: string): number {
 }
 
 /** How many leading messages and how many fields two requests share. */
-function likeness(a: unknown, b: unknown): number {
+function similarity(a: unknown, b: unknown): number {
   const left = asObject(a) ?? {};
   const right = asObject(b) ?? {};
   const fields = Object.keys(left).reduce((sum, key) => sum + alike(left[key], right[key]), 0);

@@ -35,7 +35,7 @@ export default defineCommand({
     const validation = numberOf(values.validation, "validation", { min: 0, max: 1 })!;
     const test = numberOf(values.test, "test", { min: 0, max: 1 })!;
     if (validation + test > 1)
-      throw new UsageError(`--validation ${validation} and --test ${test} are more than everything`);
+      throw new UsageError(`--validation ${validation} and --test ${test} must be less than 1 together`);
     const seed = numberOf(values.seed, "seed", { integer: true })!;
     const name = basename(file).replace(/\.jsonl$/, "");
     const pathOf = (side: Side) => join(values.out ?? dirname(file), `${name}.${side}.jsonl`);

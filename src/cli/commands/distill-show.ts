@@ -24,11 +24,11 @@ export default defineCommand({
         out.json({ ...shown, chain });
         continue;
       }
-      const fate =
+      const result =
         outcome.stage === null
           ? "kept"
           : `dropped by ${outcome.stage}: ${outcome.reason}${outcome.detail ? ` (${outcome.detail})` : ""}`;
-      out.print(`${outcome.id} (task ${outcome.taskId}, ${outcome.file}:${outcome.line}): ${fate}`);
+      out.print(`${outcome.id} (task ${outcome.taskId}, ${outcome.file}:${outcome.line}): ${result}`);
       for (const { stage, measure, value, threshold } of outcome.decisions ?? []) {
         if (measure !== undefined) out.print(`  ${stage}: ${measure} ${value} (bound ${threshold})`);
       }
@@ -40,7 +40,8 @@ export default defineCommand({
         );
       else if (outcome.stage !== null) out.note("its chain was not kept; three samples of each stage are");
     }
-    if (found === 0) throw new UsageError(`${folder} knows no run, chain or task "${id}"`);
+    if (found === 0)
+      throw new UsageError(`${folder} has no run, chain or task "${id}"; outcomes.jsonl lists their ids`);
     return 0;
   },
 });

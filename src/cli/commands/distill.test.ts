@@ -65,7 +65,7 @@ describe("from a lab task to a dataset, on the command line", () => {
     const shown = await coa("distill", "show", path("distilled"), chains[0]!.taskId);
     assert.ok(shown.stdout.includes(writtenForm(chains[0]!.segments[1]!)));
     assert.match(shown.stdout, /: kept\n/);
-    await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /knows no run/);
+    await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /has no run/);
   });
 
   it("asks a judge, spelt as on every other command, and refuses the old spelling", async () => {
@@ -212,7 +212,7 @@ describe("from a lab task to a dataset, on the command line", () => {
     await assert.rejects(coa("dataset", "inspect", path("dataset"), "--index", "100000"), /but not example 100000/);
     await assert.rejects(
       coa("dataset", "split", path("tasks.jsonl"), "--validation", "0.9", "--test", "0.5"),
-      /more than everything/,
+      /less than 1 together/,
     );
   });
 });

@@ -4,8 +4,8 @@ import { openWorkspace } from "../../base/files/workspace.ts";
 import type { Comparison } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/comparison-report.ts";
-import { measuredBy } from "../../evaluate/measured-by.ts";
 import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { recountTokens } from "../../evaluate/recount-tokens.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
@@ -17,7 +17,7 @@ async function recountedBy(evaluations: readonly StoredEvaluation[], folder: str
   const tokenizer = await loadTokenizer(folder);
   const count = (text: string) => tokenizer.encode(text).length;
   const measured: StoredEvaluation[] = [];
-  for (const evaluation of evaluations) measured.push(await measuredBy(evaluation, count));
+  for (const evaluation of evaluations) measured.push(await recountTokens(evaluation, count));
   const { rows } = compareEvaluations(measured);
   return { name: nameOf(folder), rows };
 }

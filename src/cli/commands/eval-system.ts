@@ -6,7 +6,7 @@ import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { loadModule } from "../../base/files/load-module.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { runAfmHarness } from "../../chain/afm-harness.ts";
-import { errorEnding, throwIfYours } from "../../core/ending.ts";
+import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { limitedModel } from "../../core/limited-model.ts";
 import { limiter } from "../../core/limiter.ts";
@@ -107,7 +107,7 @@ async function identityOf(
   // A server that was not told which model says it itself: another model there is another system.
   if (!values["cached-only"])
     await model.prepare?.(signal).catch((error: unknown) => {
-      if (!signal.aborted) throwIfYours(errorEnding(error));
+      if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
       throw error;
     });
   const server =

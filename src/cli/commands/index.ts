@@ -113,7 +113,7 @@ export const commands: CommandTable = {
   "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
   "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
   "train opd": { summary: "Distill a teacher into what the model itself writes", load: () => import("./train-opd.ts") },
-  worker: { summary: "Play rollouts of a training run on another machine", load: () => import("./worker.ts") },
+  worker: { summary: "Run rollouts of a training run on another machine", load: () => import("./worker.ts") },
   "train rollouts": {
     summary: "Write the rollouts of a run with --max-staleness as JSONL",
     load: () => import("./train-rollouts-export.ts"),

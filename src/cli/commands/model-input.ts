@@ -49,6 +49,9 @@ export function tokensOf(
       throw new UsageError(`--tokens takes whole numbers separated by commas, not "${values.tokens}"`);
     return ids;
   }
-  if (!tokenizer) throw new UsageError(`${folder} has no tokenizer.json, so a text means nothing to it; use --tokens`);
+  if (!tokenizer)
+    throw new UsageError(
+      `${folder} has no tokenizer.json, so it can't read a text; give token ids with --tokens 1,2,3`,
+    );
   return values.plain ? tokenizer.encode(values.text!) : tokenizer.encodeWithSpecials(values.text!);
 }

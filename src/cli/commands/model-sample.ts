@@ -25,7 +25,8 @@ export default defineCommand({
   async run({ values, positionals, out, signal }) {
     const folder = onePositional(this, positionals, "a model folder");
     const tokenizer = await tokenizerOf(folder);
-    if (values.question !== undefined && !tokenizer) throw new UsageError(`${folder} has no tokenizer; use --tokens`);
+    if (values.question !== undefined && !tokenizer)
+      throw new UsageError(`${folder} has no tokenizer; give token ids with --tokens 1,2,3`);
     const tokens =
       values.question !== undefined
         ? tokenizer!.encodePrompt([{ role: "user", content: values.question }])

@@ -21,7 +21,7 @@ export default defineCommand({
   options: {
     format: { type: "string", valueName: "name", describe: "Name the format instead of recognising it" },
     out: { type: "string", valueName: "file", describe: "Append the runs to this JSONL file" },
-    replace: { type: "boolean", default: false, describe: "Write the file of --out anew instead" },
+    replace: { type: "boolean", default: false, describe: "Replace the file of --out instead of appending to it" },
   },
   async run({ values, positionals, out }) {
     if (positionals.length === 0) throw missingArgument(this, "files");

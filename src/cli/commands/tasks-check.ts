@@ -53,7 +53,7 @@ export default defineCommand({
           grade: graders.grader,
           model: players.roles["default"]!,
           samples: numberOf(values.samples, "samples", { min: 1, integer: true }),
-          maxBlindShare: numberOf(values["max-blind"], "max-blind", { min: 0, max: 1 }),
+          maxShareWithoutTools: numberOf(values["max-blind"], "max-blind", { min: 0, max: 1 }),
           attempts: numberOf(values.attempts, "attempts", { min: 1, integer: true }),
           ...(team && {
             solve: (one: Task, attempt: number) =>

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { errorEnding, throwIfYours } from "../../core/ending.ts";
+import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
 import { asArray } from "../../core/json-value.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
@@ -71,7 +71,7 @@ export default defineCommand({
           if (known.length + ++made >= most) break;
         }
     } catch (error) {
-      if (!signal.aborted) throwIfYours(errorEnding(error));
+      if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
       throw error;
     } finally {
       await tasks.close();

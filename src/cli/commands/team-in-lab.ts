@@ -27,9 +27,9 @@ export async function runInLab(
   if (areCodeTasks(tasks)) return runCodeTasks(tasks, options, faults);
   const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
   if (worlds.has("null")) {
-    const stranger = worlds.get("null")![0]!;
+    const other = worlds.get("null")![0]!;
     throw new UsageError(
-      `the lab's tools are for lab tasks only, and ${stranger.id} is none; make some with: coa lab tasks`,
+      `the lab's tools are for lab tasks only, and ${other.id} is not one; make some with: coa lab tasks`,
     );
   }
   // One budget over all worlds.

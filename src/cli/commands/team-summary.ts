@@ -64,7 +64,7 @@ export async function summariseTeamRuns(
     ["tasks", String(summary.tasks)],
     ["runs", String(summary.runs)],
     ["solved, of all tasks", percent(summary.solvedShare)],
-    ["planned anew", percent(summary.replannedShare)],
+    ["made a new plan", percent(summary.replannedShare)],
     ["ended in an error", String(summary.errors)],
     ["model calls per run", summary.perRun.modelCalls.toFixed(1)],
     ["tool calls per run", summary.perRun.toolCalls.toFixed(1)],

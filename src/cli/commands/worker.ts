@@ -14,7 +14,7 @@ const examples = [
 
 export default defineCommand({
   name: "worker",
-  summary: "Play rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
+  summary: "Run rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
   examples,
   options: {
     coordinator: { type: "string", valueName: "url", describe: "The training run" },
@@ -31,7 +31,7 @@ export default defineCommand({
       throw missingArgument(this, "the address of a training run: --coordinator <url>");
     if (!folder) throw missingArgument(this, "a tokenizer: --model <folder>");
     if (values["tool-faults"] !== undefined)
-      throw new UsageError("a worker's tools work as they are: leave --tool-faults out");
+      throw new UsageError("--tool-faults can't be used with a worker: leave it out");
     const tokenizer = await loadTokenizer(folder);
     const use = await readModelUse(folder);
     const work = await openWork(values, { note: out.note, signal, use });

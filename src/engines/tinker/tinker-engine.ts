@@ -280,7 +280,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
         before() {
           if (!gradientsFailed) return;
           gradientsFailed = false;
-          throw new CoaError("engine", "no step was taken: a forwardBackward before it failed; open the engine anew");
+          throw new CoaError("engine", "no step was taken: a forwardBackward before it failed; open the engine again");
         },
         accepted() {
           version++;

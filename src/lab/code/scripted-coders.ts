@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../core/model.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { Played, Specialist } from "../scripted-specialists.ts";
 import { planAsked } from "../scripted-workers.ts";
-import { evidenceIn, happenings, ownResults, ownTask, questionIn } from "../transcript.ts";
+import { evidenceIn, ownResults, ownTask, questionIn, transcriptEvents } from "../transcript.ts";
 import { shown } from "./code-tasks.ts";
 import { programOf } from "./programs.ts";
 import { type UnderstoodTask, understandTask } from "./understand-task.ts";
@@ -47,7 +47,7 @@ const fenced = (program: string) => `\`\`\`py\n${program}\n\`\`\``;
 function playManager({ messages }: ChatRequest): Played {
   const question = questionIn(messages) ?? "";
   if (planAsked(messages)) return { text: "1. write it\n2. try the example" };
-  const report = happenings(messages).findLast((one) => one.type === "delegation")?.report;
+  const report = transcriptEvents(messages).findLast((one) => one.type === "delegation")?.report;
   if (report === undefined) return { toolCalls: [{ name: "code_agent", input: { task: question } }] };
   const found = /^(.+)\n(```py\n[\s\S]*?\n```)$/.exec(report);
   return found ? { reasoning: found[1]!, text: found[2]! } : { text: "unknown" };

@@ -347,7 +347,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     try {
       checkOrigin(request.header, options.access);
       if (findKey && request.path !== "/api/v1/healthz" && !findKey(keyOf(request.header) ?? ""))
-        throw new RefusedRequest(401, "this server wants its key in X-API-Key");
+        throw new RefusedRequest(401, "send this server's key in the header X-API-Key");
       await handler(request, reply);
     } catch (error) {
       refuse(reply, error);

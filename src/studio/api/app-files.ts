@@ -33,7 +33,7 @@ export interface AppFilesOptions {
 export async function loadAppFiles(options: AppFilesOptions = {}): Promise<AppFiles> {
   const folder = fromSource ? await builtFromSource(options) : join(packageRoot, "dist", "studio", "app");
   if (!existsSync(join(folder, "index.html"))) {
-    throw new CoaError("storage", `${folder} has no built app: install the package anew, or run npm run build`);
+    throw new CoaError("storage", `${folder} has no built app: install the package again, or run npm run build`);
   }
   return new Map(
     Object.entries(types).map(([path, type]) => [path, { bytes: readFileSync(join(folder, path)), type }]),

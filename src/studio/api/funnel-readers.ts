@@ -104,7 +104,7 @@ export const readWhatIf: Reader = async (query, context): Promise<WhatIfView> =>
   const stage = query.get("stage") ?? "";
   const measured = measuredStages(outcomes).find((one) => one.stage === stage);
   if (!measured) throw new NotFound(`the filter "${stage}" compares nothing with a bound`);
-  if (!Number.isFinite(threshold)) throw new UsageError("threshold is a number");
+  if (!Number.isFinite(threshold)) throw new UsageError("threshold must be a number");
   const inputs = [...new Set(outcomes.map(({ file }) => file))]
     .slice(0, 3)
     .map((file) => relative(context.root, file) || file);

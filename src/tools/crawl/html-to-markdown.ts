@@ -34,7 +34,7 @@ const blocks = new Set(
     "header footer hr html legend li main nav ol p pre section summary table tbody tfoot thead tr ul aside caption"
   ).split(" "),
 );
-const furniture = new Set(["nav", "footer", "aside", "form", "select", "button", "dialog", "menu"]);
+const boilerplate = new Set(["nav", "footer", "aside", "form", "select", "button", "dialog", "menu"]);
 const empty = new Set([
   "br",
   "hr",
@@ -97,8 +97,8 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
         inTitle = title === "";
         return;
       }
-      if (hidden.depth > 0 || (!everything && isFurniture(name, attributes))) {
-        if (!empty.has(name) && (furniture.has(name) || name === hidden.outermost || hidden.depth === 0))
+      if (hidden.depth > 0 || (!everything && isBoilerplate(name, attributes))) {
+        if (!empty.has(name) && (boilerplate.has(name) || name === hidden.outermost || hidden.depth === 0))
           hidden.open(name);
         return;
       }
@@ -166,8 +166,8 @@ export function htmlToMarkdown(html: string, options: MarkdownOptions = {}): Mar
   return { title: title.replace(/\s+/g, " ").trim(), markdown, linkCharacters, plainCharacters, depth, elements };
 }
 
-function isFurniture(name: string, attributes: ReadonlyMap<string, string>): boolean {
-  if (furniture.has(name)) return true;
+function isBoilerplate(name: string, attributes: ReadonlyMap<string, string>): boolean {
+  if (boilerplate.has(name)) return true;
   if (attributes.size === 0 || empty.has(name)) return false;
   if (attributes.has("hidden") || attributes.get("aria-hidden")?.toLowerCase() === "true") return true;
   if (/display\s*:\s*none/i.test(attributes.get("style") ?? "")) return true;

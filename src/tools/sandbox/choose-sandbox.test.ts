@@ -34,7 +34,7 @@ describe("chooseSandbox", () => {
       ["pyodide", "bubblewrap", "nsjail", "remote", "quickjs"],
     );
     assert.deepEqual(
-      levels.filter((level) => level.inForce).map((level) => level.kind),
+      levels.filter((level) => level.chosen).map((level) => level.kind),
       ["pyodide"],
     );
     for (const level of levels) {

@@ -107,7 +107,7 @@ export interface SandboxFinding extends SandboxLevel {
   kind: string;
   available: boolean;
   /** This is the one `chooseSandbox` takes. */
-  inForce: boolean;
+  chosen: boolean;
   /** What to do to have it, where it isn't there. */
   remedy?: string;
 }
@@ -129,12 +129,12 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
       const made = make();
       const level = "level" in made ? made.level : made;
       if ("close" in made) void made.close();
-      findings.push({ ...level, kind, available: true, inForce: kind === chosen });
+      findings.push({ ...level, kind, available: true, chosen: kind === chosen });
     } catch (error) {
       const why = error instanceof CoaError ? error.message : String(error);
       const strength = kind === "pyodide" || kind === "quickjs" ? "moderate" : "strong";
-      const inForce = kind === chosen;
-      findings.push({ kind, strength, caveats: [], available: false, inForce, remedy: `${why}; ${remedy}` });
+      const finding = { kind, strength, available: false, chosen: kind === chosen } as const;
+      findings.push({ ...finding, caveats: [], remedy: `${why}; ${remedy}` });
     }
   };
   add("pyodide", () => pyodideLevel(), "npm install pyodide");

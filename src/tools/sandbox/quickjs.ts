@@ -28,8 +28,8 @@ export function quickjsSandbox(options: LineSandboxOptions = {}): WarmSandbox {
 
 function quickjsLaunch(memoryMb: number) {
   const require = createRequire(import.meta.url);
-  const umbrella = require.resolve("quickjs-emscripten");
-  const near = createRequire(umbrella);
+  const mainFile = require.resolve("quickjs-emscripten");
+  const near = createRequire(mainFile);
   const [core, variant, types] = [
     "quickjs-emscripten-core",
     "@jitl/quickjs-wasmfile-release-sync",

@@ -114,7 +114,7 @@ export function coordinatorHandler({ board, run, ...options }: CoordinatorOption
     try {
       checkOrigin(request.header, options.access);
       if (findKey && !findKey(keyOf(request.header) ?? ""))
-        throw new RefusedRequest(401, "the coordinator wants its key in X-API-Key");
+        throw new RefusedRequest(401, "send the coordinator's key in the header X-API-Key");
       await handler(request, reply);
     } catch (error) {
       const format = error instanceof CoaError && error.boundary === "format";

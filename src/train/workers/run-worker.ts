@@ -8,7 +8,7 @@ import { hostname } from "node:os";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { checkOptions, optionNames } from "../../core/check-options.ts";
-import { throwIfYours } from "../../core/ending.ts";
+import { throwIfUserMustFix } from "../../core/ending.ts";
 import { type EngineCapabilities, type Policy, type Sample, sampleManyWith } from "../../core/engine.ts";
 import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
 import { sleep } from "../../core/limiter.ts";
@@ -106,7 +106,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
       .play({ ...lease, task: readTask(lease.task) }, { policy, run, signal: AbortSignal.any([signal, late]) })
       .then((trajectory) => {
         if (lost !== undefined) throw lost;
-        throwIfYours(trajectory.ending);
+        throwIfUserMustFix(trajectory.ending);
         return { worker, lease: lease.id, trajectory };
       })
       .catch((error: unknown) => {

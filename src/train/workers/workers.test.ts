@@ -135,7 +135,7 @@ describe("workers", () => {
 
   it("stop the run when only its user can help, and need the key", async () => {
     const { board, work } = await open({ apiKeys: ["secret"] });
-    await assert.rejects(work(), /wants its key/);
+    await assert.rejects(work(), /coordinator's key/);
     const played = board.play(task, { seed: 1, sample: 0, step: 0, maxContext: 16, policy: {} as never });
     const working = work({ apiKey: "secret", name: "w-2", play: () => Promise.reject(new Error("no such index")) });
     await assert.rejects(played, /worker w-2 failed: no such index/);

@@ -19,7 +19,7 @@ import { summarise } from "./summarise.ts";
 type Counted = Pick<Usage, "promptTokens" | "completionTokens" | "billedTokens" | "computedTokens">;
 
 /** An evaluation with its tokens counted again. Runs that are not stored can't be: that is an error, not a guess. */
-export async function measuredBy(evaluation: StoredEvaluation, count: CountTokens): Promise<StoredEvaluation> {
+export async function recountTokens(evaluation: StoredEvaluation, count: CountTokens): Promise<StoredEvaluation> {
   const counter = remembering(count);
   const counted = new Map<string, Counted>();
   for await (const line of readJsonl<{ kind: string; sample: number; value: Trajectory | TeamRun }>(
@@ -32,7 +32,7 @@ export async function measuredBy(evaluation: StoredEvaluation, count: CountToken
     const again = counted.get(`${record.sample} ${record.run?.id}`);
     if (!again)
       throw new UsageError(
-        `${evaluation.folder}: the run of ${record.taskId} is not stored, so its tokens can't be counted again`,
+        `${evaluation.folder}: the run of ${record.taskId} is not stored, so its tokens can't be counted again: evaluate it again`,
       );
     return { ...record, usage: { ...record.usage, ...again } };
   });
