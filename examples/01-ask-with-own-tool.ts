@@ -3,7 +3,7 @@
  *
  *   node examples/01-ask-with-own-tool.ts
  *
- * With OPENAI_BASE_URL set it asks that server; without, a script stands in for the model.
+ * With OPENAI_BASE_URL set it asks that server; without it, a script plays the model.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";

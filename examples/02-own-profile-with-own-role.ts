@@ -1,6 +1,6 @@
 /**
- * A profile of your own: a team of a clerk who calls your tool and a critic who must be content before the answer.
- * Prompt, rules, decoding grammar and validation all follow from this one description.
+ * A profile of your own: a clerk who calls your tool, and a critic who must accept the work before the answer. Prompt,
+ * rules, decoding grammar and validation are all made from this description.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
@@ -25,7 +25,7 @@ const profile = defineProfile({
     { name: "critic", job: "Score how well the evidence answers the customer.", body: { kind: "score", phrase: "Evidence: ", min: 1, max: 5 }, think: "forbidden", next: ["lookup", "answer"] },
     { name: "answer", job: "Answer the customer in one sentence.", body: { kind: "text" }, think: "forbidden", next: [] },
   ],
-  // The critic's veto: below 4 there is no answer.
+  // A score of the critic below 4 allows no answer.
   gates: [{ tag: "critic", when: "score-below", min: 4, forbids: ["answer"] }],
 }); // biome-ignore format: one tag a line
 

@@ -16,7 +16,7 @@ const model = scriptedModel(({ text }) => {
   return started++ === 1 ? search : guess;
 });
 
-// Any chat model can judge; this one trusts evidence.
+// Any chat model can judge; this one looks for evidence.
 const judge: ChatModel = {
   name: "judge",
   async chat({ messages }) {

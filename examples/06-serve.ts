@@ -1,4 +1,4 @@
-/** A chain behind the API that apps already speak: served on a port, asked by HTTP, whole and streamed, with a key. */
+/** A chain behind the API that apps already use: served on a port, called over HTTP, whole and streamed, with a key. */
 import assert from "node:assert/strict";
 import { mhqaProfile } from "../src/index.ts";
 import { openaiCompatible } from "../src/models/index.ts";

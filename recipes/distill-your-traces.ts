@@ -1,7 +1,7 @@
 /**
- * From recorded runs of somebody else's framework to a dataset that a trainer reads. Traces of a Vercel AI SDK app stand in for
- * yours: give your own files (OTLP, LangSmith, OpenAI traces, wire records, message logs…), or record live with
- * `coa record proxy` and point the app at it.
+ * From recorded runs of somebody else's framework to a dataset that a trainer reads. Traces of a Vercel AI SDK app are
+ * used as an example: give your own files (OTLP, LangSmith, OpenAI traces, wire records, message logs…), or record live
+ * with `coa record proxy` and point the app at it.
  *
  *   node recipes/distill-your-traces.ts [trace files…]
  */
@@ -16,7 +16,7 @@ import { importFiles, refusedForTraining, runTree } from "../src/record/index.ts
 const given = process.argv.slice(2);
 const files = given.length > 0 ? given : [join(import.meta.dirname, "../test/fixtures/traces/wire.aisdk.jsonl")];
 
-// 1. Who called whom, with which words and tools: the run as a tree, with tokens per agent.
+// 1. Who called whom, with which messages and tools: the run as a tree, with tokens per agent.
 const runs = await importFiles(files);
 for (const run of runs) console.log(runTree(run));
 

@@ -1,7 +1,7 @@
 /**
- * The whole way as a library call: a team works in a made-up web, its runs become chains, a small model learns them,
- * practises with live tools, and is compared with the team. `coa quickstart` calls the same function. To see how a stage
- * is made, read `src/lab/quickstart/`: one file a stage, each a few calls of the public API.
+ * All stages as a library call: a team works in a made-up web, its runs become chains, a small model learns them,
+ * practises with live tools, and is compared with the team. `coa quickstart` calls the same function. To see how a
+ * stage is made, read `src/lab/quickstart/`: one file a stage, each a few calls of the public API.
  *
  *   node recipes/quickstart.ts [folder] [--toy]
  */

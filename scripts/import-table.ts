@@ -52,16 +52,16 @@ export const importTable: Record<string, readonly string[]> = {
 
 /** What each folder is for, in the words of the tree that README and docs/architecture.md show. */
 export const folderJobs: Record<string, string> = {
-  core: "nouns (Task, TeamRun, Trajectory, Profile, Model, Engine, Tool …) and what everybody counts with: usage, cost, seeds, limits, errors",
+  core: "types (Task, TeamRun, Trajectory, Profile, Model, Engine, Tool …) and what all folders share: usage, cost, seeds, limits, errors",
   "base/files": "JSONL, atomic files and folders, lock, manifests, claimed folders, the workspace",
   "base/http": "HTTP client with retries and SSE; server side: listen, routes, access, SSE",
-  "base/wire": "every model API that two folders speak, in both directions",
-  "base/redact": "secrets out of whatever is stored",
+  "base/wire": "formats of the model APIs that two folders use, reading and writing",
+  "base/redact": "removes secrets from whatever is stored",
   language: "the chain language: profile machine, prompt, validator, grammar, tag reader, call bodies, observations",
   tokenizers: "load, train, one chat template",
   models: "clients of model servers, the engine as a model, recorded and cached models",
   engines: "train and sample token ids: embedded (ONNX graphs, WebAssembly decoder), clients of clusters",
-  tools: "search, pages, own documents, sandboxes, MCP, fault injection",
+  tools: "search, pages, your documents, sandboxes, MCP, fault injection",
   graders: "qa, math, code, judges, official scorers, rewards",
   tasks: "benchmark files, generated tasks, checks, selection",
   chain: "task + model + tools -> trajectory",
@@ -73,12 +73,12 @@ export const folderJobs: Record<string, string> = {
   evaluate: "tasks x system -> figures; comparison; best of n",
   report: "pure functions from data to SVG and HTML",
   lab: "the made-up world, its tasks, its scripted specialists, and the quickstart as a library",
-  serve: "the model with its tools behind the APIs that apps speak; rewards, rollouts and training over HTTP",
-  "studio/api": "readers of what stages left on disk, over an index that can be thrown away; the studio's server",
+  serve: "the model with its tools behind the APIs that apps use; rewards, rollouts and training over HTTP",
+  "studio/api": "readers of what stages left on disk, over an index that can be deleted; the studio's server",
   "studio/app": "the browser's side: one file per screen, built by Vite",
   testing: "scripted model, tabular engine, conformance suites: chain-of-agents/testing",
   cli: "flags in, one library call, text out",
-  "index.ts": "the root entry: what every user of the package touches",
+  "index.ts": "the root entry: what every user of the package needs",
 };
 
 /** Of these folders only some files may be imported by the row named: the studio reads what stages leave on disk, it runs nothing. */

@@ -26,7 +26,7 @@ export const toolFlags = {
   block: { type: "string", multiple: true, default: [], valueName: "rule", describe: "Domain, address or file of such to keep out; `benchmarks` for the built-in list" },
   "allow-host": { type: "string", multiple: true, default: [], valueName: "host", describe: "A private host[:port] that may be crawled" },
   reader: { type: "string", default: "own", valueName: "name", describe: "Read pages ourselves (own) or with Jina Reader (jina)" },
-  robots: { type: "boolean", default: false, describe: "Keep to robots.txt" },
+  robots: { type: "boolean", default: false, describe: "Respect robots.txt" },
   "summarise-pages": { type: "boolean", default: false, describe: "Let the model at OPENAI_BASE_URL summarise pages for the question" },
   tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own: one, a list, or an object of AI SDK tools" },
   recorded: { type: "string", valueName: "runs.jsonl", describe: "Tools that answer from these recorded runs; a call that was not made there is counted as not recorded" },
