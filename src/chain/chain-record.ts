@@ -26,7 +26,7 @@ export const turnRecordSchema = lazySchema((z) =>
     call: z.number(),
     /** Set when this call asked for the answer because of that limit. */
     final: z.string().optional(),
-    /** What was heard from the model, up to where its turn ended. */
+    /** What was received from the model, up to the end of its turn. */
     text: z.string(),
     tokens: z.array(z.number()).optional(),
     logprobs: z.array(z.number()).optional(),

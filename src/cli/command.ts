@@ -167,7 +167,7 @@ export function oneInputFile(...args: Parameters<typeof onePositional>): string 
   return file;
 }
 
-/** The exit code that an error stands for. */
+/** The exit code of an error. */
 export function exitCodeOf(error: unknown): number {
   return error instanceof CoaError && error.boundary === "usage" ? 2 : 1;
 }

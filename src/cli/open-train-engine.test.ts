@@ -16,8 +16,8 @@ describe("--engine tinker", () => {
     [{ "base-model": undefined }, /needs the model's name on the server: --base-model/],
     [{ lora: undefined }, /trains an adapter: give its rank with --lora/],
     [{ optimizer: "muon" }, /trains with AdamW; leave --optimizer out/],
-    [{ "lora-alpha": "8" }, /--lora-alpha can't be chosen here/],
-    [{ "lora-targets": "q_proj" }, /--lora-targets can't be chosen here/],
+    [{ "lora-alpha": "8" }, /--lora-alpha is decided by the server/],
+    [{ "lora-targets": "q_proj" }, /--lora-targets is decided by the server/],
   ];
   for (const [flags, message] of cases) {
     it(`refuses ${JSON.stringify(flags, (_, value) => value ?? null)} before anything is sent`, async () => {

@@ -120,8 +120,7 @@ async function openFar(
   if (!baseModel) throw new UsageError("--engine tinker needs the model's name on the server: --base-model <name>");
   if (rank === undefined) throw new UsageError("a Tinker server trains an adapter: give its rank with --lora <rank>");
   for (const flag of ["lora-alpha", "lora-targets"] as const)
-    if (values[flag] !== undefined)
-      throw new UsageError(`--${flag} can't be chosen here, because the server decides it: leave it out`);
+    if (values[flag] !== undefined) throw new UsageError(`--${flag} is decided by the server: leave it out`);
   if (values.optimizer !== "adamw") throw new UsageError("a Tinker server trains with AdamW; leave --optimizer out");
   const [{ openTinkerEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
     import("../engines/tinker/tinker-engine.ts"),

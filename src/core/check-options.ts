@@ -1,4 +1,4 @@
-/** Public functions refuse options they do not have: a misspelt one would otherwise be ignored in silence. */
+/** Public functions refuse options they do not have: a misspelt one would otherwise be ignored silently. */
 import { UsageError } from "./errors.ts";
 
 /** The known names of an options type, all of them and no others; give it `T` and the compiler checks the list. */

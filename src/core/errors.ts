@@ -139,7 +139,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Runs plug-in code and labels whatever escapes it with the boundary it came from. Aborts pass through untouched. */
+/** Runs plug-in code and labels whatever escapes it with the boundary it came from. Aborts pass through unchanged. */
 export async function atBoundary<T>(boundary: Boundary, doing: string, work: () => Promise<T> | T): Promise<T> {
   try {
     return await work();

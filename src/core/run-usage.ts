@@ -12,7 +12,7 @@ import { addCall, emptyUsage, type Usage } from "./usage.ts";
 export interface CountedCall {
   /** What the agent saw. */
   messages: readonly Message[];
-  /** Tool definitions it was given; they stand in front of the messages. */
+  /** Tool definitions it was given; they come before the messages. */
   tools: readonly object[];
   text: string;
   toolCalls: readonly TeamToolCall[];
@@ -59,7 +59,7 @@ export function rereadTokens(calls: readonly CountedCall[]): number[] {
 /** Everything that prompts of the run began with so far, as a tree of its pieces. */
 interface PrefixNode extends Map<string, PrefixNode> {}
 
-/** How many tokens of a prompt stand in the longest beginning it shares with an earlier call; it is known from now on. */
+/** How many tokens of a prompt are in the longest beginning it shares with an earlier call; it is known from now on. */
 function seenTokens(known: PrefixNode, call: CountedCall, countTokens?: CountTokens): number {
   const pieces: [key: string, weight: number][] = [[toolsKey(call.tools), toolTokens(call.tools, countTokens)]];
   for (const message of call.messages) pieces.push([pieceKey(message), messageTokens(message, countTokens)]);

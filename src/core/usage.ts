@@ -83,7 +83,7 @@ export function addCall(usage: Usage, call: CallUsage, more: { seenTokens?: numb
   usage.costUsd += more.costUsd ?? 0;
 }
 
-/** The usage of one call that stands alone. */
+/** The usage of one single call. */
 export function usageOfCall(call: CallUsage, price?: Price): Usage {
   const usage = emptyUsage();
   addCall(usage, call, { costUsd: callCost(call, price) });

@@ -76,7 +76,7 @@ function encodeRun(segments: readonly Segment[], tokenizer: Tokenizer): { tokens
 
 interface Piece {
   text: string;
-  /** Id of the special token that stands for the text. */
+  /** Id of the special token for the text. */
   special?: number;
 }
 

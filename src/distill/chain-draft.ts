@@ -40,7 +40,7 @@ export class ConversionError extends Error {
   }
 }
 
-/** Something thought, and the step of the run it stands in. */
+/** A thought, and the step of the run it is in. */
 export interface Thought {
   text: string;
   step: string;

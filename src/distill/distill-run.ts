@@ -123,7 +123,7 @@ function teamUsage(run: TeamRun): Distilled["team"] {
   return { billedTokens, computedTokens, modelCalls, toolCalls, agents: run.agents.length };
 }
 
-/** The chain's language by value, where it is made from what was recorded: no name stands for it elsewhere. */
+/** The chain's language by value, where it is made from what was recorded: it has no name elsewhere. */
 function languageOf(run: TeamRun, profile: Profile, options: DistillRunOptions): Pick<Trajectory, "language"> {
   if (profile !== options.profile) return { language: { profile, tools: recordedTools(run) } };
   const described = options.tools?.flatMap((tool) => (tool.inputSchema ? [tool as ToolDescription] : []));

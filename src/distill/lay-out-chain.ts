@@ -81,7 +81,7 @@ function writePlan(draft: ChainDraft, text: string): void {
     draft.unshown.set(draft.step, "the profile has no place for a plan there");
     return;
   }
-  // Without thoughts apart, what stands in front of the list is the thought behind it.
+  // Where thoughts are not separate, the text before the list is the thought.
   const list = draft.thoughts.length > 0 ? -1 : text.search(/^\s*1[.)]\s/m);
   if (list > 0) addThoughtIfNone(draft, text.slice(0, list).trim());
   writeTag(draft, tag, list > 0 ? text.slice(list) : text, "plan the work");
@@ -97,7 +97,7 @@ function writeReview(draft: ChainDraft, text: string): void {
     writeTag(draft, tag, ratings, "judge the work so far");
     return;
   }
-  // Where no think may stand before it, what was thought is part of the reflection itself.
+  // Where no think is allowed before it, what was thought is part of the reflection itself.
   const body =
     tag.think === "forbidden"
       ? withoutRepeats([takeThought(draft)?.text ?? "", text])

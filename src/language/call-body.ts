@@ -22,7 +22,7 @@ export function callArguments(text: string): unknown {
   }
 }
 
-/** The body that stands for these arguments (JSON as recorded). `schema` is the tool's, where it is known. */
+/** The body for these arguments (JSON as recorded). `schema` is the tool's, where it is known. */
 export function writeCallBody(tag: TagSpec, text: string, schema?: JsonSchema): string {
   const input = callArguments(text);
   const json = text.trim();

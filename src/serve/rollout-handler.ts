@@ -41,7 +41,7 @@ export interface RolloutHandlerOptions extends ServeOptions {
   maxChains?: number;
   /** Chains that may wait; 4,096 by default. More are refused with 429. */
   maxQueue?: number;
-  /** Told of every rollout. */
+  /** Called for every rollout. */
   onTrajectory?: (trajectory: Trajectory) => void;
 }
 

@@ -63,7 +63,7 @@ interface OpenGroup {
   round: number;
   since: number;
   task: Task;
-  /** Step that the group's number stands for. */
+  /** Step that the group's number belongs to. */
   step: number;
   /** Version of the weights when its first chain began. */
   version: number;

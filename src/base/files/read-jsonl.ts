@@ -21,7 +21,7 @@ export interface BadLine {
 export interface ReadOptions {
   /** What to do with a bad line: stop with an error (default), or be told and skip it. */
   onBad?: "throw" | ((bad: BadLine) => void);
-  /** Told of a torn line; by default the last one is skipped silently, any other is a process warning. */
+  /** Called for a torn line; by default the last one is skipped silently, any other is a process warning. */
   onTorn?: (bad: BadLine) => void;
   signal?: AbortSignal;
 }

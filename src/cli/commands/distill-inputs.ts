@@ -59,7 +59,7 @@ async function holdsRecords(file: string): Promise<boolean> {
   return true;
 }
 
-/** A chain as it stands in a line: by itself, or inside a rollout of RL. */
+/** A chain as it is in a line: by itself, or inside a rollout of RL. */
 function chainOf(line: Record<string, unknown>): { profile?: unknown } | undefined {
   const inner = line["trajectory"] as Record<string, unknown> | null | undefined;
   return [line, inner].find((one) => Array.isArray(one?.["segments"])) ?? undefined;

@@ -40,8 +40,7 @@ export default defineCommand({
         );
       else if (outcome.stage !== null) out.note("its chain was not kept; three samples of each stage are");
     }
-    if (found === 0)
-      throw new UsageError(`${folder} has no run, chain or task "${id}"; outcomes.jsonl lists their ids`);
+    if (found === 0) throw new UsageError(`${folder} has no run, chain or task "${id}"; see its outcomes.jsonl`);
     return 0;
   },
 });

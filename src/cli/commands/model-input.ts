@@ -35,7 +35,7 @@ export const textFlags = {
   tokens: { type: "string", valueName: "ids", describe: "Token ids instead of a text, separated by commas" },
 } as const;
 
-/** The ids that the flags stand for. */
+/** The ids that the flags mean. */
 export function tokensOf(
   values: { text?: string | undefined; plain: boolean; tokens?: string | undefined },
   tokenizer: Tokenizer | undefined,
@@ -49,9 +49,6 @@ export function tokensOf(
       throw new UsageError(`--tokens takes whole numbers separated by commas, not "${values.tokens}"`);
     return ids;
   }
-  if (!tokenizer)
-    throw new UsageError(
-      `${folder} has no tokenizer.json, so it can't read a text; give token ids with --tokens 1,2,3`,
-    );
+  if (!tokenizer) throw new UsageError(`${folder} has no tokenizer.json to read a text with; give ids with --tokens`);
   return values.plain ? tokenizer.encode(values.text!) : tokenizer.encodeWithSpecials(values.text!);
 }

@@ -25,8 +25,7 @@ export default defineCommand({
   async run({ values, positionals, out, signal }) {
     const folder = onePositional(this, positionals, "a model folder");
     const tokenizer = await tokenizerOf(folder);
-    if (values.question !== undefined && !tokenizer)
-      throw new UsageError(`${folder} has no tokenizer; give token ids with --tokens 1,2,3`);
+    if (values.question !== undefined && !tokenizer) throw new UsageError(`${folder} has no tokenizer; use --tokens`);
     const tokens =
       values.question !== undefined
         ? tokenizer!.encodePrompt([{ role: "user", content: values.question }])

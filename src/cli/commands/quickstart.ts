@@ -22,8 +22,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
     if (values.fast && values.full) throw new UsageError("--fast and --full exclude each other");
-    if (values.clean !== undefined && !values.imperfect)
-      throw new UsageError("--clean is shown beside a team that makes mistakes: add --imperfect");
+    if (values.clean !== undefined && !values.imperfect) throw new UsageError("--clean needs --imperfect: add it");
     const { resume } = values;
     if (resume !== "auto" && resume !== "never" && resume !== "fresh")
       throw new UsageError(`--resume takes auto, never or fresh, not "${resume}"`);

@@ -21,7 +21,7 @@ export default defineCommand({
     ...gradingFlags,
     ...toolFlags,
     samples: { type: "string", default: "4", valueName: "n", describe: "Tries without tools" },
-    "max-blind": { type: "string", default: "0.3", valueName: "share", describe: "Most of them that may be right" },
+    "max-without-tools": { type: "string", default: "0.3", valueName: "share", describe: "Most that may be right" },
     attempts: {
       type: "string",
       default: "1",
@@ -53,7 +53,7 @@ export default defineCommand({
           grade: graders.grader,
           model: players.roles["default"]!,
           samples: numberOf(values.samples, "samples", { min: 1, integer: true }),
-          maxShareWithoutTools: numberOf(values["max-blind"], "max-blind", { min: 0, max: 1 }),
+          maxShareWithoutTools: numberOf(values["max-without-tools"], "max-without-tools", { min: 0, max: 1 }),
           attempts: numberOf(values.attempts, "attempts", { min: 1, integer: true }),
           ...(team && {
             solve: (one: Task, attempt: number) =>

@@ -141,8 +141,7 @@ export default defineCommand({
       throw new UsageError(`--choose takes list-wise or scored, not "${values.choose}"`);
     }
     const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
-    if (n > 1 && values.scripted)
-      throw new UsageError("--best-of needs a model that judges, which scripts can't: leave --scripted out");
+    if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
     const ledger = await openLedger(values);
     const players = values.scripted ? null : openPlayers(values, ledger);
     const tools = players && !values.lab ? await openTools(values, { signal }) : null;

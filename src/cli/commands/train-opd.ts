@@ -59,9 +59,7 @@ export default defineCommand({
       }
       const found = findModel({ model: values.teacher }, { lab: false });
       if (found.kind !== "folder")
-        throw new UsageError(
-          `${values.teacher} is not a model folder: name one, or a model on a server with --base-url`,
-        );
+        throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
       const { engine, tokenizer } = await openFolder(found.folder);
       const teacher = engineTeacher(engine, tokenizer);
       return { options: { rewardWeight, teachers: [{ teacher, coefficient }] }, close: () => engine.close() };

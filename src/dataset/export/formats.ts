@@ -109,8 +109,8 @@ export interface AfmAlpacaRow {
 }
 
 /**
- * The alpaca form of Agent Foundation Models, for its fork of LLaMA-Factory with `ignore_observation`. The fork looks for
- * a closing observation tag with an empty line after it and throws an example away where there is none, so chains that
+ * The alpaca form of Agent Foundation Models, for its fork of LLaMA-Factory with `ignore_observation`. The fork looks
+ * for a closing observation tag with an empty line after it and drops an example where there is none, so chains that
  * were run in another layout are left out here, with the reason, rather than there, in silence.
  */
 export function afmAlpacaRow(trajectory: Trajectory): Row<AfmAlpacaRow> {

@@ -116,7 +116,7 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
 export interface RedundancyOptions {
   /** Tool calls that may repeat an earlier one (default 0). */
   maxRepeatedCalls?: number;
-  /** Share of a longer text of the model's that may stand in an earlier text already (default 0.6). */
+  /** Share of a longer text of the model's that may be in an earlier text already (default 0.6). */
   maxCopiedShare?: number;
   /** Shorter texts than this many words may repeat: "read the next page" is not copying (default 16). */
   minCopiedWords?: number;

@@ -53,7 +53,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
   const openSampler = () =>
     createSampler(config, effective, { threads, maxBatch: options.maxBatch, cacheBytes: options.cacheBytes });
   let nextPolicy = 1;
-  /** The renewed policy has not been told of the latest weights. */
+  /** The renewed policy does not have the latest weights yet. */
   let outdated = true;
   /** Gives the weights as they are to the renewed policy; its sequences under way continue with them. */
   const publish = (): Sampler => {

@@ -323,7 +323,7 @@ function sameRoot(gold: MathValue, answer: MathValue): boolean {
   return root(a) !== undefined && root(a) === root(b) && (a.length === 1) !== (b.length === 1);
 }
 
-/** Whether two names may stand for one function: the same name, or `y` for `f(x)`. */
+/** Whether two names may mean one function: the same name, or `y` for `f(x)`. */
 function sameFunction(gold: MathValue, answer: MathValue): boolean {
   if (!isName(gold) || !isName(answer)) return false;
   const [a, b] = [squeeze(gold.source), squeeze(answer.source)];

@@ -86,9 +86,7 @@ export function followUndici(options: RecorderOptions): void {
 /** Undici can't be made to wait: the call goes now, with what the budget allows, or fails. */
 function hold(options: RecorderOptions, request: UndiciRequest, one: Watched): void {
   if (!(request.body instanceof Uint8Array)) {
-    request.error = new Error(
-      "budget: the body of this call is a stream, so its cost can't be estimated: send the body as text, or set no limit",
-    );
+    request.error = new Error("budget: the body of this call is a stream, so its cost is unknown: send it as text");
     return;
   }
   one.exchange = openExchange(options, one.url, Buffer.from(request.body).toString("utf8"), one.secrets);

@@ -77,8 +77,7 @@ const startProxyNames = optionNames<ProxyOptions>()(
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
   checkOptions("startProxy", options, startProxyNames, { ...accessParts, budget: budgetNames });
-  if (options.mode !== "replay" && !options.to)
-    throw new UsageError("a proxy needs a server to pass calls to: give its address in `to`");
+  if (options.mode !== "replay" && !options.to) throw new UsageError("a proxy needs `to`, the server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
     throw new UsageError(`the server's address must begin with http:// or https://, not "${options.to}"`);
   }

@@ -13,7 +13,7 @@ import { indexWriter, readHeader } from "./index-file.ts";
 import { type CorpusOptions, corpusFiles, readCorpus } from "./read-corpus.ts";
 
 export interface IndexCorpusOptions extends IndexOptions, Omit<CorpusOptions, "onProblem"> {
-  /** Told of each file or line that can't be read, as it happens. */
+  /** Called for each file or line that can't be read, as it happens. */
   onProblem?: (message: string) => void;
   onProgress?: (passages: number) => void;
   signal?: AbortSignal;

@@ -21,7 +21,7 @@ export interface CorpusOptions {
   baseURL?: string;
   /** Name of the collection in its addresses; that of the file or folder unless told. */
   name?: string;
-  /** Told of each file or line that can't be read; without it such a thing stops the work. */
+  /** Called for each file or line that can't be read; without it, the first one stops the work. */
   onProblem?: (message: string) => void;
 }
 
