@@ -11,7 +11,7 @@ const testLimit = 500;
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
   core: 3075,
-  "base/files": 1950,
+  "base/files": 1970,
   "base/http": 850,
   "base/wire": 2800,
   "base/redact": 400,

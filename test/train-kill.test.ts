@@ -5,7 +5,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { readManifest } from "../src/base/files/manifest.ts";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
+import { workState } from "../src/base/files/work-state.ts";
 import { seededRandom } from "../src/core/random.ts";
 import { tabularEngine } from "../src/testing/index.ts";
 import type { RolloutLine } from "../src/train/credit-group.ts";
@@ -39,6 +41,8 @@ async function disturbed(kind: string, seed: number, most = testSize(4, 12)): Pr
   for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
     assert.ok(kills < most + 2, "a run that nobody killed did not end");
     await run(kind, folder, kills < most ? 1 + Math.floor(random() * (kind === "sft" ? 25 : 5)) : undefined);
+    const { progress } = (await readManifest(folder))!;
+    if (progress.state === "running") assert.equal(await workState(folder, progress), "stopped");
   }
   return folder;
 }

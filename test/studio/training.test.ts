@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
+import { claimFolder } from "../../src/base/files/claim-folder.ts";
 import { openJsonl } from "../../src/base/files/open-jsonl.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labRuns } from "../../src/lab/lab-runs.ts";
@@ -103,6 +104,23 @@ describe("training in the studio", { skip: noBrowser }, () => {
     await page.keyboard.press("Enter");
     await page.locator(".rollout-groups h2", { hasText: "Rollouts of step 1" }).waitFor();
     assert.match(page.url(), /step=1$/);
+  });
+
+  it("says of a training whose process is gone that it was stopped, and when", async () => {
+    const { page } = watched;
+    const gone = join(folder, "gone");
+    const claimed = await claimFolder(gone, { kind: "training", configuration: { stage: "sft", steps: 40 } });
+    await claimed.report({ state: "running", done: 2, total: 40 });
+    await claimed.release();
+    const metrics = await openJsonl(join(gone, "metrics.jsonl"), { lock: false });
+    await metrics.append({ step: 2, loss: 1 });
+    await metrics.close();
+    await visit(watched, "/training/gone", ".run-head .chip.hue-amber");
+    const head = await page.locator(".run-head").innerText();
+    assert.match(head, /stopped[\s\S]*1 of 40 steps[\s\S]*The last step that it wrote, 2, is of .*\d/);
+    await assertAccessible(watched, "a training that was stopped");
+    await visit(watched, "/", ".card .chip.hue-amber");
+    assert.equal(await page.locator(".running-now").count(), 0);
   });
 
   it("grows while the training runs", async () => {

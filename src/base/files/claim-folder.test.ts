@@ -32,6 +32,26 @@ describe("claimFolder", () => {
     await second.release();
   });
 
+  it("is known as stopped when nobody who lives holds it, whatever its manifest says", async () => {
+    const path = fresh();
+    const stateOf = async () => {
+      const [entry] = await listWorkspace(path);
+      return entry && "state" in entry ? entry.state : undefined;
+    };
+    const held = await claimFolder(path, claim);
+    await held.report({ state: "running", done: 3, total: 10 });
+    assert.equal(await stateOf(), "running");
+    const lock = join(path, ".lock");
+    const owner = await readFile(lock, "utf8");
+    await writeFile(lock, JSON.stringify({ ...JSON.parse(owner), pid: 2 ** 22 + 1 }));
+    assert.equal(await stateOf(), "stopped", "its process was killed");
+    await writeFile(lock, owner);
+    await held.release();
+    assert.equal(await stateOf(), "stopped", "it ended without a word");
+    await (await claimFolder(path, claim)).report({ state: "done", done: 10 });
+    assert.equal(await stateOf(), "done");
+  });
+
   it("refuses other work and names the one difference", async () => {
     const path = fresh();
     await (await claimFolder(path, claim)).release();

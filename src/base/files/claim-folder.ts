@@ -42,7 +42,8 @@ export interface ClaimedFolder {
   release(): Promise<void>;
 }
 
-const lockName = ".lock";
+/** The lock of a claimed folder. */
+export const lockName = ".lock";
 
 /** Claims a folder for a configuration. */
 export async function claimFolder(

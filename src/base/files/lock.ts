@@ -39,11 +39,12 @@ const ownerSchema = z.object({
 type Owner = z.infer<typeof ownerSchema>;
 
 const renewMs = 10_000;
+const usualLeaseMs = 120_000;
 const attempts = 200;
 
 /** Takes the lock or says who holds it. */
 export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock> {
-  const { disk = nodeDisk, leaseMs = 120_000 } = options;
+  const { disk = nodeDisk, leaseMs = usualLeaseMs } = options;
   await makeFolder(dirname(path), disk);
   const mine = await thisOwner();
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -51,7 +52,7 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
     if (taken) return taken;
     const held = await readLock(disk, path);
     if (!held) continue; // released meanwhile
-    if (await isAlive(disk, path, held.owner, leaseMs)) {
+    if (await isAlive(held.owner, () => isRenewed(disk, path, leaseMs))) {
       const who = held.owner ? `process ${held.owner.pid} on ${held.owner.host}` : "an unknown process";
       throw new CoaError(
         "storage",
@@ -63,6 +64,16 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
   }
   throw new CoaError("storage", `could not take the lock ${path}: too many processes are trying at once`, {
     retryable: true,
+  });
+}
+
+/** Whether somebody who lives holds the lock. A look writes nothing: an owner elsewhere is judged by this machine's clock. */
+export async function isLocked(path: string): Promise<boolean> {
+  const held = await readLock(nodeDisk, path);
+  if (!held) return false;
+  return isAlive(held.owner, async () => {
+    const { mtimeMs } = await nodeDisk.stat(path).catch(() => ({ mtimeMs: 0 }));
+    return Math.abs(Date.now() - mtimeMs) < usualLeaseMs;
   });
 }
 
@@ -107,7 +118,7 @@ async function removeStale(disk: Disk, path: string, text: string, mine: Owner, 
   }
   const held = await readLock(disk, guardPath);
   if (!held) return;
-  if (await isAlive(disk, guardPath, held.owner, leaseMs)) await sleep(1 + Math.random() * 4);
+  if (await isAlive(held.owner, () => isRenewed(disk, guardPath, leaseMs))) await sleep(1 + Math.random() * 4);
   else await removeStale(disk, guardPath, held.text, mine, leaseMs); // its holder died in the middle
 }
 
@@ -116,7 +127,7 @@ async function readLock(disk: Disk, path: string): Promise<{ text: string; owner
   try {
     text = await disk.readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
   }
   try {
@@ -126,11 +137,12 @@ async function readLock(disk: Disk, path: string): Promise<{ text: string; owner
   }
 }
 
-async function isAlive(disk: Disk, path: string, owner: Owner | undefined, leaseMs: number): Promise<boolean> {
+/** Whether an owner lives; of one elsewhere that is known only by its lock having been `renewed`. */
+async function isAlive(owner: Owner | undefined, renewed: () => Promise<boolean>): Promise<boolean> {
   if (!owner) return false; // no lock of ours is ever without an owner: the rest of a crash of an older version
-  if (owner.host !== hostname()) return isRenewed(disk, path, leaseMs);
+  if (owner.host !== hostname()) return renewed();
   if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was restarted
-  if (owner.space !== undefined && owner.space !== (await processSpace())) return isRenewed(disk, path, leaseMs);
+  if (owner.space !== undefined && owner.space !== (await processSpace())) return renewed();
   try {
     process.kill(owner.pid, 0);
   } catch (error) {

@@ -3,6 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { fileFingerprint } from "./fingerprint.ts";
 import { type Lineage, type ManifestKind, type ManifestProgress, readManifest } from "./manifest.ts";
+import type { WorkState } from "./work-state.ts";
 import { listWorkspace, type WorkspaceEntry } from "./workspace.ts";
 
 /** One stage's work. */
@@ -12,6 +13,8 @@ export interface StatusEntry {
   kind?: ManifestKind;
   createdAt?: string;
   progress?: ManifestProgress;
+  /** Work whose process was killed is `stopped`, whatever its manifest says. */
+  state?: WorkState;
   /** What it was made from. */
   inputs: { role: string; path?: string; records?: number }[];
   /** What of it has changed or is gone; empty where it is up to date. */
@@ -35,7 +38,7 @@ async function statusOf(root: string, entry: WorkspaceEntry): Promise<StatusEntr
     ...(path !== undefined && { path: shortPath(root, path) }),
     ...(records !== undefined && { records }),
   }));
-  return { ...base, kind, createdAt, progress, inputs: shown, stale };
+  return { ...base, kind, createdAt, progress, state: entry.state, inputs: shown, stale };
 }
 
 /** How an input differs from what the work was made of; undefined where it does not, or where that can't be known. */

@@ -4,6 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
 import { makeFolder } from "./make-folder.ts";
 import { type Manifest, manifestName, readManifest, readManifestFile } from "./manifest.ts";
+import { type WorkState, workState } from "./work-state.ts";
 
 export interface Workspace {
   readonly root: string;
@@ -42,31 +43,30 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
 }
 
 /** A folder or file that a stage left, or one whose manifest can't be read, with the reason. */
-export type WorkspaceEntry = { path: string } & ({ manifest: Manifest } | { problem: string });
+export type WorkspaceEntry = { path: string } & ({ manifest: Manifest; state: WorkState } | { problem: string });
 
 const maxDepth = 6;
 
 /** Everything that stages left under a folder, in the order of their making; a folder inside another is listed too. */
 export async function listWorkspace(root: string): Promise<WorkspaceEntry[]> {
   const found: WorkspaceEntry[] = [];
+  async function add(path: string, read: Promise<Manifest | undefined>): Promise<void> {
+    try {
+      const manifest = (await read)!;
+      found.push({ path, manifest, state: await workState(join(root, path), manifest.progress) });
+    } catch (error) {
+      found.push({ path, problem: messageOf(error) });
+    }
+  }
   async function visit(folder: string, depth: number): Promise<void> {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     if (entries.some((entry) => entry.name === manifestName)) {
-      const path = relative(root, folder) || ".";
-      try {
-        found.push({ path, manifest: (await readManifest(folder))! });
-      } catch (error) {
-        found.push({ path, problem: messageOf(error) });
-      }
+      await add(relative(root, folder) || ".", readManifest(folder));
     }
     for (const { name } of entries) {
       if (!name.endsWith(`.${manifestName}`)) continue;
       const path = relative(root, join(folder, name.slice(0, -manifestName.length - 1)));
-      try {
-        found.push({ path: `${path}.jsonl`, manifest: (await readManifestFile(join(folder, name)))! });
-      } catch (error) {
-        found.push({ path: `${path}.jsonl`, problem: messageOf(error) });
-      }
+      await add(`${path}.jsonl`, readManifestFile(join(folder, name)));
     }
     if (depth === maxDepth) return;
     for (const entry of entries) {

@@ -45,12 +45,12 @@ export default defineCommand({
   },
 });
 
-function rowOf({ path, kind, progress, bytes, inputs, stale, problem }: StatusEntry): string[] {
-  const state = problem ? "unreadable" : stale.length > 0 ? "stale" : (progress?.state ?? "");
+function rowOf({ path, kind, progress, state, bytes, inputs, stale, problem }: StatusEntry): string[] {
+  const word = problem ? "unreadable" : stale.length > 0 ? "stale" : (state ?? "");
   const count =
-    progress && progress.total !== undefined && progress.state !== "done" ? ` ${progress.done}/${progress.total}` : "";
+    progress && progress.total !== undefined && state !== "done" ? ` ${progress.done}/${progress.total}` : "";
   const from = inputs.map(({ role, path: source, records }) =>
     `${role} ${source ?? (records === undefined ? "" : `(${records})`)}`.trim(),
   );
-  return [path, kind ?? "", `${state}${count}`, megabytes(bytes), from.join(", ")];
+  return [path, kind ?? "", `${word}${count}`, megabytes(bytes), from.join(", ")];
 }

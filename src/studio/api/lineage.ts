@@ -1,5 +1,6 @@
 /** How what was opened follows from each other: a node for each stage and each file of runs, an edge for each input. */
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
+import type { WorkState } from "../../base/files/work-state.ts";
 import type { FileView, StageView } from "./overview-reader.ts";
 
 export interface LineageNode {
@@ -10,7 +11,7 @@ export interface LineageNode {
   title: string;
   /** What to read on it: `kept 88`, `loss 0.21`. */
   figures: [name: string, value: number | string][];
-  state?: "running" | "done" | "failed";
+  state?: WorkState;
   done?: number;
   total?: number;
   updatedAt?: string;
@@ -60,7 +61,7 @@ export function lineageOf(root: string, stages: readonly StageView[], files: rea
       kind: typeof named === "string" ? named : stage.kind,
       title: stage.path,
       figures: Object.entries(stage.progress?.figures ?? {}).slice(0, 4),
-      state: stage.progress?.state,
+      state: stage.state,
       done: stage.progress?.done,
       total: stage.progress?.total,
       updatedAt: stage.progress?.updatedAt,

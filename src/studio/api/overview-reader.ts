@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Lineage, Manifest } from "../../base/files/manifest.ts";
+import type { WorkState } from "../../base/files/work-state.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
 import { type LineageView, lineageOf } from "./lineage.ts";
 import type { IndexState } from "./open-index.ts";
@@ -13,6 +14,8 @@ export interface StageView {
   kind: string;
   createdAt: string;
   progress?: Manifest["progress"];
+  /** Work whose process was killed is `stopped`, whatever its manifest says. */
+  state?: WorkState;
   inputs: Lineage[];
   fingerprint: string;
   configuration: Record<string, unknown>;
@@ -54,7 +57,7 @@ export const readOverview: Reader = async (_query, { root, paths, index, items }
         continue;
       }
       const { kind, createdAt, progress, inputs, fingerprint, configuration } = entry.manifest;
-      stages.push({ path: shown, kind, createdAt, progress, inputs, fingerprint, configuration });
+      stages.push({ path: shown, kind, createdAt, progress, state: entry.state, inputs, fingerprint, configuration });
     }
   }
   const files = index.files().map(({ path, kind, size, indexed, lines, bad, problem, mtime }) => {

@@ -1,7 +1,7 @@
 /** Training runs: where their figures of each step are, what was sampled in a step, and one task through all steps. */
-import { statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
+import { type WorkState, workState } from "../../base/files/work-state.ts";
 import type { RolloutFigures } from "../../core/rollout.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
@@ -13,7 +13,10 @@ export interface TrainingView {
   metrics: string;
   /** `sft`, `rl`, `opd`, where the manifest says so. */
   stage?: string;
-  state?: "running" | "done" | "failed";
+  /** `stopped`: its process is gone and wrote no end. */
+  state?: WorkState;
+  /** When the last figures were written, in milliseconds since 1970. */
+  lastAt: number;
   done?: number;
   total?: number;
 }
@@ -48,31 +51,28 @@ export interface StepRollouts {
   more: number;
 }
 
-function metricsFiles({ index, root }: StudioContext): { folder: string; metrics: string }[] {
+function metricsFiles({ index, root }: StudioContext): { folder: string; metrics: string; lastAt: number }[] {
   return index
     .files()
     .filter(({ kind }) => kind === "metrics")
     .sort((a, b) => a.mtime - b.mtime)
-    .map(({ path }) => ({ folder: relative(root, dirname(path)) || ".", metrics: relative(root, path) }));
+    .map(({ path, mtime: lastAt }) => {
+      return { folder: relative(root, dirname(path)) || ".", metrics: relative(root, path), lastAt };
+    });
 }
 
 /** `GET /api/trainings`, the one that was written to last at the end. */
 export const readTrainings: Reader = (_query, context): Promise<TrainingView[]> =>
   Promise.all(
     metricsFiles(context).map(async (one): Promise<TrainingView> => {
-      const manifest = await readManifest(join(context.root, one.folder)).catch(() => undefined);
+      const folder = join(context.root, one.folder);
+      const manifest = await readManifest(folder).catch(() => undefined);
       const { stage, steps } = manifest?.configuration ?? {};
-      const { state, done, total = typeof steps === "number" ? steps : undefined } = manifest?.progress ?? {};
-      const ended = state === "running" && hasResult(join(context.root, one.folder), join(context.root, one.metrics));
-      return { ...one, ...(typeof stage === "string" && { stage }), state: ended ? "done" : state, done, total };
+      const { done, total = typeof steps === "number" ? steps : undefined } = manifest?.progress ?? {};
+      const state = manifest && (await workState(folder, manifest.progress));
+      return { ...one, ...(typeof stage === "string" && { stage }), state, done, total };
     }),
   );
-
-/** Whether a model was written after the last figures: a run does so at its end. */
-function hasResult(folder: string, metrics: string): boolean {
-  const written = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return written(join(folder, "model", "config.json")) > written(metrics);
-}
 
 const mostRollouts = 4_096;
 

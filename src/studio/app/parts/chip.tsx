@@ -1,8 +1,19 @@
+import type { LineageNode } from "../../api/lineage.ts";
+
 /** A small word with a colour that means something. */
 export function Chip({ text, hue, title }: { text: string; hue?: string; title?: string }) {
   return (
-    <span class={`chip${hue ? ` hue-${hue}` : ""}`} title={title}>
-      <bdi>{text.length > 120 ? `${text.slice(0, 120)}…` : text}</bdi>
-    </span>
+    <bdi class={`chip${hue ? ` hue-${hue}` : ""}`} title={title}>
+      {text.length > 120 ? `${text.slice(0, 120)}…` : text}
+    </bdi>
   );
+}
+
+type WorkState = NonNullable<LineageNode["state"]>;
+
+const stateHues: Record<WorkState, string> = { running: "blue", done: "green", stopped: "amber", failed: "rose" };
+
+/** What became of a stage's work. */
+export function StateChip({ state }: { state: WorkState }) {
+  return <Chip text={state} hue={stateHues[state]} />;
 }

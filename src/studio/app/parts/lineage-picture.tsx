@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, percent } from "../../../report/format-figures.ts";
 import type { LineageNode, LineageView } from "../../api/lineage.ts";
 import { href, isRoute } from "../router.ts";
+import { StateChip } from "./chip.tsx";
 
 const columns: [LineageNode["column"], string][] = [
   ["runs", "recorded"],
@@ -69,6 +70,18 @@ function Card({ node }: { node: LineageNode }) {
           </span>
         ))}
       </span>
+      {node.state && node.state !== "done" && (
+        <span>
+          <StateChip state={node.state} /> {node.done}
+          {node.total !== undefined && ` of ${node.total}`}
+          {node.state === "stopped" && node.updatedAt && (
+            <time class="soft" dateTime={node.updatedAt}>
+              {" "}
+              {new Date(node.updatedAt).toLocaleString()}
+            </time>
+          )}
+        </span>
+      )}
       {node.problem && <span class="error">{node.problem}</span>}
     </a>
   );

@@ -3,7 +3,7 @@
 import { count } from "../../../report/format-figures.ts";
 import type { LineageNode } from "../../api/lineage.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
-import { Chip } from "../parts/chip.tsx";
+import { Chip, StateChip } from "../parts/chip.tsx";
 import { LineagePicture } from "../parts/lineage-picture.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { href, isRoute } from "../router.ts";
@@ -13,7 +13,7 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
   const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress");
   if (error && !data) return <Problem title="The overview can't be shown" detail={error} />;
   if (!data) return <Loading what="the overview" />;
-  const running = data.lineage.nodes.filter(({ state, updatedAt }) => state === "running" && isRecent(updatedAt));
+  const running = data.lineage.nodes.filter(({ state }) => state === "running");
   return (
     <article class="overview">
       <header class="run-head">
@@ -44,16 +44,10 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
   );
 }
 
-const recentMs = 10 * 60_000;
-
-function isRecent(at: string | undefined): boolean {
-  return at !== undefined && Date.now() - Date.parse(at) < recentMs;
-}
-
 function Running({ node }: { node: LineageNode }) {
   return (
     <section class="running-now" aria-label="Running now">
-      <Chip text="running" hue="green" />
+      <StateChip state="running" />
       <a href={isRoute(node.href) ? href(node.href) : undefined}>
         {node.kind} {node.title}
       </a>

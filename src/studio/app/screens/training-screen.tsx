@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { TrainingView } from "../../api/training-readers.ts";
 import { useKeys } from "../keys.ts";
-import { Chip } from "../parts/chip.tsx";
+import { Chip, StateChip } from "../parts/chip.tsx";
 import { Curve, type Point } from "../parts/curve.tsx";
 import { useLines } from "../parts/lines.ts";
 import { RolloutGroups } from "../parts/rollout-groups.tsx";
@@ -79,9 +79,6 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
     [steps.length, chosen],
   );
   const last = chosen ?? steps.at(-1);
-  // A run of an older version never wrote that it had ended.
-  const ended = run.total !== undefined && (steps.at(-1) ?? 0) >= run.total;
-  const state = run.state === "running" && ended ? "done" : run.state;
   const moving = series.filter(
     ([, points]) => points.length === 1 || points.some(([, value]) => value !== points[0]![1]),
   );
@@ -105,9 +102,16 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
             </select>
           )}
           {run.stage && <Chip text={run.stage} />}
-          {state && <Chip text={state} hue={stateHues[state]} />}
-          <Chip text={`${steps.length} steps${run.total ? ` of ${run.total}` : ""}`} />
+          {run.state && <StateChip state={run.state} />}
+          <Chip text={`${steps.length}${run.total ? ` of ${run.total}` : ""} steps`} />
         </div>
+        {run.state === "stopped" && (
+          <p class="soft">
+            Its process is gone and wrote no end. The last step that it wrote, {steps.at(-1) ?? "none"}, is of{" "}
+            <time dateTime={new Date(run.lastAt).toISOString()}>{new Date(run.lastAt).toLocaleString()}</time>; the same
+            command continues it from its last checkpoint.
+          </p>
+        )}
       </header>
       {lines.length === 0 && <p class="soft">The first step has not ended yet.</p>}
       <div class="curves">
@@ -134,5 +138,3 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
     </article>
   );
 }
-
-const stateHues: Record<string, string> = { failed: "rose", running: "blue", done: "green" };
