@@ -8,8 +8,8 @@ import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 export function distillHtml(report: DistillReport): string {
   const { profile, kept, copies, reflecting, filledThoughts } = report;
   return htmlPage(
-    `Distillation: ${report.records} records in, ${report.written} chains out`,
-    `<p class="lead">Profile ${escapeHtml(profile)}. ${kept} chains kept, ${copies} further copies of chains that correct themselves; ${reflecting} reflect; ${filledThoughts} thoughts were filled in. Right: ${escapeHtml(rightText(report))}.</p>
+    `Distillation: ${report.records} records in, ${kept} chains kept`,
+    `<p class="lead">Profile ${escapeHtml(profile)}. ${report.written} chains written, of them ${copies} further copies of chains that correct themselves; ${reflecting} reflect; ${filledThoughts} thoughts were filled in. Right: ${escapeHtml(rightText(report))}.</p>
 ${flowPlot(report)}
 <h2>Stages</h2>${stageTable(report)}
 <h2>Tokens per task</h2>${tokenTable(report)}

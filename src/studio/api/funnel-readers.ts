@@ -49,7 +49,7 @@ export const readFunnel: Reader = async (query, context): Promise<FunnelView> =>
     profile: report?.profile ?? "",
     records: report?.records ?? outcomes.length,
     kept: report?.kept ?? kept,
-    written: report?.written ?? kept,
+    copies: report?.copies ?? 0,
     stages: report?.stages ?? stagesSoFar(outcomes),
     measured: measuredStages(outcomes),
     tokens: report?.tokens ?? [],

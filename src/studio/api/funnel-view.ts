@@ -19,8 +19,10 @@ export interface FunnelView {
   folder: string;
   profile: string;
   records: number;
+  /** Records that passed every filter. */
   kept: number;
-  written: number;
+  /** Further copies of chains that correct themselves: they are written beside the kept ones. */
+  copies: number;
   stages: StageReport[];
   measured: MeasuredStage[];
   tokens: DistillReport["tokens"];

@@ -66,8 +66,8 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
     <article class="funnel-screen">
       <header class="run-head">
         <h1>
-          {count(data.records)} runs in, {count(data.written)} chains out{" "}
-          <span class="soft">{percent(data.kept / Math.max(1, data.records), 1)} kept</span>
+          {count(data.records)} runs in, {count(data.kept)} chains kept{" "}
+          <span class="soft">{percent(data.kept / Math.max(1, data.records), 1)}</span>
         </h1>
         <p class="place soft">
           {others.length > 1 ? (
@@ -84,6 +84,8 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
             data.folder
           )}{" "}
           profile {data.profile} {data.unfinished && "(not finished: counts so far)"}
+          {data.copies > 0 &&
+            `; written with ${count(data.copies)} further ${data.copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
         </p>
       </header>
       <section class="panel">
