@@ -4,51 +4,30 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
-import { main } from "../../src/cli/main.ts";
-import { createOutput } from "../../src/cli/output.ts";
 import { withServer } from "../fixtures/serve-server.ts";
+import { useWorkspace, withStudio } from "./run-studio.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, visit } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 describe("the playground", { skip: noBrowser }, () => {
   let folder: string;
   let browser: Browser;
-  const saved = process.env["COA_HOME"];
+  let leaveWorkspace: () => void;
   before(async () => {
     folder = await studioWorkspace(3, 0, 1);
-    process.env["COA_HOME"] = folder;
+    leaveWorkspace = useWorkspace(folder);
     browser = await launchBrowser();
   });
   after(async () => {
     await browser?.close();
-    if (saved === undefined) delete process.env["COA_HOME"];
-    else process.env["COA_HOME"] = saved;
+    leaveWorkspace();
     await rm(folder, { recursive: true });
   });
 
-  /** Runs `coa studio` with these flags for as long as `use` takes. */
-  async function withStudio(flags: string[], use: (url: URL) => Promise<void>): Promise<void> {
-    const ready = Promise.withResolvers<string>();
-    const out = createOutput({
-      stdout: { write: (text: string) => ready.resolve((JSON.parse(text) as { ready: string }).ready) },
-      stderr: { write: () => {} },
-    });
-    const stop = new AbortController();
-    const done = main(["studio", "--port", "0", "--no-open", "--json", ...flags], out, stop.signal);
-    done.then((code) => ready.reject(new Error(`coa studio ended with ${code}`)));
-    try {
-      await use(new URL(await ready.promise));
-    } finally {
-      stop.abort();
-      await done;
-    }
-  }
-
   it("streams roles and tools of two models, and continues from an edited segment", async () => {
     await withServer({}, (_ask, served) =>
-      withStudio(["--model", "afm-lab-2m", "--serve-url", served], async (url) => {
-        const token = new URLSearchParams(url.hash.split("?")[1]).get("token")!;
-        const watched = await openPage(browser, { origin: url.origin, token });
+      withStudio(["--model", "afm-lab-2m", "--serve-url", served], async (studio) => {
+        const watched = await openPage(browser, studio);
         const { page } = watched;
         await visit(watched, "/play", ".play-try button");
         assert.equal(await page.locator(".play-side").count(), 2);
@@ -94,9 +73,8 @@ describe("the playground", { skip: noBrowser }, () => {
   });
 
   it("says at its side what can't be opened", async () => {
-    await withStudio(["--serve-url", "http://127.0.0.1:9"], async (url) => {
-      const token = new URLSearchParams(url.hash.split("?")[1]).get("token")!;
-      const watched = await openPage(browser, { origin: url.origin, token });
+    await withStudio(["--serve-url", "http://127.0.0.1:9"], async (studio) => {
+      const watched = await openPage(browser, studio);
       await visit(watched, "/play", ".play-side .error");
       assert.match(await watched.page.locator(".play-side .error").innerText(), /no server answers at/);
     });

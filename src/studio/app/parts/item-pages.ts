@@ -18,6 +18,7 @@ export function useItemPages(query: string): ItemPages {
   const pages = useRef(new Map<number, ItemView[]>());
   const asked = useRef(new Set<number>());
   const range = useRef<[number, number]>([0, 0]);
+  const most = useRef(1);
   const [state, setState] = useState<{ query: string; total?: number; error?: string; version: number }>({
     query,
     version: 0,
@@ -28,6 +29,7 @@ export function useItemPages(query: string): ItemPages {
     askJson<ItemPage>(`items?${query}&offset=${page * pageRows}&limit=${pageRows}`).then(
       ({ rows, total }) => {
         pages.current.set(page, rows);
+        most.current = total;
         setState((old) => ({ query, total, version: old.version + 1 }));
       },
       (error: Error) => setState((old) => ({ ...old, query, error: error.message })),
@@ -35,7 +37,9 @@ export function useItemPages(query: string): ItemPages {
   };
   const want = (first: number, last: number) => {
     range.current = [first, last];
-    for (let page = Math.floor(first / pageRows); page <= Math.floor(last / pageRows); page++) load(page);
+    // Half a page before and after, so that who scrolls on finds rows and not places for them.
+    const [from, to] = [Math.max(0, first - pageRows / 2), Math.min(last + pageRows / 2, most.current - 1)];
+    for (let page = Math.floor(from / pageRows); page <= Math.floor(to / pageRows); page++) load(page);
   };
   useEffect(() => {
     pages.current = new Map();

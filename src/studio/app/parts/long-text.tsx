@@ -52,8 +52,13 @@ export function LongText({ value, place, plain }: { value: CutText; place?: Text
   );
 }
 
-/** One line of a text, whatever it holds. */
-export function OneLine({ text, length = 160 }: { text: string; length?: number }) {
+/** The beginning of a text in one line, whatever it holds. */
+export function oneLine(text: string, length: number): string {
   const line = text.replace(/\s+/g, " ").trim();
-  return <bdi class="one-line">{line.length > length ? `${line.slice(0, length)}…` : line}</bdi>;
+  return line.length > length ? `${line.slice(0, length)}…` : line;
+}
+
+/** One line of a text. */
+export function OneLine({ text, length = 160 }: { text: string; length?: number }) {
+  return <bdi class="one-line">{oneLine(text, length)}</bdi>;
 }

@@ -4,7 +4,15 @@ import { percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 import { type Figure, visiblePiece } from "./token-figures.ts";
 
-export function TokenFacts({ view, figure, at }: { view: TokensView; figure: Figure; at: number }) {
+interface Props {
+  view: TokensView;
+  figure: Figure;
+  at: number;
+  /** Log-probabilities under the models that are chosen; a model without a name is not. */
+  under: readonly (readonly [model: string, logprobs: (number | null)[] | undefined])[];
+}
+
+export function TokenFacts({ view, figure, at, under }: Props) {
   if (!(at >= 0 && at < view.tokens.length)) {
     return (
       <aside class="token-facts">
@@ -17,7 +25,6 @@ export function TokenFacts({ view, figure, at }: { view: TokensView; figure: Fig
   }
   const owner = view.owners[at]!;
   const segment = view.segments[owner];
-  const logprob = view.logprobs?.[at];
   const { rollout } = view;
   const facts: [string, string | undefined][] = [
     ["place", `${at + 1} of ${view.tokens.length}`],
@@ -27,12 +34,12 @@ export function TokenFacts({ view, figure, at }: { view: TokensView; figure: Fig
       "written by",
       owner < 0 ? "the prompt" : segment?.filled ? "the distiller" : (segment?.by ?? "the end of the turn"),
     ],
-    ["weight", String(view.weights[at])],
-    ["probability", logprob === null || logprob === undefined ? undefined : percent(Math.exp(logprob), 2)],
-    ["log-prob", logprob?.toFixed(4)],
+    ["weight in the loss", String(view.weights[at])],
+    ["when it was sampled", probability(view.logprobs?.[at])],
+    ...under.map(([model, logprobs]): [string, string | undefined] => [`under ${model}`, probability(logprobs?.[at])]),
+    ["difference", figure.name === "diff" ? figure.values[at]?.toFixed(4) : undefined],
     ["entropy", view.entropies?.[at]?.toFixed(4)],
     ["advantage", view.advantages?.[at]?.toFixed(4)],
-    [figure.name, figure.name === "mask" || figure.name === "logprob" ? undefined : figure.values[at]?.toFixed(4)],
     ["ratio of the rollout", rollout?.ratio && `${rollout.ratio.min.toFixed(3)} to ${rollout.ratio.max.toFixed(3)}`],
     ["clipped in the rollout", rollout?.clippedTokens === undefined ? undefined : `${rollout.clippedTokens} tokens`],
   ];
@@ -53,4 +60,11 @@ export function TokenFacts({ view, figure, at }: { view: TokensView; figure: Fig
       </dl>
     </aside>
   );
+}
+
+/** A log-probability with the probability it stands for. */
+function probability(logprob: number | null | undefined): string | undefined {
+  return logprob === null || logprob === undefined
+    ? undefined
+    : `${percent(Math.exp(logprob), 2)} (${logprob.toFixed(4)})`;
 }

@@ -18,14 +18,90 @@ export interface Figure {
   missing?: string;
 }
 
+/** How a figure is coloured, and what that means. */
+interface Colouring {
+  name: FigureName;
+  label: string;
+  key: string;
+  does: string;
+  /** What the colour says, for who sees it for the first time. */
+  means: string;
+  /** What one shade is worth. */
+  perShade: number;
+  /** A value as the scale shows it. */
+  text: (value: number) => string;
+  /** Shades that the scale shows. */
+  scale: readonly number[];
+}
+
+const oneSided = [1, 2, 4, 6, 8];
+const twoSided = [-8, -4, -1, 1, 4, 8];
+const signed = (value: number) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
 /** The figures with their keys. */
-export const colourings: readonly { name: FigureName; label: string; key: string; does: string }[] = [
-  { name: "mask", label: "loss mask", key: "1", does: "Colour what is learned" },
-  { name: "logprob", label: "log-prob", key: "2", does: "Colour by log-probability" },
-  { name: "entropy", label: "entropy", key: "3", does: "Colour by entropy" },
-  { name: "advantage", label: "advantage", key: "4", does: "Colour by advantage" },
-  { name: "diff", label: "two models", key: "5", does: "Colour where two models differ" },
+export const colourings: readonly Colouring[] = [
+  {
+    name: "mask",
+    label: "loss mask",
+    key: "1",
+    does: "Colour what is learned",
+    means: "Green and underlined tokens are learned; the others are only read.",
+    perShade: 1 / 8,
+    text: () => "learned",
+    scale: [8],
+  },
+  {
+    name: "logprob",
+    label: "log-prob",
+    key: "2",
+    does: "Colour by log-probability",
+    means: "How probable each token was where it stands: the stronger the colour, the less the model expected it.",
+    perShade: -0.5,
+    text: (value) => percent(Math.exp(value), 0),
+    scale: oneSided,
+  },
+  {
+    name: "entropy",
+    label: "entropy",
+    key: "3",
+    does: "Colour by entropy",
+    means: "How open the choice was before each token, in nats: 0 where only one token came into question.",
+    perShade: 0.25,
+    text: (value) => value.toFixed(2),
+    scale: oneSided,
+  },
+  {
+    name: "advantage",
+    label: "advantage",
+    key: "4",
+    does: "Colour by advantage",
+    means: "How the update weighed what the model wrote: blue was made more likely, red (underlined) less likely.",
+    perShade: 0.3,
+    text: signed,
+    scale: twoSided,
+  },
+  {
+    name: "diff",
+    label: "two models",
+    key: "5",
+    does: "Colour where two models differ",
+    means:
+      "Log-probability under the second model less that under the first: blue tokens the second expected more, red (underlined) ones less.",
+    perShade: 0.25,
+    text: signed,
+    scale: twoSided,
+  },
 ];
+
+/** The colouring of a name; that of the mask where nobody knows it. */
+export function colouringOf(name: string | null): Colouring {
+  return colourings.find((one) => one.name === name) ?? colourings[0]!;
+}
+
+/** The class of a token with this shade. */
+export function classOfShade(shade: number): string {
+  return shade === 0 ? "t" : shade > 0 ? `t u${shade}` : `t d${-shade}`;
+}
 
 type Row = (number | null)[] | undefined;
 
@@ -33,80 +109,49 @@ type Row = (number | null)[] | undefined;
 export function figureOf(name: FigureName, view: TokensView, first: Row, second: Row): Figure {
   const logprobs = first ?? view.logprobs;
   switch (name) {
-    case "logprob":
-      return one(
-        name,
-        view,
-        logprobs,
-        (value) => -value / 0.5,
-        logprobSays(logprobs),
-        "no log-probabilities were kept; choose a model to score with",
-      );
-    case "entropy":
-      return one(
-        name,
-        view,
-        view.entropies,
-        (value) => value / 0.25,
-        meanSays("mean entropy", view.entropies),
-        "no entropies were kept: train rl keeps them with --keep-entropy",
-      );
+    case "logprob": {
+      const missing = "No log-probabilities were kept with this chain: choose a model to score it with.";
+      return one(name, view, logprobs, logprobSays(logprobs), missing);
+    }
+    case "entropy": {
+      const missing = "No entropies were kept with this chain: coa train rl --keep-entropy keeps them.";
+      return one(name, view, view.entropies, meanSays("mean entropy", view.entropies, " nats"), missing);
+    }
     case "advantage": {
       const { baseline, advantage, reward } = view.rollout ?? {};
       const says =
         advantage === undefined
           ? ""
-          : `advantage ${advantage.toFixed(3)}, reward ${reward ?? "–"}, baseline ${baseline?.toFixed(3) ?? "–"}`;
-      return one(
-        name,
-        view,
-        view.advantages,
-        (value) => value / 0.3,
-        says,
-        "this chain was not part of an update of RL",
-      );
+          : `advantage ${signed(advantage)} (reward ${reward ?? "–"}, baseline ${baseline?.toFixed(3) ?? "–"})`;
+      return one(name, view, view.advantages, says, "This chain was not part of an update of RL.");
     }
     case "diff": {
       const difference =
         logprobs && second ? second.map((value, index) => subtract(value, logprobs[index])) : undefined;
-      return one(
-        name,
-        view,
-        difference,
-        (value) => value / 0.25,
-        meanSays("mean difference", difference),
-        "choose a model to compare with",
-      );
+      const missing = logprobs
+        ? "Choose a model to compare with."
+        : "No log-probabilities were kept with this chain: choose two models to compare.";
+      return one(name, view, difference, meanSays("mean difference", difference), missing);
     }
     default: {
-      const values = view.weights;
-      const learned = values.filter((value) => value !== 0).length;
-      return one(
-        "mask",
-        view,
-        values,
-        (value) => (value === 0 ? 0 : 8),
-        `${learned} of ${values.length} tokens are learned`,
-        "",
-      );
+      const learned = view.weights.filter((value) => value !== 0).length;
+      const weights = view.weights.map((value) => Math.sign(value));
+      return {
+        ...one("mask", view, weights, `${learned} of ${weights.length} tokens are learned`, ""),
+        values: view.weights,
+      };
     }
   }
 }
 
-function one(
-  name: FigureName,
-  view: TokensView,
-  values: Row,
-  shade: (value: number) => number,
-  says: string,
-  missing: string,
-): Figure {
+function one(name: FigureName, view: TokensView, values: Row, says: string, missing: string): Figure {
   const shades = new Int8Array(view.tokens.length);
   const strengths = new Float32Array(view.tokens.length);
   if (!values) return { name, shades, strengths, values: view.tokens.map(() => null), says: "", missing };
+  const { perShade } = colouringOf(name);
   for (const [index, value] of values.entries()) {
     if (value === null || value === undefined) continue;
-    const amount = shade(value);
+    const amount = value / perShade;
     strengths[index] = Math.abs(amount);
     const size = Math.abs(amount) < 0.1 ? 0 : Math.min(8, Math.max(1, Math.round(Math.abs(amount))));
     shades[index] = amount < 0 ? -size : size;
@@ -123,16 +168,16 @@ function mean(values: Row): number | undefined {
   return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0) / known.length;
 }
 
-function meanSays(what: string, values: Row): string {
+function meanSays(what: string, values: Row, unit = ""): string {
   const value = mean(values);
-  return value === undefined ? "" : `${what} ${value.toFixed(3)}`;
+  return value === undefined ? "" : `${what} ${value.toFixed(3)}${unit}`;
 }
 
 function logprobSays(values: Row): string {
   const value = mean(values);
   return value === undefined
     ? ""
-    : `mean log-prob ${value.toFixed(3)}, mean probability ${percent(Math.exp(value), 1)}`;
+    : `mean log-prob ${value.toFixed(3)} (a probability of ${percent(Math.exp(value), 1)})`;
 }
 
 const oddSign = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b-\u200d\ufeff\u0000-\u0008\u000a-\u001f\u007f]/;

@@ -1,8 +1,9 @@
 /**
- * A list of any length: only the rows in sight are in the page, and only pages around them are asked for. Rows that are on
- * their way are drawn as empty ones, so that scrolling never waits.
+ * A list of any length with rows of one height. Only the rows in sight, and a few around them, are in the page; scrolling
+ * puts other words into the same elements, which costs far less than new ones. While it moves the elements stay where they are
+ * in the document; once it rests they are put in the order of the rows again, which is the order that keys and screen
+ * readers go through.
  */
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -17,46 +18,84 @@ interface Props {
   onRange?: (first: number, last: number) => void;
 }
 
+/** Rows above and below those in sight. */
+const around = 6;
+const restMs = 150;
+
 export function VirtualList({ total, rowHeight, active, label, row, onRange }: Props) {
-  const root = useRef<HTMLDivElement>(null);
-  const [, redraw] = useState(0);
-  const [virtualizer] = useState(
-    () =>
-      new Virtualizer<HTMLDivElement, HTMLDivElement>({
-        count: total,
-        getScrollElement: () => root.current,
-        estimateSize: () => rowHeight,
-        overscan: 6,
-        observeElementRect,
-        observeElementOffset,
-        scrollToFn: elementScroll,
-        onChange: () => redraw((number) => number + 1),
-      }),
-  );
-  virtualizer.setOptions({ ...virtualizer.options, count: total });
-  useLayoutEffect(() => virtualizer._didMount(), []);
-  useLayoutEffect(() => virtualizer._willUpdate());
+  const root = useRef<HTMLElement>(null);
+  const withFocus = useRef(-1);
+  const [sight, setSight] = useState({ first: 0, size: 0, moving: false });
+  const size = Math.min(total, sight.size);
+  const first = Math.max(0, Math.min(sight.first, total - size));
+  const look = (moving: boolean) => {
+    const { scrollTop, clientHeight } = root.current!;
+    const next = {
+      first: Math.max(0, Math.floor(scrollTop / rowHeight) - around),
+      size: Math.ceil(clientHeight / rowHeight) + 1 + 2 * around,
+      moving,
+    };
+    setSight((old) => (old.first === next.first && old.size === next.size && old.moving === moving ? old : next));
+  };
   useLayoutEffect(() => {
-    if (active >= 0 && active < total) virtualizer.scrollToIndex(active, { align: "auto" });
+    const element = root.current!;
+    let rest: ReturnType<typeof setTimeout> | undefined;
+    // An element that is moved in the document loses the focus: while a row has it the order stays.
+    const holdsFocus = () => document.activeElement !== element && element.contains(document.activeElement);
+    const scrolled = () => {
+      clearTimeout(rest);
+      rest = setTimeout(() => look(holdsFocus()), restMs);
+      look(true);
+    };
+    element.addEventListener("scroll", scrolled, { passive: true });
+    const focused = ({ target }: FocusEvent) => {
+      const own = (target as HTMLElement).closest<HTMLElement>(".virtual-row");
+      withFocus.current = own ? Math.round(Number.parseFloat(own.style.top) / rowHeight) : -1;
+    };
+    element.addEventListener("focusin", focused);
+    const observer = new ResizeObserver(() => look(false));
+    observer.observe(element);
+    return () => {
+      clearTimeout(rest);
+      element.removeEventListener("scroll", scrolled);
+      element.removeEventListener("focusin", focused);
+      observer.disconnect();
+    };
+  }, [rowHeight]);
+  useLayoutEffect(() => {
+    if (!(active >= 0 && active < total)) return;
+    const element = root.current!;
+    const [top, height] = [active * rowHeight, element.clientHeight];
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + rowHeight > element.scrollTop + height) element.scrollTop = top + rowHeight - height;
+    look(false);
   }, [active]);
+  useLayoutEffect(() => {
+    if (size > 0) onRange?.(first, first + size - 1);
+    // The row with the focus has gone: its element, which shows another one now, must not keep it.
+    const gone = withFocus.current >= 0 && (withFocus.current < first || withFocus.current >= first + size);
+    if (gone && root.current!.contains(document.activeElement)) root.current!.focus({ preventScroll: true });
+  }, [first, size]);
+  const rows = Array.from({ length: size }, (_, place) => {
+    // The element of a row is the same as that of every row a whole number of elements away.
+    const index = sight.moving ? first + ((place + size - (first % size)) % size) : first + place;
+    return (
+      <div
+        key={index % size}
+        class={index === active ? "virtual-row active" : "virtual-row"}
+        style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+      >
+        {row(index)}
+      </div>
+    );
+  });
   // A short list takes no more room than its rows; a long one as much as its style lets it.
   const height = `${total * rowHeight + 2}px`;
-  const shown = virtualizer.getVirtualItems();
-  const [first, last] = [shown[0]?.index ?? 0, shown.at(-1)?.index ?? 0];
-  useLayoutEffect(() => onRange?.(first, last), [first, last]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section class="virtual" ref={root} tabIndex={0} aria-label={label} style={{ height }}>
-      <div class="virtual-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        {shown.map(({ index, start }) => (
-          <div
-            key={index}
-            class={`virtual-row${index === active ? " active" : ""}`}
-            style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
-          >
-            {row(index)}
-          </div>
-        ))}
+      <div class="virtual-rows" style={{ height: `${total * rowHeight}px` }}>
+        {rows}
       </div>
     </section>
   );

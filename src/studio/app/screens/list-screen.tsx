@@ -1,13 +1,14 @@
 /** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
 
 import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { ItemView } from "../../api/item-view.ts";
 import { useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
 import { Facets } from "../parts/facets.tsx";
 import { useItemPages } from "../parts/item-pages.ts";
-import { OneLine } from "../parts/long-text.tsx";
+import { oneLine } from "../parts/long-text.tsx";
 import { SavedViews } from "../parts/saved-views.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
@@ -54,6 +55,9 @@ export function ListScreen(_: { params: Record<string, string> }) {
     [pages.total, row, kind, asked.toString()],
   );
   const q = query.get("q");
+  const facetQuery = withoutSort(asked);
+  // Each page of rows that comes draws the list anew, and not its facets.
+  const facets = useMemo(() => <Facets query={facetQuery} />, [facetQuery]);
   return (
     <article class="list-screen">
       <header class="list-head">
@@ -83,7 +87,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
         </label>
       </header>
       <div class="list-columns">
-        <Facets query={withoutSort(asked)} />
+        {facets}
         {pages.error ? (
           <Problem title="The list can't be shown" detail={pages.error} />
         ) : pages.total === undefined ? (
@@ -93,9 +97,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
         ) : (
           <div class="list-body">
             <div class="item-head" aria-hidden="true">
-              <span />
-              <span>question and answer</span>
-              <span class="item-chips" />
+              <span class="item-question">question and answer</span>
               <span class="item-figure">{kind === "run" ? "steps" : "segments"}</span>
               <span class="item-figure">calls</span>
               <span class="item-figure">tokens</span>
@@ -145,16 +147,12 @@ function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain"
   const { reward } = item;
   return (
     <a class="item" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file })}>
-      <span
+      <i
         class={`dot ${reward === null ? (item.ending === "answered" ? "open" : "bad") : reward >= 1 ? "good" : reward <= 0 ? "bad" : "half"}`}
         title={reward === null ? item.ending : `reward ${reward}`}
       />
-      <span class="item-text">
-        <OneLine text={item.question || item.key} length={220} />
-        <span class="item-answer">
-          <OneLine text={item.answer || `(${item.ending || "no answer"})`} length={120} />
-        </span>
-      </span>
+      <bdi class="one-line item-question">{oneLine(item.question || item.key, 220)}</bdi>
+      <bdi class="one-line item-answer">{oneLine(item.answer || `(${item.ending || "no answer"})`, 120)}</bdi>
       <span class="item-chips">
         {item.violations > 0 && <Chip text={`${item.violations} violations`} hue="rose" />}
         <Chip text={item.origin} />

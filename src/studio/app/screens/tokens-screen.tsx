@@ -9,7 +9,8 @@ import { useKeys } from "../keys.ts";
 import { Loading, Problem } from "../parts/states.tsx";
 import { TokenBlocks } from "../parts/token-blocks.tsx";
 import { TokenFacts } from "../parts/token-facts.tsx";
-import { colourings, type Figure, type FigureName, figureOf } from "../parts/token-figures.ts";
+import { colouringOf, colourings, type Figure, figureOf } from "../parts/token-figures.ts";
+import { TokenLegend } from "../parts/token-legend.tsx";
 import { TokenStrip } from "../parts/token-strip.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
@@ -22,13 +23,12 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   const [first, second] = [query.get("model") ?? "", query.get("with") ?? ""];
   const scoreA = useScore(data, asked, first);
   const scoreB = useScore(data, asked, second);
-  const name = (query.get("colour") ?? "mask") as FigureName;
+  const { name } = colouringOf(query.get("colour"));
   const figure = useMemo<Figure | undefined>(
     () => data && figureOf(name, data, scoreA.data?.logprobs, scoreB.data?.logprobs),
     [data, name, scoreA.data, scoreB.data],
   );
   const at = Number(query.get("at") ?? -1);
-  const worst = useMemo(() => (data && figure ? worstTokens(figure) : []), [figure]);
   const moveTo = (token: number) => data && setQuery({ at: Math.max(0, Math.min(data.tokens.length - 1, token)) });
   useKeys(
     [
@@ -37,12 +37,15 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
       {
         keys: "n",
         does: "Next of the most striking tokens",
-        run: () => moveTo(worst[(worst.indexOf(at) + 1) % Math.max(1, worst.length)] ?? 0),
+        run() {
+          const worst = figure ? worstTokens(figure) : [];
+          moveTo(worst[(worst.indexOf(at) + 1) % Math.max(1, worst.length)] ?? 0);
+        },
       },
       { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
       ...colourings.map(({ name, key, does }) => ({ keys: key, does, run: () => setQuery({ colour: name }) })),
     ],
-    [data, at, worst],
+    [data, at, figure],
   );
   useEffect(() => {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
@@ -98,11 +101,19 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         </span>
       </div>
       {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
-      {figure.missing && <p class="not-loaded">{figure.missing}</p>}
+      {figure.missing ? <p class="not-loaded">{figure.missing}</p> : <TokenLegend name={name} />}
       <TokenStrip figure={figure} at={at} onMove={moveTo} />
       <div class="token-columns">
         <TokenBlocks view={data} figure={figure} at={at} onMove={moveTo} />
-        <TokenFacts view={data} figure={figure} at={at} />
+        <TokenFacts
+          view={data}
+          figure={figure}
+          at={at}
+          under={[
+            [first, scoreA.data?.logprobs],
+            [second, scoreB.data?.logprobs],
+          ]}
+        />
       </div>
     </article>
   );
