@@ -1,7 +1,7 @@
 /** A comparison as one table of text, for the terminal. */
 import type { CheckCalibration, Comparison, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
-import { count, duration, moneySpent, percent, percentWithInterval, pValue } from "./format-figures.ts";
+import { count, duration, moneySpent, percent, percentWithInterval, pValue, signed } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */
 export function comparisonCells(comparison: Comparison): string[][] {
@@ -21,7 +21,7 @@ export function comparisonCells(comparison: Comparison): string[][] {
   const rows = comparison.rows.map(({ system, summary, paired, saving }) => {
     const costs = summary.perSuccess;
     const saved = saving ? `${part(saving.billedTokens)} billed, ${part(saving.computedTokens)} computed` : "–";
-    const difference = paired ? `${signed(paired.difference.value)} points, ${pValue(paired.pValue)}` : "–";
+    const difference = paired ? `${signed(100 * paired.difference.value, 1)} points, ${pValue(paired.pValue)}` : "–";
     return [
       system,
       percentWithInterval(summary.success),
@@ -150,8 +150,4 @@ export function textTable(cells: readonly (readonly string[])[]): string {
 
 function part(saved: { value: number } | null): string {
   return saved ? percent(saved.value, 0) : "–";
-}
-
-function signed(share: number): string {
-  return `${share >= 0 ? "+" : "−"}${Math.abs(share * 100).toFixed(1)}`;
 }

@@ -10,7 +10,9 @@ export function flowPlot(report: DistillReport): string {
   const height = 150;
   const top = 26;
   const thick = (count: number) => (records === 0 ? 0 : (height * count) / records);
-  const bottom = top + height + 46;
+  // Without anything that leaves there is nothing below the band.
+  const below = stages.some(({ dropped }) => dropped > 0) ? 86 : 6;
+  const bottom = top + height + below - 40;
   const parts: string[] = [];
   stages.forEach((stage, place) => {
     const x = place * column;

@@ -11,6 +11,17 @@ export function percentWithInterval({ value, low, high }: Estimate): string {
   return `${percent(value)} [${(low * 100).toFixed(1)}, ${(high * 100).toFixed(1)}]`;
 }
 
+/** `−0.603`, `0.000`: never a zero with a sign. */
+export function decimal(value: number, digits: number): string {
+  const size = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(size) !== 0 ? `−${size}` : size;
+}
+
+/** `+1.25`, `−0.60`. */
+export function signed(value: number, digits = 2): string {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+}
+
 /** `24.0k`, `156k`, `1.2M`. */
 export function count(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";

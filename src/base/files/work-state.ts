@@ -7,7 +7,7 @@ import { lockName } from "./claim-folder.ts";
 import { isLocked } from "./lock.ts";
 import type { ManifestProgress } from "./manifest.ts";
 
-/** What became of a stage's work; `stopped`: killed, failed without a word, or the machine was started anew. */
+/** What became of a stage's work; `stopped`: killed, failed without a word, or the machine was restarted. */
 export type WorkState = ManifestProgress["state"] | "stopped";
 
 /** The state of the work in a folder, or in a single file of records. */

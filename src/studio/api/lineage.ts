@@ -89,6 +89,7 @@ function withinQuickstart(path: string, nodes: readonly LineageNode[]): LineageV
   const before = (column: LineageNode["column"], kind?: string) =>
     own.find((node) => node.column === column && (kind === undefined || node.kind === kind))?.id;
   const sources = (node: LineageNode): string | undefined => {
+    if (node.column === "distillation") return before("runs");
     if (node.column === "dataset") return before("distillation");
     if (node.column === "training") return node.kind === "rl" ? before("training", "sft") : before("dataset");
     return node.column === "evaluation" ? before("training", /^chain-(\w+)/.exec(node.kind)?.[1] ?? "") : undefined;

@@ -60,7 +60,7 @@ export function App() {
         {!connected.value && <span class="offline">not connected</span>}
         {staticStudio && <span class="soft">exported {staticStudio.exportedAt.slice(0, 10)}</span>}
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light and dark (shift+t)">
-          {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
+          theme: {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
         </button>
         <KeyHelp />
         <Palette />

@@ -126,6 +126,15 @@ export function useResource<T>(
   return state.path === path ? state : { loading: path !== undefined };
 }
 
+/** Asks again every two seconds while work runs: there is no event for its end, or for its process being killed. */
+export function useLooks(isRunning: boolean, look: (next: (looks: number) => number) => void): void {
+  useEffect(() => {
+    if (!isRunning) return undefined;
+    const timer = setInterval(() => look((looks) => looks + 1), 2_000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+}
+
 /** Whether the stream of events is open. */
 export const connected = signal(staticStudio !== undefined);
 

@@ -123,5 +123,6 @@ function nearest(points: readonly Point[], wanted: number): number {
 function shortNumber(value: number): string {
   if (!Number.isFinite(value)) return "none";
   const size = Math.abs(value);
-  return size !== 0 && (size < 0.001 || size >= 1e6) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  const text = size !== 0 && (size < 0.001 || size >= 1e6) ? size.toExponential(2) : `${Number(size.toPrecision(4))}`;
+  return value < 0 ? `−${text}` : text;
 }

@@ -44,7 +44,7 @@ function Facet({ facet }: { facet: FacetView }) {
       {facet.values.map(({ value, count: number }) => (
         <label class="facet">
           <input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} />
-          <span class="facet-name">
+          <span class={facet.name === "file" ? "facet-name from-end" : "facet-name"} title={value}>
             <bdi>{value === "" ? "(none)" : value}</bdi>
           </span>
           <span class="facet-count">{count(number)}</span>

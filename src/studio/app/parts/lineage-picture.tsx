@@ -73,11 +73,10 @@ function Card({ node }: { node: LineageNode }) {
       {node.state && node.state !== "done" && (
         <span>
           <StateChip state={node.state} /> {node.done}
-          {node.total !== undefined && ` of ${node.total}`}
+          {node.total === undefined ? "" : ` of ${node.total}`} done
           {node.state === "stopped" && node.updatedAt && (
             <time class="soft" dateTime={node.updatedAt}>
-              {" "}
-              {new Date(node.updatedAt).toLocaleString()}
+              , last written {new Date(node.updatedAt).toLocaleString()}
             </time>
           )}
         </span>

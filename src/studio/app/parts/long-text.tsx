@@ -34,7 +34,7 @@ export function LongText({ value, place, plain }: { value: CutText; place?: Text
         <bdi>{shown}</bdi>
       ) : (
         <pre class="wrap text" dir="auto">
-          {shown}
+          {withoutFirstSpace(shown)}
         </pre>
       )}
       {missing > 0 && (
@@ -50,6 +50,11 @@ export function LongText({ value, place, plain }: { value: CutText; place?: Text
       )}
     </>
   );
+}
+
+/** A model writes a space after each opening tag; the token view shows it, elsewhere it only shifts the first line. */
+function withoutFirstSpace(text: string): string {
+  return text.replace(/^ (?=\S)/, "");
 }
 
 /** The beginning of a text in one line, whatever it holds. */

@@ -1,5 +1,5 @@
 /** What a step of RL sampled, task by task; or one task through the steps. Each answer opens as a chain. */
-import { count } from "../../../report/format-figures.ts";
+import { count, signed } from "../../../report/format-figures.ts";
 import type { RolloutGroup, RolloutView, StepRollouts } from "../../api/training-readers.ts";
 import { useKeys } from "../keys.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
@@ -95,7 +95,7 @@ function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
   const facts = [
     ending,
     `${count(tokens)} tokens billed`,
-    advantage === undefined ? "" : `advantage ${signed(advantage)}`,
+    advantage === undefined ? "not part of an update" : `advantage ${signed(advantage)}`,
     clippedTokens ? `${clippedTokens} tokens clipped` : "",
   ].filter(Boolean);
   return (
@@ -108,8 +108,4 @@ function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
       {advantage !== undefined && <small>{signed(advantage)}</small>}
     </a>
   );
-}
-
-function signed(value: number): string {
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 }

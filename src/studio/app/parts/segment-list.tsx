@@ -1,6 +1,6 @@
 /** The chain's segments in order, each with the agent that its words came from. The selected one is unfolded. */
 
-import { count, duration } from "../../../report/format-figures.ts";
+import { count, decimal, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { href, pathPart } from "../router.ts";
@@ -48,7 +48,7 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
                   {agent ? (
                     <bdi>{agent.name}</bdi>
                   ) : (
-                    (segment.from?.agent ?? (segment.tokens === undefined ? "" : `${count(segment.tokens)} tok`))
+                    (segment.from?.agent ?? (segment.tokens === undefined ? "" : `${count(segment.tokens)} tokens`))
                   )}
                   {segment.filled && (
                     <Chip
@@ -78,7 +78,7 @@ function SegmentDetail({ chain, segment }: { chain: ChainView; segment: SegmentV
         <Chip text={`written by the ${segment.by}`} />
         {from && <Chip text={`from ${from.agent}, ${from.step}`} />}
         {segment.tokens !== undefined && <Chip text={`${segment.tokens} tokens`} />}
-        {segment.meanLogprob !== undefined && <Chip text={`mean log-prob ${segment.meanLogprob.toFixed(3)}`} />}
+        {segment.meanLogprob !== undefined && <Chip text={`mean log-prob ${decimal(segment.meanLogprob, 3)}`} />}
         {segment.start !== undefined && segment.end !== undefined && (
           <Chip text={duration(segment.end - segment.start)} />
         )}

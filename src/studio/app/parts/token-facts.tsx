@@ -1,6 +1,6 @@
 /** Everything that is known of the selected token. */
 
-import { percent } from "../../../report/format-figures.ts";
+import { decimal, percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 import { type Figure, visiblePiece } from "./token-figures.ts";
 
@@ -35,11 +35,12 @@ export function TokenFacts({ view, figure, at, under }: Props) {
       owner < 0 ? "the prompt" : segment?.filled ? "the distiller" : (segment?.by ?? "the end of the turn"),
     ],
     ["weight in the loss", String(view.weights[at])],
-    ["when it was sampled", probability(view.logprobs?.[at])],
+    ["sampled with", probability(view.logprobs?.[at])],
+    ["log-prob", text(view.logprobs?.[at])],
     ...under.map(([model, logprobs]): [string, string | undefined] => [`under ${model}`, probability(logprobs?.[at])]),
-    ["difference", figure.name === "diff" ? figure.values[at]?.toFixed(4) : undefined],
-    ["entropy", view.entropies?.[at]?.toFixed(4)],
-    ["advantage", view.advantages?.[at]?.toFixed(4)],
+    ["difference", figure.name === "diff" ? text(figure.values[at]) : undefined],
+    ["entropy", text(view.entropies?.[at], " nats")],
+    ["advantage", text(view.advantages?.[at])],
     ["ratio of the rollout", rollout?.ratio && `${rollout.ratio.min.toFixed(3)} to ${rollout.ratio.max.toFixed(3)}`],
     ["clipped in the rollout", rollout?.clippedTokens === undefined ? undefined : `${rollout.clippedTokens} tokens`],
   ];
@@ -62,9 +63,11 @@ export function TokenFacts({ view, figure, at, under }: Props) {
   );
 }
 
-/** A log-probability with the probability it stands for. */
+function text(value: number | null | undefined, unit = ""): string | undefined {
+  return value === null || value === undefined ? undefined : `${decimal(value, 4)}${unit}`;
+}
+
+/** The probability that a log-probability is of. */
 function probability(logprob: number | null | undefined): string | undefined {
-  return logprob === null || logprob === undefined
-    ? undefined
-    : `${percent(Math.exp(logprob), 2)} (${logprob.toFixed(4)})`;
+  return logprob === null || logprob === undefined ? undefined : percent(Math.exp(logprob), 2);
 }

@@ -1,6 +1,6 @@
 /** What tokens are coloured by: a figure gives each token a shade from 0 (nothing) to 8, with a sign for two-sided ones. */
 
-import { percent } from "../../../report/format-figures.ts";
+import { decimal, percent, signed } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 
 export type FigureName = "mask" | "logprob" | "entropy" | "advantage" | "diff";
@@ -36,7 +36,6 @@ interface Colouring {
 
 const oneSided = [1, 2, 4, 6, 8];
 const twoSided = [-8, -4, -1, 1, 4, 8];
-const signed = (value: number) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 /** The figures with their keys. */
 export const colourings: readonly Colouring[] = [
@@ -55,7 +54,7 @@ export const colourings: readonly Colouring[] = [
     label: "log-prob",
     key: "2",
     does: "Colour by log-probability",
-    means: "How probable each token was where it stands: the stronger the colour, the less the model expected it.",
+    means: "How probable the model found each token here: the stronger the colour, the less the model expected it.",
     perShade: -0.5,
     text: (value) => percent(Math.exp(value), 0),
     scale: oneSided,
@@ -77,7 +76,7 @@ export const colourings: readonly Colouring[] = [
     does: "Colour by advantage",
     means: "How the update weighed what the model wrote: blue was made more likely, red (underlined) less likely.",
     perShade: 0.3,
-    text: signed,
+    text: (value) => signed(value),
     scale: twoSided,
   },
   {
@@ -88,7 +87,7 @@ export const colourings: readonly Colouring[] = [
     means:
       "Log-probability under the second model less that under the first: blue tokens the second expected more, red (underlined) ones less.",
     perShade: 0.25,
-    text: signed,
+    text: (value) => signed(value),
     scale: twoSided,
   },
 ];
@@ -114,7 +113,7 @@ export function figureOf(name: FigureName, view: TokensView, first: Row, second:
       return one(name, view, logprobs, logprobSays(logprobs), missing);
     }
     case "entropy": {
-      const missing = "No entropies were kept with this chain: coa train rl --keep-entropy keeps them.";
+      const missing = "No entropies were kept with this chain: what sampled it gave none.";
       return one(name, view, view.entropies, meanSays("mean entropy", view.entropies, " nats"), missing);
     }
     case "advantage": {
@@ -123,7 +122,11 @@ export function figureOf(name: FigureName, view: TokensView, first: Row, second:
         advantage === undefined
           ? ""
           : `advantage ${signed(advantage)} (reward ${reward ?? "–"}, baseline ${baseline?.toFixed(3) ?? "–"})`;
-      return one(name, view, view.advantages, says, "This chain was not part of an update of RL.");
+      const { dropped } = view.rollout ?? {};
+      const missing = dropped
+        ? `No update used this chain: the answers to its task were ${dropped.replaceAll("-", " ")}.`
+        : "No update of RL used this chain: it is not a rollout, or nothing in it was credited.";
+      return one(name, view, view.advantages, says, missing);
     }
     case "diff": {
       const difference =
@@ -170,14 +173,14 @@ function mean(values: Row): number | undefined {
 
 function meanSays(what: string, values: Row, unit = ""): string {
   const value = mean(values);
-  return value === undefined ? "" : `${what} ${value.toFixed(3)}${unit}`;
+  return value === undefined ? "" : `${what} ${decimal(value, 3)}${unit}`;
 }
 
 function logprobSays(values: Row): string {
   const value = mean(values);
   return value === undefined
     ? ""
-    : `mean log-prob ${value.toFixed(3)} (a probability of ${percent(Math.exp(value), 1)})`;
+    : `mean log-prob ${decimal(value, 3)} (a probability of ${percent(Math.exp(value), 1)})`;
 }
 
 const oddSign = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u200b-\u200d\ufeff\u0000-\u0008\u000a-\u001f\u007f]/;

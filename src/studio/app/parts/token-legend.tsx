@@ -1,4 +1,4 @@
-/** What the colours of tokens mean, with the values that a few shades stand for. */
+/** What the colours of tokens mean, with the values of a few shades. */
 import { classOfShade, colouringOf, type FigureName } from "./token-figures.ts";
 
 export function TokenLegend({ name }: { name: FigureName }) {

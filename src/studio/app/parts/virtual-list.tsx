@@ -1,8 +1,7 @@
 /**
  * A list of any length with rows of one height. Only the rows in sight, and a few around them, are in the page; scrolling
- * puts other words into the same elements, which costs far less than new ones. While it moves the elements stay where they are
- * in the document; once it rests they are put in the order of the rows again, which is the order that keys and screen
- * readers go through.
+ * puts other words into the same elements, which costs far less than new ones. While the list moves, the elements keep their
+ * order in the document; when it rests they get the order of the rows again, which the tab key and screen readers follow.
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";

@@ -43,58 +43,62 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
         <Problem title="Not all of it can be shown" detail={problem} />
       ))}
       <div class="compare-scroll">
-        <div class="compare-head" style={columns}>
-          {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
-            <section>
-              <h2 title={file}>
-                <a href={href(`/${kind}s/${pathPart(key)}`, { in: file })}>
-                  <bdi>{title}</bdi>
-                </a>
-              </h2>
-              <p class="one-line soft">{file}</p>
-              <p class="one-line">
-                <bdi>{answer || "no answer"}</bdi>
-              </p>
-              <div class="chips">
-                {reward !== null && <Chip text={`reward ${reward}`} hue={reward > 0 ? "green" : "rose"} />}
-                <Chip text={ending} />
-                <Chip text={`${count(billed)} tokens`} />
-              </div>
-            </section>
-          ))}
-        </div>
-        <ol class="compare-rows">
-          {data.rows.map((row, index) => (
-            <li class={`${index === at ? "open " : ""}${differs(data, row) ? "differs" : ""}`}>
-              <button
-                type="button"
-                style={columns}
-                aria-expanded={index === at}
-                onClick={() => setQuery({ row: index === at ? undefined : index })}
-              >
-                {row.map((where, column) => {
-                  const found = where === null ? undefined : data.systems[column]!.moves[where];
-                  if (!found) return <span class="absent" />;
-                  return (
-                    <span class={`move hue-${hueOf(found.name)} by-${found.by}`}>
-                      <b>
-                        <bdi>{found.name}</bdi>
-                      </b>{" "}
-                      <OneLine text={found.text.text || "(empty)"} />
-                    </span>
-                  );
-                })}
-              </button>
-              {index === at && (
-                <div class="compare-detail" style={columns}>
-                  {row.map((where, column) => (
-                    <div>{where !== null && <LongText value={data.systems[column]!.moves[where]!.text} />}</div>
-                  ))}
+        <div style={{ minWidth: `${data.systems.length * 252 + 8}px` }}>
+          <div class="compare-head" style={columns}>
+            {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
+              <section>
+                <h2 title={file}>
+                  <a href={href(`/${kind}s/${pathPart(key)}`, { in: file })}>
+                    <bdi>{title}</bdi>
+                  </a>
+                </h2>
+                <p class="one-line soft from-end" title={file}>
+                  <bdi>{file}</bdi>
+                </p>
+                <p class="one-line">
+                  <bdi>{answer || "no answer"}</bdi>
+                </p>
+                <div class="chips">
+                  {reward !== null && <Chip text={`reward ${reward}`} hue={reward > 0 ? "green" : "rose"} />}
+                  <Chip text={ending} />
+                  <Chip text={`${count(billed)} tokens`} />
                 </div>
-              )}
-            </li>
-          ))}
-        </ol>
+              </section>
+            ))}
+          </div>
+          <ol class="compare-rows">
+            {data.rows.map((row, index) => (
+              <li class={`${index === at ? "open " : ""}${differs(data, row) ? "differs" : ""}`}>
+                <button
+                  type="button"
+                  style={columns}
+                  aria-expanded={index === at}
+                  onClick={() => setQuery({ row: index === at ? undefined : index })}
+                >
+                  {row.map((where, column) => {
+                    const found = where === null ? undefined : data.systems[column]!.moves[where];
+                    if (!found) return <span class="absent" />;
+                    return (
+                      <span class={`move hue-${hueOf(found.name)} by-${found.by}`}>
+                        <b>
+                          <bdi>{found.name}</bdi>
+                        </b>{" "}
+                        <OneLine text={found.text.text || "(empty)"} />
+                      </span>
+                    );
+                  })}
+                </button>
+                {index === at && (
+                  <div class="compare-detail" style={columns}>
+                    {row.map((where, column) => (
+                      <div>{where !== null && <LongText value={data.systems[column]!.moves[where]!.text} />}</div>
+                    ))}
+                  </div>
+                )}
+              </li>
+            ))}
+          </ol>
+        </div>
       </div>
     </article>
   );

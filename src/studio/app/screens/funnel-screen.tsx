@@ -82,8 +82,8 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
             </select>
           ) : (
             data.folder
-          )}{" "}
-          profile {data.profile} {data.unfinished && "(not finished: counts so far)"}
+          )}
+          , profile {data.profile} {data.unfinished && "(not finished: counts so far)"}
           {data.copies > 0 &&
             `; written with ${count(data.copies)} further ${data.copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
         </p>

@@ -56,7 +56,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
   );
   const q = query.get("q");
   const facetQuery = withoutSort(asked);
-  // Each page of rows that comes draws the list anew, and not its facets.
+  // The list is drawn again with each page of rows that arrives; the facets are not.
   const facets = useMemo(() => <Facets query={facetQuery} />, [facetQuery]);
   return (
     <article class="list-screen">
@@ -156,7 +156,7 @@ function Row({ item, kind }: { item: ItemView | undefined; kind: "run" | "chain"
       <span class="item-chips">
         {item.violations > 0 && <Chip text={`${item.violations} violations`} hue="rose" />}
         <Chip text={item.origin} />
-        {item.step !== null && <Chip text={`step ${item.step}`} hue="violet" />}
+        {item.step !== null && <Chip text={`step ${item.step + 1}`} hue="violet" />}
         {item.family && <Chip text={item.family} hue="slate" />}
       </span>
       <span class="item-figure" title={kind === "run" ? "steps" : "segments"}>

@@ -1,5 +1,5 @@
 /** Tasks down, systems across: who solved what, how sure the figures are, and whether two systems really differ. */
-import { count, percent, pValue } from "../../../report/format-figures.ts";
+import { count, percent, pValue, signed } from "../../../report/format-figures.ts";
 import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
 import { useKeys } from "../keys.ts";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
@@ -100,7 +100,7 @@ function Matrix({ view }: { view: MatrixView }) {
             <span class="soft">task</span>
             {view.systems.map(({ folder, system, success, tasks, played, undecided }) => (
               <span>
-                <b class="one-line" title={folder}>
+                <b title={folder}>
                   <bdi>{system}</bdi>
                 </b>
                 <span class="matrix-success">{success ? percent(success.value) : "not decided"}</span>
@@ -185,7 +185,7 @@ function Pairs({ view }: { view: MatrixView }) {
             <th scope="col">tasks</th>
             <th scope="col">difference</th>
             <th scope="col">95 % interval</th>
-            <th scope="col">by chance</th>
+            <th scope="col">p-value</th>
           </tr>
         </thead>
         <tbody>
@@ -196,10 +196,10 @@ function Pairs({ view }: { view: MatrixView }) {
               </th>
               <td>{count(tasks)}</td>
               <td class={p < 0.05 ? (value > 0 ? "more" : "fewer") : ""}>
-                <b>{points(value)}</b>
+                <b>{signed(100 * value, 1)}</b>
               </td>
               <td>
-                {points(low)} to {points(high)}
+                {signed(100 * low, 1)} to {signed(100 * high, 1)}
               </td>
               <td>{pValue(p)}</td>
             </tr>
@@ -208,8 +208,4 @@ function Pairs({ view }: { view: MatrixView }) {
       </table>
     </section>
   );
-}
-
-function points(share: number): string {
-  return `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
 }

@@ -1,5 +1,6 @@
 /** What was opened: how runs became chains, data, models and measurements; what runs now; and every file. */
 
+import { useState } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { LineageNode } from "../../api/lineage.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
@@ -7,10 +8,13 @@ import { Chip, StateChip } from "../parts/chip.tsx";
 import { LineagePicture } from "../parts/lineage-picture.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { href, isRoute } from "../router.ts";
-import { useResource } from "../server.ts";
+import { useLooks, useResource } from "../server.ts";
 
 export function OverviewScreen(_: { params: Record<string, string> }) {
-  const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress");
+  const [looks, setLooks] = useState(0);
+  const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress", looks);
+  const isRunning = data?.lineage.nodes.some(({ state }) => state === "running") ?? false;
+  useLooks(isRunning, setLooks);
   if (error && !data) return <Problem title="The overview can't be shown" detail={error} />;
   if (!data) return <Loading what="the overview" />;
   const running = data.lineage.nodes.filter(({ state }) => state === "running");

@@ -52,6 +52,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   }, [at, data]);
   if (error && !data) return <Problem title="The tokens can't be shown" detail={error} />;
   if (!data || !figure) return <Loading what="the tokens" />;
+  const scoring = scoreA.loading || scoreB.loading;
   const learned = data.weights.filter((weight) => weight !== 0).length;
   return (
     <article class="tokens-screen" data-figure={figure.name}>
@@ -96,12 +97,10 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
             <ModelChoice label="compared with" name="with" value={second} none="no model" models={data.models} />
           </>
         )}
-        <span class="soft">
-          {[scoreA, scoreB].some((score) => score.loading) ? "scoring…" : (scoreA.error ?? scoreB.error ?? figure.says)}
-        </span>
+        <span class="soft">{scoring ? "scoring…" : (scoreA.error ?? scoreB.error ?? figure.says)}</span>
       </div>
       {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
-      {figure.missing ? <p class="not-loaded">{figure.missing}</p> : <TokenLegend name={name} />}
+      {figure.missing && !scoring ? <p class="not-loaded">{figure.missing}</p> : <TokenLegend name={name} />}
       <TokenStrip figure={figure} at={at} onMove={moveTo} />
       <div class="token-columns">
         <TokenBlocks view={data} figure={figure} at={at} onMove={moveTo} />

@@ -1,5 +1,5 @@
 /** Training as it happens: every figure as a curve with one cursor, and what was sampled in the step under it. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { TrainingView } from "../../api/training-readers.ts";
 import { useKeys } from "../keys.ts";
 import { Chip, StateChip } from "../parts/chip.tsx";
@@ -8,7 +8,7 @@ import { useLines } from "../parts/lines.ts";
 import { RolloutGroups } from "../parts/rollout-groups.tsx";
 import { Loading, Nothing, Problem } from "../parts/states.tsx";
 import { go, pathPart, place, setQuery } from "../router.ts";
-import { useResource } from "../server.ts";
+import { useLooks, useResource } from "../server.ts";
 
 type Metrics = Record<string, unknown> & { step: number };
 
@@ -16,12 +16,7 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
   const [looks, setLooks] = useState(0);
   const runs = useResource<TrainingView[]>("trainings", () => true, looks);
   const isRunning = runs.data?.some(({ state }) => state === "running") ?? false;
-  // That a run has ended stands in its manifest, of which no event tells.
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    const timer = setInterval(() => setLooks((number) => number + 1), 2_000);
-    return () => clearInterval(timer);
-  }, [isRunning]);
+  useLooks(isRunning, setLooks);
   const run = runs.data?.find(({ folder }) => folder === params["folder"]) ?? runs.data?.at(-1);
   const { lines, error } = useLines<Metrics>(run?.metrics);
   if (runs.data?.length === 0) {
@@ -42,6 +37,9 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
 
 /** Figures that people look at first, in this order; the others follow as the run wrote them. */
 const foremost = ["meanReward", "success", "loss", "heldOutLoss"];
+
+/** Curves above what the step sampled; the others follow below. */
+const foremostCurves = 6;
 
 /** Every figure that is a number as a series of its own. */
 function seriesOf(lines: readonly Metrics[]): [name: string, points: Point[]][] {
@@ -82,6 +80,9 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
   const moving = series.filter(
     ([, points]) => points.length === 1 || points.some(([, value]) => value !== points[0]![1]),
   );
+  const curve = ([name, points]: (typeof moving)[number]) => (
+    <Curve key={name} name={name} points={points} marked={pointed ?? chosen} onPoint={setPointed} onChoose={choose} />
+  );
   const still = series.filter((one) => !moving.includes(one));
   return (
     <article class="training-screen">
@@ -114,18 +115,16 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
         )}
       </header>
       {lines.length === 0 && <p class="soft">The first step has not ended yet.</p>}
-      <div class="curves">
-        {moving.map(([name, points]) => (
-          <Curve
-            key={name}
-            name={name}
-            points={points}
-            marked={pointed ?? chosen}
-            onPoint={setPointed}
-            onChoose={choose}
-          />
-        ))}
-      </div>
+      <div class="curves">{moving.slice(0, foremostCurves).map(curve)}</div>
+      {last !== undefined && <RolloutGroups folder={run.folder} step={last} />}
+      {moving.length > foremostCurves && (
+        <section class="more-curves" aria-label="More figures">
+          <h2>
+            More figures <span class="soft">{moving.length - foremostCurves}</span>
+          </h2>
+          <div class="curves">{moving.slice(foremostCurves).map(curve)}</div>
+        </section>
+      )}
       {still.length > 0 && (
         <p class="soft still">
           the same in every step:{" "}
@@ -134,7 +133,6 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
           ))}
         </p>
       )}
-      {last !== undefined && <RolloutGroups folder={run.folder} step={last} />}
     </article>
   );
 }
