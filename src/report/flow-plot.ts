@@ -10,9 +10,7 @@ export function flowPlot(report: DistillReport): string {
   const height = 150;
   const top = 26;
   const thick = (count: number) => (records === 0 ? 0 : (height * count) / records);
-  // Without anything that leaves there is nothing below the band.
-  const below = stages.some(({ dropped }) => dropped > 0) ? 86 : 6;
-  const bottom = top + height + below - 40;
+  const bottom = top + height + (stages.some(({ dropped }) => dropped > 0) ? 46 : -34);
   const parts: string[] = [];
   stages.forEach((stage, place) => {
     const x = place * column;

@@ -11,15 +11,9 @@ export function percentWithInterval({ value, low, high }: Estimate): string {
   return `${percent(value)} [${(low * 100).toFixed(1)}, ${(high * 100).toFixed(1)}]`;
 }
 
-/** `−0.603`, `0.000`: never a zero with a sign. */
-export function decimal(value: number, digits: number): string {
-  const size = Math.abs(value).toFixed(digits);
-  return value < 0 && Number(size) !== 0 ? `−${size}` : size;
-}
-
 /** `+1.25`, `−0.60`. */
 export function signed(value: number, digits = 2): string {
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+  return `${value <= -0.5 * 10 ** -digits ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 }
 
 /** `24.0k`, `156k`, `1.2M`. */
@@ -31,9 +25,7 @@ export function count(value: number | null | undefined): string {
   return size >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1);
 }
 
-function significant(value: number): string {
-  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1);
-}
+const significant = (value: number): string => value.toFixed(Math.abs(value) >= 100 ? 0 : 1);
 
 /** `$0.0123`, `$1.20`. */
 export function money(value: number | null | undefined): string {

@@ -24,7 +24,7 @@ import { type Player, playRoutes } from "../../src/studio/api/play-routes.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { handlerPlayer } from "./handler-player.ts";
-import { launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
+import { launchBrowser, noBrowser, openPage, pressKey, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const hostile = `</pre></script><script>globalThis.hacked=1</script><img src=x onerror="globalThis.hacked=1"><svg onload=hacked=1>\u202edevil\u2066 ../../'"\`\${hacked=1} javascript:hacked=1 &amp; \u0000\ud800`;
@@ -99,8 +99,6 @@ async function hostilePlayer(): Promise<Player> {
     { model: hostile, profile: hostile, tools: [hostile], questions: [hostile] },
   );
 }
-
-const title = (word: string) => word[0]!.toUpperCase() + word.slice(1);
 
 describe("hostile text", { skip: noBrowser }, () => {
   let folder: string;
@@ -220,8 +218,7 @@ describe("hostile text", { skip: noBrowser }, () => {
         const isOnEveryScreen = /^(?:g .|\?|\.|\/|shift\+[ts])$/.test(key);
         if (isOnEveryScreen && pressed.has(key)) continue;
         pressed.add(key);
-        for (const one of key.split(" "))
-          await page.keyboard.press(one.replace("shift+", "Shift+").replace(/^(enter|escape)$/, title));
+        await pressKey(watched, key);
         await page.locator("main h1, main .state, main form").first().waitFor();
         for (const dialog of await page.locator("dialog[open]").all()) {
           await page.keyboard.press("Escape");

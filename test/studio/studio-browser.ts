@@ -66,6 +66,14 @@ export async function openPage(
   return watched;
 }
 
+/** Presses a key as the studio names it: `shift+j`, `enter`, `g r` (one after the other). */
+export async function pressKey({ page }: WatchedPage, keys: string): Promise<void> {
+  for (const key of keys.split(" ")) {
+    const name = key.replace(/^shift\+(.)$/, (_, letter: string) => `Shift+${letter.toUpperCase()}`);
+    await page.keyboard.press(name.replace(/^(?:enter|escape)$/, (word) => word[0]!.toUpperCase() + word.slice(1)));
+  }
+}
+
 /** Goes to a route and waits until an element is there. */
 export async function visit({ page }: WatchedPage, route: string, selector: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(`#${route}`)}`);

@@ -69,7 +69,7 @@ export function App() {
         {found ? (
           <Shown key={path.value} {...found} />
         ) : (
-          <Problem title="No such page" detail={`Nothing stands at ${path.value}.`} />
+          <Problem page title="No such page" detail={`There is no screen at ${path.value}.`} />
         )}
       </main>
     </>
@@ -80,7 +80,7 @@ function Shown({ screen, params }: { screen: Screen; params: Record<string, stri
   const [error, retry] = useErrorBoundary();
   if (error) {
     return (
-      <Problem title="This page could not be drawn" detail={(error as Error).message}>
+      <Problem page title="This page could not be drawn" detail={(error as Error).message}>
         <button type="button" onClick={retry}>
           Try again
         </button>

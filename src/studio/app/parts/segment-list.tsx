@@ -1,10 +1,11 @@
 /** The chain's segments in order, each with the agent that its words came from. The selected one is unfolded. */
 
-import { count, decimal, duration } from "../../../report/format-figures.ts";
+import { count, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { href, pathPart } from "../router.ts";
 import { Chip } from "./chip.tsx";
+import { decimal } from "./decimal.ts";
 import { hueOf } from "./hues.ts";
 import { LongText, OneLine } from "./long-text.tsx";
 import { select, selection } from "./selection.ts";

@@ -1,11 +1,19 @@
 /** What stands where data are not: on their way, none, or wrong. Never a blank page. */
 import type { ComponentChildren } from "preact";
 
+interface State {
+  title: string;
+  children?: ComponentChildren;
+  /** It is all that the page shows, so its title is the page's. */
+  page?: boolean;
+}
+
 /** Something is wrong, with what and, where known, what to do. */
-export function Problem({ title, detail, children }: { title: string; detail?: string; children?: ComponentChildren }) {
+export function Problem({ title, detail, children, page }: State & { detail?: string }) {
+  const Title = page ? "h1" : "h2";
   return (
     <section class="state problem" role="alert">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {detail && <pre class="wrap">{detail}</pre>}
       {children}
     </section>
@@ -13,10 +21,11 @@ export function Problem({ title, detail, children }: { title: string; detail?: s
 }
 
 /** There is nothing to show yet, with what would make something. */
-export function Nothing({ title, children }: { title: string; children?: ComponentChildren }) {
+export function Nothing({ title, children, page }: State) {
+  const Title = page ? "h1" : "h2";
   return (
     <section class="state">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </section>
   );

@@ -1,7 +1,8 @@
 /** Everything that is known of the selected token. */
 
-import { decimal, percent } from "../../../report/format-figures.ts";
+import { percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
+import { decimal } from "./decimal.ts";
 import { type Figure, visiblePiece } from "./token-figures.ts";
 
 interface Props {

@@ -1,7 +1,8 @@
 /** What tokens are coloured by: a figure gives each token a shade from 0 (nothing) to 8, with a sign for two-sided ones. */
 
-import { decimal, percent, signed } from "../../../report/format-figures.ts";
+import { percent, signed } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
+import { decimal } from "./decimal.ts";
 
 export type FigureName = "mask" | "logprob" | "entropy" | "advantage" | "diff";
 

@@ -23,7 +23,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
     ],
     [data, at],
   );
-  if (error && !data) return <Problem title="The task can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The task can't be shown" detail={error} />;
   if (!data) return <Loading what="the task" />;
   const columns = { gridTemplateColumns: `repeat(${data.systems.length}, minmax(240px, 1fr))` };
   const alone = (row: readonly (number | null)[]) => row.filter((place) => place !== null).length === 1;

@@ -18,7 +18,7 @@ export function DatasetScreen({ params }: { params: Record<string, string> }) {
   );
   if (folders.data?.length === 0) {
     return (
-      <Nothing title="No dataset yet">
+      <Nothing page title="No dataset yet">
         <p>
           <code>coa dataset build chains.jsonl --out .coa/datasets/mine</code> turns chains into token ids with a loss
           mask.
@@ -26,7 +26,7 @@ export function DatasetScreen({ params }: { params: Record<string, string> }) {
       </Nothing>
     );
   }
-  if (error && !data) return <Problem title="The dataset can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The dataset can't be shown" detail={error} />;
   if (!data) return <Loading what="the dataset" />;
   const facts: [string, string][] = [
     [count(data.examples), "examples"],

@@ -52,7 +52,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
   );
   if (folders.data?.length === 0) {
     return (
-      <Nothing title="No distillation yet">
+      <Nothing page title="No distillation yet">
         <p>
           <code>coa distill run runs.jsonl</code> turns recorded runs into chains; what it dropped, and why, is shown
           here.
@@ -60,7 +60,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
       </Nothing>
     );
   }
-  if (error && !data) return <Problem title="The distillation can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The distillation can't be shown" detail={error} />;
   if (!data) return <Loading what="the distillation" />;
   return (
     <article class="funnel-screen">

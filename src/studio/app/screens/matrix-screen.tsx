@@ -17,14 +17,14 @@ export function MatrixScreen() {
   );
   if (folders.data?.length === 0) {
     return (
-      <Nothing title="No evaluation yet">
+      <Nothing page title="No evaluation yet">
         <p>
           <code>coa eval run tasks.jsonl --system chain --model afm-lab-2m</code> plays tasks and grades the answers.
         </p>
       </Nothing>
     );
   }
-  if (error && !data) return <Problem title="The evaluations can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The evaluations can't be shown" detail={error} />;
   if (!data) return <Loading what="the evaluations" />;
   return <Matrix view={data} />;
 }

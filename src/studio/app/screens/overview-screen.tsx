@@ -15,7 +15,7 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
   const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress", looks);
   const isRunning = data?.lineage.nodes.some(({ state }) => state === "running") ?? false;
   useLooks(isRunning, setLooks);
-  if (error && !data) return <Problem title="The overview can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The overview can't be shown" detail={error} />;
   if (!data) return <Loading what="the overview" />;
   const running = data.lineage.nodes.filter(({ state }) => state === "running");
   return (

@@ -38,7 +38,7 @@ export function PairsScreen(_: { params: Record<string, string> }) {
     { keys: "p", name: "Previous", does: "Previous pair", run: () => move(data?.before) },
   ];
   useKeys(actions, [data]);
-  if (error && !data) return <Problem title="The pairs can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The pairs can't be shown" detail={error} />;
   if (!data) return <Loading what="the pairs" />;
   const question = first?.chain?.prompt.findLast(({ role }) => role === "user")?.text;
   return (

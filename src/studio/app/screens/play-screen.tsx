@@ -15,7 +15,7 @@ export function PlayScreen(_: { params: Record<string, string> }) {
   const { data, error } = useResource<PlayersView>("players");
   if (error) {
     return (
-      <Problem title="No model plays here" detail={error}>
+      <Problem page title="No model plays here" detail={error}>
         <p>
           Start <code>coa studio --model &lt;folder or name&gt;</code>, or <code>--serve-url</code> with the address of
           a running <code>coa serve</code>.
@@ -24,7 +24,7 @@ export function PlayScreen(_: { params: Record<string, string> }) {
     );
   }
   if (!data) return <Loading what="the models" />;
-  if (data.players.length === 0) return <Nothing title="No model plays here" />;
+  if (data.players.length === 0) return <Nothing page title="No model plays here" />;
   return <Playground players={data.players} />;
 }
 

@@ -83,7 +83,7 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   useEffect(() => {
     document.querySelector(".review-segment.selected")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
-  if (error && !data) return <Problem title="The queue can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The queue can't be shown" detail={error} />;
   if (!data) return <Loading what="the queue" />;
   return (
     <article class="review-screen">

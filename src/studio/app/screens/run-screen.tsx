@@ -23,7 +23,7 @@ export function RunScreen({ params }: { params: Record<string, string> }) {
   const { data, error } = useResource<BesideView>(`beside?${asked}`);
   useRunKeys(data, params["run"] === undefined ? "chain" : "run");
   useShowSelected(data);
-  if (error && !data) return <Problem title="This run can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="This run can't be shown" detail={error} />;
   if (!data) return <Loading what="the run" />;
   const { run, chain } = data;
   return (

@@ -50,7 +50,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   useEffect(() => {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
-  if (error && !data) return <Problem title="The tokens can't be shown" detail={error} />;
+  if (error && !data) return <Problem page title="The tokens can't be shown" detail={error} />;
   if (!data || !figure) return <Loading what="the tokens" />;
   const scoring = scoreA.loading || scoreB.loading;
   const learned = data.weights.filter((weight) => weight !== 0).length;

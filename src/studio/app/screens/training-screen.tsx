@@ -21,7 +21,7 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
   const { lines, error } = useLines<Metrics>(run?.metrics);
   if (runs.data?.length === 0) {
     return (
-      <Nothing title="No training yet">
+      <Nothing page title="No training yet">
         <p>
           <code>coa train sft .coa/datasets/mine --model … --out .coa/sft</code> teaches a model;{" "}
           <code>coa train rl</code> lets it practise.
@@ -29,8 +29,8 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
       </Nothing>
     );
   }
-  if (runs.error && !runs.data) return <Problem title="The trainings can't be shown" detail={runs.error} />;
-  if (error) return <Problem title="The figures can't be read" detail={error} />;
+  if (runs.error && !runs.data) return <Problem page title="The trainings can't be shown" detail={runs.error} />;
+  if (error) return <Problem page title="The figures can't be read" detail={error} />;
   if (!run || !lines) return <Loading what="the training" />;
   return <Training run={run} runs={runs.data!} lines={lines} />;
 }
