@@ -10,6 +10,7 @@ const engine = await openTinkerEngine({
   vocabularySize: config.vocabularySize,
   maxContext: config.maxContext,
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms / 10)),
+  tries: 1000, // a server that was killed is back when it is back
 });
 const options = { resume: "auto" as const, onProgress: ({ done }: { done: number }) => console.log(`step ${done}`) };
 try {
