@@ -108,7 +108,7 @@ describe("coa team run", () => {
     await writeFile(at("other.jsonl"), '{"version":1,"id":"x","question":"Who?","kind":"qa","answers":[]}\n');
     await assert.rejects(
       coa("team", "run", at("other.jsonl"), "--scripted", "--out", at("o.jsonl")),
-      /for lab tasks only, and x is none/,
+      /for lab tasks only, and x is not one/,
     );
     const saved = { url: process.env["OPENAI_BASE_URL"], key: process.env["OPENAI_API_KEY"] };
     delete process.env["OPENAI_BASE_URL"];
