@@ -5,15 +5,15 @@
  *   node bench/learning/code-lab.ts data --seed 1 --count 1500 --out chains.jsonl      the team's chains
  *   node bench/learning/code-lab.ts sft  --seed 1 --data chains.jsonl --out run-1       a model of under a million parameters
  *   node bench/learning/code-lab.ts rl   --seed 1 --data chains.jsonl --out run-1       RL on top of it
- *   node bench/learning/code-lab.ts more --seed 1 --data chains.jsonl --out run-1 --seconds 90    instead of RL: more imitation of the same chains
- *   node bench/learning/code-lab.ts keep --seed 1 --out run-1 --seconds 90              instead of RL: imitation of its own right chains
+ *   node bench/learning/code-lab.ts more --seed 1 --data chains.jsonl --out run-1       instead of RL: more imitation of the same chains
+ *   node bench/learning/code-lab.ts keep --seed 1 --out run-1                           instead of RL: imitation of its own right chains
  *   node bench/learning/code-lab.ts exam --model run-1/sft --count 200 --samples 4 --out exam.json
  *   node bench/learning/code-lab.ts table sft-1.json,sft-2.json rl-1.json,rl-2.json [--kinds sum-above,largest-odd]
  *
- * The exam asks held-out instances of known kinds and held-out kinds, greedily (pass@1) and in samples (avg@k and pass@k). `--seconds` are
- * processor seconds. `--kinds` adds the same figures for those of the known kinds alone.
+ * The exam asks held-out instances of known kinds and held-out kinds, greedily (pass@1) and in samples (avg@k and pass@k). `more` and
+ * `keep` take as many processor seconds as RL took, or `--seconds`. `--kinds` names some known kinds: RL practises those alone, the exam asks those alone, and the table shows them apart.
  */
-import { appendFile, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
@@ -31,7 +31,7 @@ import { successOfAll } from "../../src/evaluate/summarise.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { labCodeProfile } from "../../src/lab/code/code-profile.ts";
-import { codeTasks } from "../../src/lab/code/code-tasks.ts";
+import { type CodeTaskOptions, codeTasks } from "../../src/lab/code/code-tasks.ts";
 import { codeLabTools } from "../../src/lab/code/code-tools.ts";
 import { scriptedCoders } from "../../src/lab/code/scripted-coders.ts";
 import { copyTask, inSequence } from "../../src/lab/copy-task.ts";
@@ -47,6 +47,7 @@ import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { trainSft } from "../../src/train/train-sft.ts";
 import { processorSeconds } from "./lab-exam.ts";
+import { spellingDrill } from "./spelling-drill.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,20 +59,31 @@ const { values, positionals } = parseArgs({
     out: { type: "string", default: ".coa/code-lab" },
     steps: { type: "string", default: "500" },
     samples: { type: "string", default: "4" },
+    spelling: { type: "string", default: "150" },
     hidden: { type: "string", default: "96" },
     layers: { type: "string", default: "3" },
-    seconds: { type: "string", default: "90" },
+    seconds: { type: "string", default: "" },
     kinds: { type: "string", default: "" },
   },
 });
 const [method = "", ...files] = positionals;
 const seed = Number(values.seed);
 const count = Number(values.count);
+/** What the ways beside RL may take: as much as RL took. */
+const seconds = async () => Number(values.seconds || (await readFile(join(values.out, "rl-seconds.txt"), "utf8")));
 // One warm child for all: names do not carry over from program to program, and a new child for each would cost more than learning.
 const warm = chooseSandbox();
 const sandbox: Sandbox = { ...warm, run: (request) => warm.run({ ...request, sessionKey: "code-lab" }) };
 const tools = codeLabTools(sandbox);
 const grade = taskGrader({ sandbox });
+
+const namedKinds = values.kinds === "" ? [] : values.kinds.split(",");
+/** Held-out instances, those of the named kinds among them, and held-out kinds. */
+const parts: Readonly<Record<string, (outcome: Outcome) => boolean>> = {
+  instances: ({ part }) => part === "instances",
+  ...(namedKinds.length > 0 && { "instances of the named kinds": ({ id }) => namedKinds.includes(kindOf(id)) }),
+  kinds: ({ part }) => part === "kinds",
+};
 
 try {
   if (method === "data") await writeChains();
@@ -89,12 +101,13 @@ try {
 /** Chains of the team that the tests find right. */
 async function writeChains(): Promise<void> {
   const roles = scriptedCoders({ seed });
-  await inParallel(codeTasks({ count, seed }), 4, async (task) => {
+  const lines = await inParallel(codeTasks({ count, seed }), 4, async (task) => {
     const run = await runTeam(task, { roles, tools, id: task.id });
     const { trajectory } = distillRun(run, { profile: labCodeProfile, systemPrompt: false });
-    if (trajectory && (await grade(task, run.answer)).correct === true)
-      await appendFile(values.out, `${JSON.stringify(trajectory)}\n`);
+    const right = trajectory && (await grade(task, run.answer)).correct === true;
+    return right ? `${JSON.stringify(trajectory)}\n` : "";
   });
+  await writeFile(values.out, lines.join(""));
 }
 
 async function readChains(): Promise<Trajectory[]> {
@@ -131,16 +144,17 @@ async function teach(): Promise<void> {
   );
   const digits = [..."0123456789"].flatMap((digit) => tokenizer.encode(digit));
   const copying = copyTask({ tokens: printable, digits, tokensPerBatch: 1024, length: 128, seed });
-  const steps = Number(values.steps);
+  const [steps, spelling] = [Number(values.steps), Number(values.spelling)];
   await trainSft({
     engine,
     source: inSequence([
       { source: copying, steps: 30 },
+      { source: spellingDrill(tokenizer, { tokensPerBatch: 1024, length: 128, seed }), steps: spelling },
       { source: fixedExamples(examples, 2048, seed), steps },
     ]),
     folder: join(values.out, "sft-run"),
     seed,
-    steps: 30 + steps,
+    steps: 30 + spelling + steps,
     optimizer: { learningRate: 2e-3, matrixLearningRate: 7e-3, gradientClip: 1 },
     schedule: { warmupSteps: 20, decay: "linear", decayShare: 0.7, floor: 0.03 },
     onProgress: ({ done, figures }) => {
@@ -182,24 +196,39 @@ async function reinforce(): Promise<void> {
     },
     baseline: "least-variance",
     guard: { source: fixedExamples(examples, 1024, seed), coefficient: 0.5 },
-    tasks: (step, round, wanted) => codeTasks({ count: wanted, seed: 10_000 * seed + step * 10 + round, tests: 2 }),
+    tasks: (step, round, wanted) => practice(wanted, 10_000 * seed + step * 10 + round),
     rollout: (task, run) => chainOf(task, engineModel(run.policy, lab.tokenizer), 1, run.seed),
     reward: outcomeReward(grade, { format: { rule: "strict", profile: labCodeProfile } }),
     optimizer: { learningRate: 3e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
     schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
     onProgress: ({ done, figures }) => console.log(done, figures?.["reward"], Math.round(processorSeconds())),
   });
+  await writeFile(join(values.out, "rl-seconds.txt"), processorSeconds().toFixed(0));
   await lab.engine.saveModel(join(values.out, "rl"));
   await lab.tokenizer.save(join(values.out, "rl"));
   await lab.engine.close();
+}
+
+/** New training tasks, of the named kinds where some are named. */
+function practice(wanted: number, number: number): Task[] {
+  return ofNamedKinds({ count: wanted, seed: number, tests: 2 });
+}
+
+/** Tasks of known kinds, of the named ones alone where some are named. */
+function ofNamedKinds(options: CodeTaskOptions): Task[] {
+  if (values.kinds === "") return codeTasks(options);
+  return codeTasks({ ...options, count: 4 * options.count })
+    .filter(({ family }) => namedKinds.includes(family!))
+    .slice(0, options.count);
 }
 
 /** The chains that the tests find right among those that the model samples in six tenths of the time, on the tasks of RL. */
 async function ownRightChains(): Promise<Trajectory[]> {
   const lab = await openLabModel(join(values.out, "sft"), { threads: 1 });
   const right: Trajectory[] = [];
-  for (let step = 1; processorSeconds() < 0.6 * Number(values.seconds); step++) {
-    const tasks = codeTasks({ count: 8, seed: 10_000 * seed + step * 10, tests: 2 });
+  const sampling = 0.6 * (await seconds());
+  for (let step = 1; processorSeconds() < sampling; step++) {
+    const tasks = practice(8, 10_000 * seed + step * 10);
     const samples = tasks.flatMap((task) => Array.from({ length: 8 }, (_, sample) => ({ task, sample })));
     await inParallel(samples, 32, async ({ task, sample }) => {
       const chain = await chainOf(task, lab.model, 1, 1000 * step + sample);
@@ -214,7 +243,7 @@ async function ownRightChains(): Promise<Trajectory[]> {
 /** Imitates chains from the model after SFT on until the time is spent: what RL has to be compared with. */
 async function imitateMore(chains: readonly Trajectory[]): Promise<void> {
   const begin = processorSeconds();
-  const seconds = Number(values.seconds) - begin;
+  const left = (await seconds()) - begin;
   const lab = await openLabModel(join(values.out, "sft"), { optimizer: "muon", threads: 1 });
   const examples = chains.flatMap(
     (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 768 }).example ?? [],
@@ -222,7 +251,7 @@ async function imitateMore(chains: readonly Trajectory[]): Promise<void> {
   const source = fixedExamples(examples, 2048, seed + 1);
   const optimizer = { learningRate: 4e-4, matrixLearningRate: 1.4e-3, beta1: 0.9, beta2: 0.95, gradientClip: 1 };
   let steps = 0;
-  for (let spent = 0; spent < 1; spent = (processorSeconds() - begin) / seconds) {
+  for (let spent = 0; spent < 1; spent = (processorSeconds() - begin) / left) {
     const factor = Math.min(1, (steps + 1) / 10) * (1 - 0.95 * spent);
     await takeStep(lab.engine, await source.batch(steps++), { loss: { name: "cross_entropy" }, optimizer, factor });
   }
@@ -243,11 +272,13 @@ interface Outcome {
 
 async function examine(): Promise<void> {
   const lab = await openLabModel(values.model, { threads: 1 });
-  const tasks = (["known", "held-out"] as const).flatMap((kinds) =>
-    codeTasks({ count: kinds === "known" ? count : Math.round(count / 2), split: "test", kinds, seed: 100 + seed }).map(
-      (task) => ({ task, part: kinds === "known" ? ("instances" as const) : ("kinds" as const) }),
+  const asked = { split: "test" as const, seed: 100 + seed };
+  const tasks = [
+    ...ofNamedKinds({ ...asked, count }).map((task) => ({ task, part: "instances" as const })),
+    ...(values.kinds === "" ? codeTasks({ ...asked, count: Math.round(count / 2), kinds: "held-out" }) : []).map(
+      (task) => ({ task, part: "kinds" as const }),
     ),
-  );
+  ];
   const outcomes = await inParallel(tasks, 16, async ({ task, part }): Promise<Outcome> => {
     const right: boolean[] = [];
     let repaired = false;
@@ -269,15 +300,6 @@ async function examine(): Promise<void> {
   }
   console.log(`${Math.round(processorSeconds())} processor seconds`);
 }
-
-/** Held-out instances, those of the named kinds among them, and held-out kinds. */
-const parts: Readonly<Record<string, (outcome: Outcome) => boolean>> = {
-  instances: ({ part }) => part === "instances",
-  ...(values.kinds !== "" && {
-    "instances of the named kinds": ({ id }) => values.kinds.split(",").includes(kindOf(id)),
-  }),
-  kinds: ({ part }) => part === "kinds",
-};
 
 /** `code-test-101-7-sum-above-stdin` is of the kind `sum-above`. */
 function kindOf(id: string): string {
@@ -317,6 +339,7 @@ async function printTable(): Promise<void> {
       for (const attempts of ["greedy", "sampled"] as const) {
         const shares = (pool: readonly Outcome[]) =>
           of(pool).map(({ right }) => mean((attempts === "greedy" ? right.slice(0, 1) : right.slice(1)).map(Number)));
+        if (of(before!).length === 0) continue;
         const { difference, pValue } = comparePaired(shares(before!), shares(after));
         const points = (value: number) => (100 * value).toFixed(1);
         console.log(

@@ -1,4 +1,5 @@
 /** Exams in lab worlds, in memory: the same tasks with searches that work and with searches that fail, greedily. */
+import { readFileSync } from "node:fs";
 import { inParallel } from "../../src/core/limiter.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
@@ -73,8 +74,26 @@ export function gain(before: readonly Outcome[], after: readonly Outcome[]): str
   return `${percent(first)} -> ${percent(second)} % (${secondBetter} gained, ${firstBetter} lost, p = ${pValue.toPrecision(2)}, n = ${pairs.length})`;
 }
 
-/** Processor seconds of this process so far, all threads. */
+/** Processor seconds of this process so far, all threads, and of the processes it started (sandboxes), where the system tells. */
 export function processorSeconds(): number {
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
+  return (user + system) / 1e6 + childSeconds(process.pid);
+}
+
+function childSeconds(pid: number): number {
+  let sum = 0;
+  for (const child of readIfThere(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean)) {
+    // After the name in brackets: user, system, and both of children that have ended, in hundredths of a second.
+    const times = readIfThere(`/proc/${child}/stat`).split(") ")[1]?.split(" ").slice(11, 15) ?? [];
+    sum += times.reduce((total, ticks) => total + Number(ticks) / 100, 0) + childSeconds(Number(child));
+  }
+  return sum;
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }
