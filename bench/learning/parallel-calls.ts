@@ -35,7 +35,7 @@ const { values } = parseArgs({
     out: { type: "string", default: "parallel-calls.json" },
     /** Where to keep the student that calls side by side. */
     save: { type: "string", default: "" },
-    /** The control is the starting model as it is, on the family it knows: half the cost. */
+    /** The control is the shipped model as it is, on the family it knows: half the cost. */
     "start-as-control": { type: "boolean", default: false },
     table: { type: "string", default: "" },
     team: { type: "boolean", default: false },
@@ -68,7 +68,7 @@ async function teachAndExamine(seed: number): Promise<Results> {
     const steps = cheap && !wide ? 0 : Number(values.steps);
     const chains = await teamChains({ ...runs, count: steps === 0 ? 8 : Number(values.chains), profile });
     const lab = await teach(chains, {
-      ...{ start: values.start, steps, seed },
+      ...{ start: cheap && !wide ? shippedModel : values.start, steps, seed },
       ...{ batchTokens: Number(values.batch), rate: Number(values.rate), save: wide ? values.save : "" },
     });
     for (const part of ["wide", "others"] as const) {

@@ -12,10 +12,10 @@ import { linksIn, printedNumber } from "./scripted-workers.ts";
 import { type Evidence, evidenceIn, newestReport, questionIn } from "./transcript.ts";
 import { bothValues, kindsAt, type LookUp, lookUpsOf, type Understood } from "./understand-question.ts";
 
-/** Rates the work: poor when the newest page did not give what was wanted. */
+/** Rates the work: poor when a page did not give what was wanted, the newest or, of several read at once, the one it is asked about. */
 export function scriptedReflector({ messages }: ChatRequest): Played {
-  const report = newestReport(messages);
-  const failed = /^No (.+) on this page: (.+)\.$/.exec(report);
+  const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
+  const failed = /(?:^|\. )No (.+) on this page: (.+)\.$/.exec(asked) ?? missing.exec(newestReport(messages));
   return {
     reasoning: failed ? `no ${failed[1]}, ${failed[2]}` : "all in order",
     text: [
@@ -25,6 +25,8 @@ export function scriptedReflector({ messages }: ChatRequest): Played {
     ].join("\n"),
   };
 }
+
+const missing = /^No (.+) on this page: (.+)\.$/;
 
 interface Verdict {
   score: number;

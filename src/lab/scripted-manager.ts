@@ -158,7 +158,8 @@ function act(request: ChatRequest, understood: Understood, situation: Situation,
   });
   const open = situation.walks.filter(isUnfinished);
   const current = open[0];
-  const known = wide ? allFindings(situation) : newestFinding(situation, current);
+  // Who works wide names neither subject nor finding: a thought that lists two of them tempts a small model to copy the first twice.
+  const known = wide && situation.walks.length > 1 ? null : newestFinding(situation, current);
   if (current) {
     const moves = open.slice(0, wide ? open.length : 1).map(nextMove);
     if (moves.some((move) => move === null)) return { reasoning: "no page is left", text: "unknown" };
@@ -166,7 +167,9 @@ function act(request: ChatRequest, understood: Understood, situation: Situation,
     if (moves.length === 1)
       return call(first!.member, first!.search ? (known ?? first!.thought) : first!.thought, first!.task);
     return {
-      reasoning: moves.map((move) => move!.thought).join(", "),
+      reasoning: moves.every((move) => move!.search)
+        ? "find both"
+        : `read ${moves.map((move) => `the ${move!.relation}`).join(" and ")}`,
       toolCalls: moves.map((move) => ({ name: callName(request, move!.member), input: { task: move!.task } })),
     };
   }
@@ -176,13 +179,17 @@ function act(request: ChatRequest, understood: Understood, situation: Situation,
     return call("code_agent", known ?? "compute it", wording.compute(expression));
   }
   if (situation.result !== null) return { reasoning: `the result is ${situation.result}`, text: situation.result };
-  return { reasoning: known ?? "", text: understood.kind === "both" ? bothValues(values) : values.at(-1)! };
+  return {
+    reasoning: known ?? "both are known",
+    text: understood.kind === "both" ? bothValues(values) : values.at(-1)!,
+  };
 }
 
 /** Whom to send for a walk, with what, and the thought behind it. */
 interface Delegation {
   member: string;
   search: boolean;
+  relation: string;
   thought: string;
   task: string;
 }
@@ -192,12 +199,18 @@ function nextMove(walk: Walk): Delegation | null {
   const subject = subjectOf(walk);
   const relation = walk.lookUp.relations[walk.values.length]!;
   if (walk.pages === null)
-    return { member: "search_agent", search: true, thought: `find ${subject}`, task: wording.search(subject) };
+    return {
+      member: "search_agent",
+      search: true,
+      relation,
+      thought: `find ${subject}`,
+      task: wording.search(subject),
+    };
   const page = nextPage(walk);
   if (page === undefined) return null;
   const where = walk.wrongPages.size > 0 ? ` in result ${page.place}` : "";
   const task = wording.read(page.url, relation, subject);
-  return { member: "reader_agent", search: false, thought: `read the ${relation}${where}`, task };
+  return { member: "reader_agent", search: false, relation, thought: `read the ${relation}${where}`, task };
 }
 
 /** What the last report brought, in words: the thought that leads to the next move. */
@@ -205,12 +218,6 @@ function newestFinding(situation: Situation, current: Walk | undefined): string 
   const walk =
     current && current.values.length > 0 ? current : situation.walks.findLast((one) => one !== current && one.lastPage);
   return walk ? finding(walk) : null;
-}
-
-/** What all walks brought, in words. */
-function allFindings({ walks }: Situation): string | null {
-  const found = walks.filter((walk) => walk.values.length > 0).map(finding);
-  return found.length > 0 ? found.join(", ") : null;
 }
 
 function finding(walk: Walk): string {
