@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
+import { chainResult } from "../../evaluate/chain-system.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
@@ -15,6 +16,7 @@ import { createWorld } from "../create-world.ts";
 import { disturbances } from "../failing-tools.ts";
 import { labTeam, teamWords } from "../lab-team.ts";
 import { shortNameSeeds } from "../names.ts";
+import { labProfile } from "../profile.ts";
 import { realLabTools } from "../real-lab-tools.ts";
 import { worldTasks } from "../world-tasks.ts";
 import { modelFolder, openLabModel, runLabChain } from "./open-model.ts";
@@ -22,8 +24,8 @@ import type { QuickstartContext, Stage } from "./stage.ts";
 
 /**
  * The systems in the order of the report; the first is what the others are measured against. The `-no-prompts` teams
- * work without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too.
- * With `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that makes mistakes,
+ * work without their system prompts, which scripted agents don't need, and the `-terse` one without descriptions too;
+ * the `-wide` one sends workers side by side. With `-failing`, four in ten searches find nothing or, in the fast size, time out. After a team that makes mistakes,
  * samples at temperature 1 show what was copied from it.
  */
 export function systemsOf(imperfect: number): readonly string[] {
@@ -33,6 +35,7 @@ export function systemsOf(imperfect: number): readonly string[] {
     "team-handoff-no-prompts",
     "team-agents-as-tools-no-prompts",
     "team-agents-as-tools-terse",
+    "team-agents-as-tools-wide",
     "chain-sft",
     "chain-rl",
     ...(imperfect > 0 ? ["chain-sft-sampled", "chain-rl-sampled"] : ["chain-sft-failing", "chain-rl-failing"]),
@@ -91,7 +94,8 @@ async function openSystem(name: string, context: QuickstartContext, tools: reado
     const tokenizer = await loadTokenizer(modelFolder(context.folder, "sft"));
     const countTokens = (text: string) => tokenizer.encode(text).length;
     const { imperfect, seed } = context;
-    const system = labTeam({ name, tools: () => tools, topology, words, countTokens, imperfect, seed });
+    const wide = name.endsWith("-wide");
+    const system = labTeam({ name, tools: () => tools, topology, words, countTokens, imperfect, seed, wide });
     return { system, concurrency: 8, close: async () => {} };
   }
   const stage = name.startsWith("chain-sft") ? "sft" : "rl";
@@ -100,7 +104,8 @@ async function openSystem(name: string, context: QuickstartContext, tools: reado
   const system = defineSystem({
     name,
     topology: "single",
-    run: (task, { seed, signal }) => runLabChain(task, { model, tools, temperature, seed, signal }),
+    run: async (task, { seed, signal }) =>
+      chainResult(labProfile, await runLabChain(task, { model, tools, temperature, seed, signal })),
   });
   return { system, concurrency: 64, close: () => engine.close() };
 }
