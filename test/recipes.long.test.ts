@@ -1,4 +1,4 @@
-/** The recipe of the quickstart, as a reader would run it; the short tier runs the pipeline itself (`quickstart.test.ts`). */
+/** Recipes that train, as a reader would run them; the short tier runs the pipeline of the quickstart itself (`quickstart.test.ts`). */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -6,15 +6,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+/** Runs a recipe in a folder of its own; what it printed. */
+function cook(recipe: string, args: (folder: string) => string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), "coa-recipe-"));
+  try {
+    const file = join(import.meta.dirname, "..", "recipes", recipe);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args(folder)], { encoding: "utf8" });
+    assert.equal(status, 0, stderr);
+    return stdout;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 describe("recipes/quickstart.ts", () => {
   it("runs with a toy model", () => {
-    const folder = mkdtempSync(join(tmpdir(), "coa-recipe-"));
-    try {
-      const recipe = join(import.meta.dirname, "..", "recipes/quickstart.ts");
-      const { status, stderr } = spawnSync(process.execPath, [recipe, folder, "--toy"], { encoding: "utf8" });
-      assert.equal(status, 0, stderr);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    cook("quickstart.ts", (folder) => [folder, "--toy"]);
+  });
+});
+
+describe("recipes/whole-paper.ts", () => {
+  const cookPart = (part: string) => cook("whole-paper.ts", (folder) => [part, folder, "--seeds", "9", "--toy"]);
+
+  it("teaches programs, with RL and its control, and prints the table", () => {
+    assert.match(cookPart("code"), /held-out instances, 2 tasks: greedy [\s\S]+instances, greedy: -?\d.+ points \[/);
+  });
+
+  it("does the same for calls side by side, for checks and for unseen tools", () => {
+    assert.match(cookPart("parallel"), /rounds per success/);
+    assert.match(cookPart("tools"), /unseen names, announced: .+ of 2/);
   });
 });

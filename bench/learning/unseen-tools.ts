@@ -3,8 +3,10 @@
  * after training in which the names vary from task to task and stand in front of the question; names of the exam are never taught.
  *
  *   node bench/learning/unseen-tools.ts before [--count 60]
- *   node bench/learning/unseen-tools.ts after --seed 1 [--steps 150] [--count 60]
+ *   node bench/learning/unseen-tools.ts after --seed 1 [--steps 150] [--count 60] [--out seed-1.json]
+ *   node bench/learning/unseen-tools.ts table seed-1.json,seed-2.json,seed-3.json
  */
+import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { runChain } from "../../src/chain/run-chain.ts";
 import { inParallel } from "../../src/core/limiter.ts";
@@ -12,12 +14,13 @@ import type { Model } from "../../src/core/model.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { mean } from "../../src/evaluate/statistics.ts";
+import { successOfAll } from "../../src/evaluate/summarise.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { labLimits } from "../../src/lab/lab-model-use.ts";
 import { labRuns } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { shippedModel } from "../../src/lab/quickstart/open-model.ts";
 import {
   announceTools,
   needlessTool,
@@ -28,6 +31,7 @@ import {
 } from "../../src/lab/tool-names.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { withTools } from "../../src/language/with-tools.ts";
+import { percentWithInterval } from "../../src/report/format-figures.ts";
 import { processorSeconds } from "./lab-exam.ts";
 import { teach } from "./student.ts";
 
@@ -37,7 +41,10 @@ const { values, positionals } = parseArgs({
     seed: { type: "string", default: "1" },
     start: { type: "string", default: shippedModel },
     steps: { type: "string", default: "150" },
+    chains: { type: "string", default: "1000" },
+    rate: { type: "string", default: "2e-3" },
     count: { type: "string", default: "60" },
+    out: { type: "string", default: "" },
   },
 });
 const seed = Number(values.seed);
@@ -45,19 +52,27 @@ const families: readonly Family[] = ["hop1", "arith"];
 const world = createWorld({ seed: 100 + seed, pages: 600, split: "test" });
 const tasks = worldTasks(world, { count: Number(values.count), families, seed: 5 });
 
-if (positionals[0] === "after") {
-  const lab = await teach(await variedChains(1000), {
-    start: values.start,
-    steps: Number(values.steps),
-    seed,
-    rate: 2e-3,
-  });
-  await examine(lab.model);
+/** Which tasks were right, by exam. */
+type Results = Record<string, number[]>;
+
+if (positionals[0] === "table") await printTable(positionals[1]!.split(","));
+else await teachAndExamine(positionals[0] === "after");
+
+async function teachAndExamine(after: boolean): Promise<void> {
+  const steps = after ? Number(values.steps) : 0;
+  const chains = await variedChains(after ? Number(values.chains) : 1);
+  const lab = await teach(chains, { start: values.start, steps, seed, rate: Number(values.rate) });
+  const results = await examine(lab.model);
   await lab.engine.close();
-} else {
-  const lab = await openLabModel(values.start, { threads: 1 });
-  await examine(lab.model);
-  await lab.engine.close();
+  if (values.out !== "") await writeFile(values.out, JSON.stringify(results));
+}
+
+async function printTable(files: readonly string[]): Promise<void> {
+  const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Results));
+  for (const title of Object.keys(read[0]!)) {
+    const all = read.flatMap((results) => results[title]!);
+    console.log(`${title}: ${percentWithInterval(successOfAll(all))} of ${all.length}`);
+  }
 }
 
 /** The team's runs, each under names of its own: the recorded calls are renamed, nothing else. */
@@ -80,16 +95,21 @@ async function variedChains(count: number): Promise<Trajectory[]> {
   return chains.slice(0, count);
 }
 
-async function examine(model: Model): Promise<void> {
+async function examine(model: Model): Promise<Results> {
   const usual = Object.fromEntries(["web_search", "crawl_page", "code"].map((name) => [name, name]));
-  await exam(model, "usual names, not announced", null);
-  await exam(model, "usual names and a needless tool", null, true);
-  await exam(model, "usual names, announced", usual);
-  await exam(model, "names of the training, announced", variedNames(seed, "train"));
-  await exam(model, "unseen names, announced", variedNames(seed, "test"));
+  const results: Results = {};
+  const take = async (title: string, names: ToolNames | null, needless = false) => {
+    results[title] = await exam(model, title, names, needless);
+  };
+  await take("usual names, not announced", null);
+  await take("usual names and a needless tool", null, true);
+  await take("usual names, announced", usual);
+  await take("names of the training, announced", variedNames(seed, "train"));
+  await take("unseen names, announced", variedNames(seed, "test"));
+  return results;
 }
 
-async function exam(model: Model, title: string, names: ToolNames | null, needless = false): Promise<void> {
+async function exam(model: Model, title: string, names: ToolNames | null, needless: boolean): Promise<number[]> {
   const bare = memoryLabTools(world);
   const renamed = names && names["web_search"] !== "web_search";
   const tools = [...(renamed ? renameTools(bare, names) : bare), ...(needless ? [needlessTool()] : [])];
@@ -112,4 +132,5 @@ async function exam(model: Model, title: string, names: ToolNames | null, needle
   console.log(
     `${title}: ${(100 * mean(right)).toFixed(1)} % of ${right.length} right, ${called} made a call that worked (${Math.round(processorSeconds())} s)`,
   );
+  return right;
 }
