@@ -4,7 +4,7 @@
  * first fault, or a step by chance) and are compared from there on. The figure is the cosine between the gradients of two halves of the
  * batch, over all ways to halve eight parts.
  *
- *   node bench/learning/tree-credit.ts --start model-after-sft [--tokens 60000] [--seed 1]
+ *   node bench/learning/tree-credit.ts --start model-after-sft [--tokens 40000] [--seed 1]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ const { values } = parseArgs({
     start: { type: "string", default: ".coa/quickstart-full/sft/model" },
     seed: { type: "string", default: "1" },
     /** Sampled tokens of each kind of group. */
-    tokens: { type: "string", default: "60000" },
+    tokens: { type: "string", default: "40000" },
   },
 });
 const seed = Number(values.seed);
@@ -52,7 +52,8 @@ const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 })
 const world = trainingWorld({ seed: 40 + seed, pages: 600 }, 3400);
 const recorder = faultRecorder();
 const tools = withFaults(memoryLabTools(world), { ...failingSearches(1000 + seed, 0.5), onFault: recorder.onFault });
-const reward = outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } });
+// The outcome alone: what follows a failed search is malformed at first even where it ends well, and a group of zeros teaches nothing.
+const reward = outcomeReward(taskGrader());
 
 async function roll(task: Task, id: string, number: number, from?: Trajectory): Promise<Trajectory> {
   const chain = await runChain(task, {
@@ -72,7 +73,8 @@ function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory {
   const segments = chain.segments.slice(0, end);
   const modelCalls = segments.filter(({ tag }) => tag === labProfile.observation).length;
   const usage = { ...emptyUsage(), modelCalls, completionTokens: written(segments) };
-  return { ...chain, segments, answer: null, usage, violations: [] };
+  const compactions = chain.compactions?.filter(({ fromSegment }) => fromSegment <= end);
+  return { ...chain, segments, compactions, answer: null, usage, violations: [] };
 }
 
 async function grouped(task: Task, chains: readonly Trajectory[]): Promise<Group> {
@@ -132,24 +134,23 @@ const anywhere: Kind = {
   },
 };
 
-/** Groups with something to teach, for the tokens allowed, in `parts` parts of about as many tokens. */
+/** Groups with something to teach, for the tokens allowed, dealt into `parts` parts. */
 async function collect(kind: Kind): Promise<{ groups: Group[][]; tokens: number; asked: number }> {
   const groups: Group[][] = Array.from({ length: parts }, () => []);
   const budget = Number(values.tokens);
-  let [tokens, asked] = [0, 0];
+  let [tokens, asked, taught] = [0, 0, 0];
   const tasks = worldTasks(world, { count: 2000, families: ["hop1", "hop1", "hop2", "mixed"], seed });
-  for (let first = 0; tokens < budget; first += 8) {
-    const made = await inParallel(tasks.slice(first, first + 8), 8, async (task, at) => ({
+  for (let first = 0; tokens < budget; first += 4) {
+    const made = await inParallel(tasks.slice(first, first + 4), 4, async (task, at) => ({
       task,
       ...(await kind.group(task, first + at))!,
     }));
     for (const { task, chains, tokens: spent } of made) {
       asked++;
-      const part = Math.min(parts - 1, Math.floor((tokens / budget) * parts));
       tokens += spent;
       if (chains.length === 0) continue;
       const group = await grouped(task, chains);
-      if (hasVariance(group.rollouts.map(({ reward: value }) => value ?? 0))) groups[part]!.push(group);
+      if (hasVariance(group.rollouts.map(({ reward: value }) => value ?? 0))) groups[taught++ % parts]!.push(group);
     }
   }
   return { groups, tokens, asked };
@@ -161,10 +162,11 @@ const start = await loadModelFolder(join(folder, "start"));
 
 /** The summed gradient of a part: with a huge epsilon, one step of AdamW from fresh moments moves the weights by it. */
 async function gradient(examples: Parameters<typeof lab.engine.forwardBackward>[0]): Promise<Float32Array> {
-  await lab.engine.loadState(state);
   await lab.engine.forwardBackward(examples, { name: "importance_sampling" });
   await lab.engine.optimStep({ learningRate: 1e6, epsilon: 1e6, weightDecay: 0 });
   await lab.engine.saveModel(join(folder, "moved"));
+  // What is sampled next comes from the start again.
+  await lab.engine.loadState(state);
   const moved = await loadModelFolder(join(folder, "moved"));
   const all = [...start.parameters].map(([name, { data }]) =>
     moved.parameters.get(name)!.data.map((x, at) => x - data[at]!),
@@ -193,13 +195,13 @@ function halfCosines(gradients: readonly Float32Array[]): number {
   return mean(cosines);
 }
 
+const { maxContext } = lab.engine.capabilities;
 const afterBranch = ({ meta }: Trajectory) => Number(meta!["branch"]);
 type Credit = Pick<RlOptions, "baseline" | "creditFrom">;
 const rows: [Kind, [string, Credit][]][] = [
   [
     plain,
     [
-      ["whole, group mean", { baseline: "group" }],
       ["whole, least variance", { baseline: "least-variance" }],
       ["after the first fault, group mean", { baseline: "group", creditFrom: creditAfterFault }],
       ["after the first fault, least variance", { baseline: "least-variance", creditFrom: creditAfterFault }],
@@ -219,10 +221,11 @@ for (const [kind, credits] of rows) {
   console.log(
     `${kind.name}: ${groups.flat().length} of ${asked} groups teach, ${tokens} sampled tokens (${Math.round(processorSeconds())} s)`,
   );
-  for (const [name, credit] of credits) {
+  // A part without a group has no gradient to compare.
+  for (const [name, credit] of groups.every(({ length }) => length > 0) ? credits : []) {
     const examples = groups.map((part) =>
       part.flatMap((group) =>
-        creditGroup(group, 0, { tokenizer: lab.tokenizer, ...credit }).map(({ example }) => example),
+        creditGroup(group, 0, { tokenizer: lab.tokenizer, maxContext, ...credit }).map(({ example }) => example),
       ),
     );
     const gradients: Float32Array[] = [];
