@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { checkImports } from "./check-imports.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
+import { checkPublicApi } from "./public-api.ts";
 import { checkDocs } from "./sync-docs.ts";
 
 const { values } = parseArgs({
@@ -33,6 +34,7 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
   sizes: () => checkSize(root),
   lockfile: () => checkLock(root),
   docs: () => checkDocs(root),
+  "public API": () => (root === resolve(import.meta.dirname, "..") ? checkPublicApi() : []),
 };
 
 let failed = false;

@@ -1,6 +1,6 @@
 /**
  * Every public name with its signature, from the declarations that tsc writes: `node scripts/public-api.ts --write` keeps
- * them in docs/public-api.txt, and a test compares. A changed line there is a change for users: say it in CHANGELOG.md.
+ * them in docs/public-api.txt, and `npm run check` compares. A changed line there is a change for users: say it in CHANGELOG.md.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -79,6 +79,19 @@ function declarationOf(name: string, text: string): string {
         .replace(/\s+/g, " ");
   }
   return "not found";
+}
+
+/** What differs between the snapshot and the code. */
+export function checkPublicApi(): string[] {
+  const kept = readFileSync(join(root, snapshotFile), "utf8").split("\n");
+  const now = publicApi().split("\n");
+  const changed = [
+    ...kept.filter((line) => !now.includes(line)).map((line) => `gone: ${line}`),
+    ...now.filter((line) => !kept.includes(line)).map((line) => `new: ${line}`),
+    ...now.filter((line) => line.endsWith(": not found")).map((line) => `no declaration: ${line}`),
+  ];
+  const remedy = "the public API changed: node scripts/public-api.ts --write, and say it in CHANGELOG.md";
+  return changed.length === 0 ? [] : [remedy, ...changed];
 }
 
 if (import.meta.main && process.argv.includes("--write")) writeFileSync(join(root, snapshotFile), publicApi());
