@@ -18,7 +18,7 @@ const callUsage = lazySchema((z) =>
 
 const base = lazySchema((z) => z.object({ version: z.literal(1), trajectoryId: z.string(), elapsedMs: z.number() }));
 
-export const turnRecordSchema = lazySchema((z) =>
+const turnRecordSchema = lazySchema((z) =>
   z.object({
     ...base.shape,
     type: z.literal("turn"),
@@ -41,7 +41,7 @@ export const turnRecordSchema = lazySchema((z) =>
 );
 export type TurnRecord = z.infer<typeof turnRecordSchema>;
 
-export const toolRecordSchema = lazySchema((z) =>
+const toolRecordSchema = lazySchema((z) =>
   z.object({
     ...base.shape,
     type: z.literal("tool"),
@@ -59,7 +59,7 @@ export const toolRecordSchema = lazySchema((z) =>
 );
 export type ToolRecord = z.infer<typeof toolRecordSchema>;
 
-export const compactionRecordSchema = lazySchema((z) =>
+const compactionRecordSchema = lazySchema((z) =>
   z.object({
     ...base.shape,
     type: z.literal("compaction"),

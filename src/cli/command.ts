@@ -64,7 +64,7 @@ export const sharedOptions = {
 } as const satisfies Options;
 
 /** Parses the flags and runs the command. */
-export async function runCommand(
+async function runCommand(
   command: Command,
   args: readonly string[],
   out: Output,

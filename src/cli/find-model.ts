@@ -70,7 +70,7 @@ export function shippedModels(weights = resolve(import.meta.dirname, "..", "..",
 }
 
 /** Models of the workspace: `.coa/<name>`, `.coa/models/<name>`, and what training runs and quickstarts left. */
-export function workspaceModels(): NamedModel[] {
+function workspaceModels(): NamedModel[] {
   const root = workspaceRoot();
   const found: NamedModel[] = [];
   for (const name of subfolders(root)) {

@@ -123,7 +123,7 @@ Object.defineProperty(CoaError, Symbol.hasInstance, {
 });
 
 /** A hint in the library's words. */
-export function hintAsOption({ option, value, purpose }: Hint): string {
+function hintAsOption({ option, value, purpose }: Hint): string {
   const set = value === undefined ? `Set \`${option}\`` : `Set \`${option}: ${JSON.stringify(value)}\``;
   return `${set}${purpose ? ` ${purpose}` : ""}.`;
 }

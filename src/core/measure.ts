@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { rightnesses } from "./rightness.ts";
 
-export const measureSchema = z.object({
+const measureSchema = z.object({
   benchmark: z.string().optional(),
   file: z.string().optional(),
   fileHash: z.string().optional(),

@@ -75,7 +75,7 @@ const gateSchema = lazySchema((z) =>
 /** A condition on a body that narrows what may come next. */
 export type Gate = z.infer<typeof gateSchema>;
 
-export const observationStyleSchema = lazySchema((z) =>
+const observationStyleSchema = lazySchema((z) =>
   z.object({
     /** White space around observations: `paper` as the published models were trained, `compact` for models of our own. */
     layout: z.enum(["paper", "compact"]),
@@ -113,7 +113,7 @@ export const profileSchema = lazySchema((z) =>
 /** The tags of a chain, their order, and the tools they call. */
 export type Profile = z.infer<typeof profileSchema>;
 
-export const toolDescriptionSchema = lazySchema((z) =>
+const toolDescriptionSchema = lazySchema((z) =>
   z.object({
     name: z.string(),
     description: z.string(),

@@ -89,7 +89,7 @@ export function trajectoryResult(trajectory: Trajectory): SystemResult {
 }
 
 /** What a team run counts as in an evaluation. */
-export function teamRunResult(run: TeamRun): SystemResult {
+function teamRunResult(run: TeamRun): SystemResult {
   const roles = new Map(run.agents.map((agent) => [agent.id, agent.role ?? agent.name]));
   const toolCalls: Record<string, number> = {};
   const tokensByRole: Record<string, number> = {};

@@ -15,7 +15,7 @@ import { usageSchema } from "./usage.ts";
 export const topologies = ["agents-as-tools", "handoff", "single", "unknown"] as const;
 export type Topology = (typeof topologies)[number];
 
-export const teamAgentSchema = lazySchema((z) =>
+const teamAgentSchema = lazySchema((z) =>
   z.object({
     /** One activation of an agent: the same agent called twice is two entries. */
     id: z.string(),
@@ -39,7 +39,7 @@ export const teamAgentSchema = lazySchema((z) =>
 );
 export type TeamAgent = z.infer<typeof teamAgentSchema>;
 
-export const teamToolCallSchema = lazySchema((z) =>
+const teamToolCallSchema = lazySchema((z) =>
   toolCallSchema.extend({
     result: z.string().optional(),
     error: z.string().optional(),
@@ -51,7 +51,7 @@ export const teamToolCallSchema = lazySchema((z) =>
 );
 export type TeamToolCall = z.infer<typeof teamToolCallSchema>;
 
-export const teamStepSchema = lazySchema((z) =>
+const teamStepSchema = lazySchema((z) =>
   z.object({
     id: z.string(),
     agentId: z.string(),
@@ -84,7 +84,7 @@ export const teamStepSchema = lazySchema((z) =>
 export type TeamStep = z.infer<typeof teamStepSchema>;
 
 /** How a team ended: the common vocabulary, and whether a verifier accepted the answer (absent where none was asked). */
-export const teamEndingSchema = lazySchema((z) => endingSchema.extend({ verified: z.boolean().optional() }));
+const teamEndingSchema = lazySchema((z) => endingSchema.extend({ verified: z.boolean().optional() }));
 export type TeamEnding = z.infer<typeof teamEndingSchema>;
 
 const teamRunShape = lazySchema((z) =>

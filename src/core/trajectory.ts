@@ -19,7 +19,7 @@ export { type Ending, endingSchema };
 /** The tag of text that is outside any tag (a violation, but it was written, so it is kept). */
 export const looseText = "text";
 
-export const segmentSchema = lazySchema((z) =>
+const segmentSchema = lazySchema((z) =>
   z.object({
     tag: z.string(),
     /** The body between the tags. */
@@ -64,7 +64,7 @@ export const segmentSchema = lazySchema((z) =>
 );
 export type Segment = z.infer<typeof segmentSchema>;
 
-export const violationSchema = lazySchema((z) =>
+const violationSchema = lazySchema((z) =>
   z.object({
     /** Name of the rule that was broken, e.g. `successor`, `think-missing`, `gate-double_check`. */
     rule: z.string(),
@@ -75,7 +75,7 @@ export const violationSchema = lazySchema((z) =>
 );
 export type Violation = z.infer<typeof violationSchema>;
 
-export const compactionSchema = lazySchema((z) =>
+const compactionSchema = lazySchema((z) =>
   z.object({
     /** Number of the model call before which it happened, from 0. */
     beforeCall: z.number(),
@@ -95,7 +95,7 @@ export const compactionSchema = lazySchema((z) =>
 export type Compaction = z.infer<typeof compactionSchema>;
 
 /** A call that waits for its result from outside, in a suspended chain. */
-export const pendingCallSchema = lazySchema((z) =>
+const pendingCallSchema = lazySchema((z) =>
   z.object({
     id: z.string(),
     tool: z.string(),
@@ -107,7 +107,7 @@ export const pendingCallSchema = lazySchema((z) =>
 export type PendingCall = z.infer<typeof pendingCallSchema>;
 
 /** What distillation knows of the run a chain was made from. */
-export const distilledSchema = lazySchema((z) =>
+const distilledSchema = lazySchema((z) =>
   z.object({
     topology: z.string(),
     /** Which recorder the run came from. */

@@ -23,7 +23,7 @@ export async function readAnnotations(file: string, onBad?: (line: BadLine) => v
 }
 
 /** What holds once one more annotation is there. */
-export function addAnnotation(verdicts: Map<string, Map<string, ChainVerdict>>, annotation: Annotation): void {
+function addAnnotation(verdicts: Map<string, Map<string, ChainVerdict>>, annotation: Annotation): void {
   const set = ({ id, hash }: AnnotationTarget, verdict?: Omit<ChainVerdict, "hash">) => {
     const ofChain = verdicts.get(id) ?? new Map<string, ChainVerdict>();
     if (verdict) verdicts.set(id, ofChain.set(hash, { ...verdict, hash }));

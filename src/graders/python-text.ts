@@ -4,7 +4,7 @@
  */
 
 /** `string.punctuation`: ASCII alone. */
-export const pythonPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+const pythonPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 const punctuation = new Set(pythonPunctuation);
 

@@ -10,7 +10,7 @@ import { type Split, splitNumber } from "./names.ts";
 import { relationNamed } from "./relations.ts";
 
 /** What such pages say, and how the team says it. */
-export const doubts = [
+const doubts = [
   { sentence: "This page is out of date.", words: "out of date" },
   { sentence: "Other pages contradict this.", words: "contradicted" },
   { sentence: "This is another one of that name.", words: "about another one" },

@@ -7,7 +7,7 @@ export function failingSearches(seed: number, rate = 0.4): FaultPlan {
 }
 
 /** Every search times out with this probability, decided by chain and call. */
-export function searchesThatTimeOut(seed: number, rate = 0.4): FaultPlan {
+function searchesThatTimeOut(seed: number, rate = 0.4): FaultPlan {
   return { seed, faults: [{ kind: "timeout", rate, tools: ["web_search"] }] };
 }
 

@@ -6,7 +6,7 @@
 export const kinds = ["person", "city", "company", "river"] as const;
 export type Kind = (typeof kinds)[number];
 
-export const relationNames = [
+const relationNames = [
   "birthplace",
   "employer",
   "age",

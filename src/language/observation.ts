@@ -116,7 +116,7 @@ export function capTokens(text: string, maxTokens: number, count: (text: string)
 }
 
 /** A text of at most `maxCharacters`, its middle replaced by a note of how much is missing. */
-export function cutMiddle(text: string, maxCharacters: number): { text: string; cutCharacters: number } {
+function cutMiddle(text: string, maxCharacters: number): { text: string; cutCharacters: number } {
   if (text.length <= maxCharacters) return { text, cutCharacters: 0 };
   const room = Math.max(0, maxCharacters - 40); // the note takes the rest
   let headEnd = Math.ceil(room * 0.6);

@@ -52,6 +52,6 @@ export function toldName(instructions: string): string | undefined {
 }
 
 /** Frameworks dress up the names of agents when they offer them as tools. */
-export function cleanName(name: string): string {
+function cleanName(name: string): string {
   return name.replace(/^(?:agent[-_]|transfer_to_|handoff_to_|hand_off_to_|delegate_to_|call_)/i, "") || name;
 }

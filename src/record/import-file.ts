@@ -89,7 +89,7 @@ async function readRecords(file: string): Promise<unknown[]> {
 }
 
 /** Recognises a format by the fields of its first record. */
-export function detectFormat(records: readonly unknown[], file = "the file"): ImportFormat {
+function detectFormat(records: readonly unknown[], file = "the file"): ImportFormat {
   const first = records[0];
   const one = asObject(Array.isArray(first) ? first[0] : first) ?? {};
   const has = (...keys: string[]) => keys.every((key) => key in one);

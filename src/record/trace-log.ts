@@ -9,7 +9,7 @@ import { readOtlp } from "./formats/otlp-spans.ts";
 import { otlpToSpans } from "./formats/otlp-to-spans.ts";
 import type { TraceSpan } from "./trace-span.ts";
 
-export const traceRecordSchema = z.object({
+const traceRecordSchema = z.object({
   version: z.literal(1),
   at: z.number(),
   format: z.enum(["otlp", "langsmith", "openai-agents"]),

@@ -25,7 +25,7 @@ export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): bool
 }
 
 /** Something that the user said, as far as a message tells. */
-export function isQuestion(message: Message): boolean {
+function isQuestion(message: Message): boolean {
   const { role, name, content } = message;
   return role === "user" && name === undefined && !observation.test(content) && !steering.test(content.slice(-4000));
 }

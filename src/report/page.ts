@@ -43,7 +43,7 @@ ${body}
 }
 
 /** The style sheet of every report. */
-export const pageStyle = `
+const pageStyle = `
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5b6675;--line:#dfe4ea;--card:#f6f8fa;--c0:#2563a8;--c1:#c2571a;--c2:#2f8a57;--c3:#8a4fb0;--c4:#b8860b;--c5:#c03a5b}
 @media (prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e4e9ef;--soft:#98a4b3;--line:#2b333d;--card:#1a2028;--c0:#6aa9ee;--c1:#f09055;--c2:#63c88f;--c3:#bb8ae0;--c4:#dfb74a;--c5:#ee7d98}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif}

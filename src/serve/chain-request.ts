@@ -44,13 +44,6 @@ export interface ChainRequest {
 
 const stepsOfEffort: Record<string, number> = { none: 4, minimal: 4, low: 8, medium: 24, high: 64, xhigh: 128 };
 
-/** The settings and the task of a request. */
-export function chainRequest(wire: WireRequest, body: Json): ChainRequest {
-  checkMedia(wire);
-  const settings = chainSettings(wire, body);
-  return { ...settings, task: taskOf(wire.messages, settings.id) };
-}
-
 /** Reads the settings that chains have; unknown parameters are ignored, as clients of these APIs expect. */
 export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest, "task"> {
   if ((wire.samples ?? 1) > 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });

@@ -17,7 +17,7 @@ export interface KeptChains {
 }
 
 /** Whose chain it is; chains of servers without keys are everybody's. */
-export function ownerOf({ meta }: Trajectory): string {
+function ownerOf({ meta }: Trajectory): string {
   return typeof meta?.["caller"] === "string" ? meta["caller"] : "anyone";
 }
 

@@ -17,7 +17,7 @@ export interface PortOptions extends Pick<ServeOptions, "keys"> {
 }
 
 /** Refuses to be reached from outside without a key. */
-export function checkReach({ host, keys = [] }: PortOptions): void {
+function checkReach({ host, keys = [] }: PortOptions): void {
   if (isLoopback(host) || keys.length > 0) return;
   throw new UsageError(`a server on ${host} can be used by everybody who reaches it; give it keys first`, {
     hint: { option: "keys", flag: "api-key-file", value: "<file>" },

@@ -16,7 +16,7 @@ import { tokenizerFromJson } from "./load-tokenizer.ts";
 import { specialPattern } from "./special-strings.ts";
 
 /** Role markers, end of turn and padding of a tokenizer of our own. */
-export const roleMarkers = {
+const roleMarkers = {
   system: "<|system|>",
   user: "<|user|>",
   assistant: "<|assistant|>",

@@ -242,7 +242,7 @@ function nameOf({ slot, round, sample }: RolloutPlace): string {
 }
 
 /** The oldest version that wrote a part of a trajectory. */
-export function oldestVersion({ policyVersion, segments }: Trajectory): number {
+function oldestVersion({ policyVersion, segments }: Trajectory): number {
   const versions = segments.flatMap((segment) => segment.policyVersion ?? []);
   return Math.min(policyVersion ?? Number.POSITIVE_INFINITY, ...versions);
 }

@@ -85,7 +85,7 @@ async function allOf<First, Rest>(sent: [Promise<First>, ...Promise<Rest>[]]): P
 }
 
 /** Every rate of an optimizer step at this point of the schedule. */
-export function scheduled(optimizer: OptimizerStep, factor: number): OptimizerStep {
+function scheduled(optimizer: OptimizerStep, factor: number): OptimizerStep {
   const { learningRate, matrixLearningRate } = optimizer;
   return {
     ...optimizer,

@@ -63,7 +63,7 @@ interface Step {
 }
 
 /** Where the student first does what the team does not, and the team's step for that place; null where it never does. */
-export function firstWrongStep(
+function firstWrongStep(
   profile: Profile,
   student: readonly Segment[],
   team: readonly Segment[],

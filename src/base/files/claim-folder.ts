@@ -143,7 +143,7 @@ function inputDifference(before: readonly Lineage[], now: readonly Lineage[]): s
 }
 
 /** The first place where two values differ, in words; undefined where they are equal. */
-export function differenceOf(before: unknown, now: unknown, name = ""): string | undefined {
+function differenceOf(before: unknown, now: unknown, name = ""): string | undefined {
   if (isRecord(before) && isRecord(now)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
       const found = differenceOf(before[key], now[key], name === "" ? key : `${name}.${key}`);

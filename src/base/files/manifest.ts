@@ -13,7 +13,7 @@ import { readJsonIfThere } from "./read-json.ts";
 export const manifestName = "manifest.json";
 
 /** What kinds of folders stages leave. */
-export const manifestKinds = [
+const manifestKinds = [
   "recordings",
   "team-runs",
   "distillation",
@@ -49,7 +49,7 @@ const progressSchema = z.object({
 /** How far the work is. */
 export type ManifestProgress = z.infer<typeof progressSchema>;
 
-export const manifestSchema = z.object({
+const manifestSchema = z.object({
   version: z.literal(1),
   kind: z.enum(manifestKinds),
   createdAt: z.string(),

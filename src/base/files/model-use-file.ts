@@ -7,7 +7,7 @@ import { readJsonIfThere } from "./read-json.ts";
 import { writeJson } from "./write-file.ts";
 
 /** The name of the file in a model's folder. */
-export const modelUseName = "coa.json";
+const modelUseName = "coa.json";
 
 /** What a model's folder says of its use; undefined where it says nothing. Runs no code, opens no connection. */
 export async function readModelUse(folder: string): Promise<ModelUse | undefined> {

@@ -15,12 +15,6 @@ export class RefusedRequest extends Error {
   }
 }
 
-export interface BodyLimits {
-  maxBytes: number;
-  /** After unpacking; a zip bomb ends here. */
-  maxUnpackedBytes: number;
-}
-
 /** Counts what all requests together hold, so that many at once can't fill the memory either. */
 export interface BodyMeter {
   held: number;

@@ -46,7 +46,7 @@ export function readChatMessage(value: unknown): Message | undefined {
 }
 
 /** A message as the API takes it. */
-export function writeChatMessage(message: Message): Json {
+function writeChatMessage(message: Message): Json {
   const { role, content, toolCalls, toolCallId, name } = message;
   return {
     role,
@@ -70,7 +70,7 @@ export function readToolCall(value: unknown): ToolCall | undefined {
 }
 
 /** A tool call as the API writes it. */
-export function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
+function writeToolCall({ id, name, arguments: text }: ToolCall): Json {
   return { id, type: "function", function: { name, arguments: text } };
 }
 

@@ -22,7 +22,7 @@ export function readResponsesInput(body: Json): Message[] {
 }
 
 /** Adds one item; calls and reasoning join the assistant message they belong to. */
-export function addResponsesItem(messages: Message[], item: Json): void {
+function addResponsesItem(messages: Message[], item: Json): void {
   const last = messages.at(-1);
   const assistant = (): Message => {
     if (last?.role === "assistant") return last;

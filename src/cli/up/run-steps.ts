@@ -66,7 +66,7 @@ export async function runSteps(steps: readonly UpStep[], options: RunStepsOption
 }
 
 /** Which steps an earlier run has finished. */
-export async function readStates(file: string): Promise<States> {
+async function readStates(file: string): Promise<States> {
   const text = await readFile(file, "utf8").catch(() => "{}");
   return stateSchema.parse(JSON.parse(text));
 }

@@ -27,7 +27,7 @@ export interface ServerKind {
 }
 
 /** What our own server says of itself. */
-export const coaExtension = z.object({
+const coaExtension = z.object({
   version: z.literal(1),
   /** Keys of loss_fn_config beyond the protocol. */
   lossOptions: z.array(z.enum(["dual_clip", "temperature"])),

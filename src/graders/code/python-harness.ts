@@ -9,7 +9,7 @@ const modules =
   "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json";
 
 /** What is put in front of every program: programs are written for it and fail without. */
-export const officialPrelude = [
+const officialPrelude = [
   ...modules.split(" ").map((name) => `from ${name} import *`),
   "from builtins import *",
   "from typing import *",

@@ -91,7 +91,7 @@ export function shown(value: Value): string {
 }
 
 /** The question on one line, with an example that shows mistakes at borders. */
-export function questionText(problem: Problem, form: Form, example: Value): string {
+function questionText(problem: Problem, form: Form, example: Value): string {
   const asked =
     form === "stdin" ? `Read ${given[problem.takes]} and print` : `Write f(${short[problem.takes]}) that returns`;
   return `${asked} ${problem.phrase}. Example: ${shown(example)} gives ${problem.solve(example)}.`;

@@ -31,7 +31,7 @@ export function readLangSmithRuns(payload: unknown): Json[] {
 }
 
 /** All runs, later parts of a run over earlier ones. */
-export function mergeLangSmithRuns(runs: readonly Json[]): Json[] {
+function mergeLangSmithRuns(runs: readonly Json[]): Json[] {
   const byId = new Map<string, Json>();
   for (const run of runs) {
     const id = run["id"] as string;

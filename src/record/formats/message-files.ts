@@ -49,7 +49,7 @@ function scoreOf({ score, reward, feedback }: Record<string, unknown>): { meta?:
 }
 
 /** The model calls that a whole conversation shows. */
-export function conversationCalls(
+function conversationCalls(
   messages: readonly Message[],
   agentId: string,
   tools: ToolDefinition[],

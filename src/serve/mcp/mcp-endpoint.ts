@@ -35,7 +35,7 @@ export interface McpResult {
 }
 
 /** Refusals before the protocol is spoken, in its own shape. */
-export function mcpError({ message, status }: ApiError): Json {
+function mcpError({ message, status }: ApiError): Json {
   return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
 }
 

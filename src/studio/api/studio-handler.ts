@@ -15,7 +15,7 @@ import type { StudioContext } from "./reader.ts";
 import { readers } from "./readers.ts";
 
 /** What the page may load: its own files, and nothing else from anywhere. */
-export const contentPolicy =
+const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const safety = {

@@ -137,7 +137,7 @@ function guess(stem: string): ReturnType<typeof findBenchmark> {
 }
 
 /** A fixed sample: every task gets a number from its id and the seed, the smallest are taken, the order stays. */
-export function sampleTasks(tasks: readonly Task[], limit: number | undefined, seed: number): Task[] {
+function sampleTasks(tasks: readonly Task[], limit: number | undefined, seed: number): Task[] {
   if (limit === undefined || tasks.length <= limit) return [...tasks];
   const ranked = tasks
     .map((task, at) => ({ at, rank: hash(`${seed}:${task.id}`) }))

@@ -64,7 +64,7 @@ async function readArticle(html: string, options: ArticleOptions): Promise<ReadA
 }
 
 /** The part a page marks as its content, when it marks exactly one. */
-export function declaredContent(html: string): string | undefined {
+function declaredContent(html: string): string | undefined {
   const clean = withoutCode(html);
   for (const name of ["main", "article"]) {
     const opens = [...clean.matchAll(new RegExp(`<${name}(?=[\\s>])`, "gi"))];
@@ -78,7 +78,7 @@ export function declaredContent(html: string): string | undefined {
 }
 
 /** A page without scripts, styles and comments, in which tags could hide. What is never closed reaches to the end. */
-export function withoutCode(html: string): string {
+function withoutCode(html: string): string {
   const opening = /<!--|<(script|style|svg|noscript|template)(?=[\s/>])/gi;
   const kept: string[] = [];
   let from = 0;

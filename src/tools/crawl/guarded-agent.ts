@@ -57,7 +57,7 @@ export function guardedAgent(options: GuardedAgentOptions = {}): Agent {
 }
 
 /** A resolver for sockets that refuses a name when any of its addresses may not be reached. */
-export function checkingLookup(
+function checkingLookup(
   resolve: (hostname: string) => Promise<ResolvedAddress[]>,
   isAllowedAddress: (address: string) => boolean,
 ): LookupFunction {

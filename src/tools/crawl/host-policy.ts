@@ -52,7 +52,7 @@ export function checkUrl(policy: HostPolicy, text: string): { url: URL } | { ref
 }
 
 /** The port a URL means. */
-export function portOf(url: URL): string {
+function portOf(url: URL): string {
   return url.port || (url.protocol === "https:" ? "443" : "80");
 }
 

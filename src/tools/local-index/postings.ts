@@ -26,7 +26,7 @@ export interface ScoredDocument {
 }
 
 /** Lucene's inverse document frequency; never negative. */
-export function inverseDocumentFrequency(documentCount: number, documentFrequency: number): number {
+function inverseDocumentFrequency(documentCount: number, documentFrequency: number): number {
   return Math.log(1 + (documentCount - documentFrequency + 0.5) / (documentFrequency + 0.5));
 }
 

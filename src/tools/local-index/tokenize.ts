@@ -81,7 +81,7 @@ function emitPairs(run: string, emit: (term: string) => void): void {
 }
 
 /** Harman's S stemmer: three rules that only remove plural endings, so it rarely joins words that differ in meaning. */
-export function stemLight(term: string): string {
+function stemLight(term: string): string {
   const length = term.length;
   if (length < 4 || term.charCodeAt(length - 1) !== 115) return term;
   if (term.endsWith("ies")) return /[ae]ies$/.test(term) ? term : `${term.slice(0, -3)}y`;

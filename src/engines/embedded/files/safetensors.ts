@@ -139,7 +139,7 @@ async function readTensor(file: FileHandle, entry: TensorEntry, name: string, pa
 }
 
 /** The bytes of a tensor, stored as `type`. */
-export function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
+function tensorBytes(data: Float32Array, type: TensorType): Uint8Array {
   if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return new Uint8Array(type === "f16" ? new Float16Array(data).buffer : narrowBfloat16(data).buffer);
 }
