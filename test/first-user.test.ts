@@ -5,9 +5,8 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
 import { type ModelServer, startModelServer } from "../src/testing/index.ts";
+import { coa } from "./fixtures/run-coa.ts";
 import { startScriptedLlm } from "./fixtures/scripted-llm.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -30,15 +29,6 @@ after(async () => {
   Object.assign(process.env, saved);
   await rm(folder, { recursive: true, force: true });
 });
-
-async function coa(...args: string[]) {
-  const said = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
-  });
-  return { code: await main(args, out, new AbortController().signal), ...said };
-}
 
 describe("own documents", () => {
   let server: ModelServer;
@@ -151,26 +141,17 @@ describe("training", () => {
     }),
   );
 
+  const newModel = (model: string, data: string, context: string) => {
+    const size = ["--hidden", "16", "--layers", "1", "--heads", "1", "--context", context];
+    return coa("model", "new", model, "--tokenizer", join(data, "tokenizer"), ...size);
+  };
+
   it("refuses an example longer than the context before the first step, and says what would fit", async () => {
     const file = join(folder, "chains.jsonl");
     await writeFile(file, `${lines.join("\n")}\n`);
     const [data, model, out] = [join(folder, "data"), join(folder, "short-model"), join(folder, "run")];
     assert.equal((await coa("dataset", "build", file, "--vocabulary", "300", "--out", data)).code, 0);
-    await coa(
-      "model",
-      "new",
-      model,
-      "--tokenizer",
-      join(data, "tokenizer"),
-      "--hidden",
-      "16",
-      "--layers",
-      "1",
-      "--heads",
-      "1",
-      "--context",
-      "100",
-    );
+    await newModel(model, data, "100");
     await assert.rejects(
       coa("train", "sft", data, "--model", model, "--out", out, "--steps", "5"),
       /the longest example has \d+ tokens, the model's context is 100: build the dataset with --max-tokens 100/,
@@ -180,21 +161,7 @@ describe("training", () => {
 
   it("says and exits 1 where nothing was learned, and says what it chose where nothing was told", async () => {
     const [data, model] = [join(folder, "data"), join(folder, "model")];
-    await coa(
-      "model",
-      "new",
-      model,
-      "--tokenizer",
-      join(data, "tokenizer"),
-      "--hidden",
-      "16",
-      "--layers",
-      "1",
-      "--heads",
-      "1",
-      "--context",
-      "2048",
-    );
+    await newModel(model, data, "2048");
     const still = await coa(
       "train",
       "sft",

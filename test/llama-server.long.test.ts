@@ -11,21 +11,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { shippedModels } from "../src/cli/find-model.ts";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
 import { readEvaluation } from "../src/evaluate/read-evaluation.ts";
+import { coaWith } from "./fixtures/run-coa.ts";
 
 const binary = process.env["COA_TEST_LLAMA_SERVER"];
 const skip = binary ? false : "set COA_TEST_LLAMA_SERVER=<llama-server> to run against llama.cpp";
 
 async function coa(args: readonly string[]): Promise<string> {
-  const said = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
-  });
-  assert.equal(await main([...args], out, new AbortController().signal), 0, said.stderr);
-  return said.stdout;
+  const { code, stdout, stderr } = await coaWith({}, ...args);
+  assert.equal(code, 0, stderr);
+  return stdout;
 }
 
 async function freePort(): Promise<number> {

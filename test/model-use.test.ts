@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { shippedModels } from "../src/cli/find-model.ts";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
+import { coa } from "./fixtures/run-coa.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-model-use-"));
 const before = process.env["COA_HOME"];
@@ -16,16 +15,6 @@ after(async () => {
   else process.env["COA_HOME"] = before;
   await rm(folder, { recursive: true, force: true });
 });
-
-async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const streams = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (streams.stdout += text) },
-    stderr: { write: (text: string) => (streams.stderr += text) },
-  });
-  const code = await main(args, out, new AbortController().signal);
-  return { code, ...streams };
-}
 
 describe("a model's coa.json", () => {
   const name = shippedModels()[0]!.name;

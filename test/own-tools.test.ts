@@ -4,10 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
 import { UsageError } from "../src/index.ts";
 import { type ModelServer, startModelServer } from "../src/testing/index.ts";
+import { coa } from "./fixtures/run-coa.ts";
 
 let server: ModelServer;
 let folder = "";
@@ -35,15 +34,6 @@ after(async () => {
   await server.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const streams = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (streams.stdout += text) },
-    stderr: { write: (text: string) => (streams.stderr += text) },
-  });
-  return { code: await main(args, out, new AbortController().signal), ...streams };
-}
 
 describe("--tool", () => {
   it("gives the model an AI SDK tool by the name it is exported under", async () => {

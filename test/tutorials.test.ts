@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { commands } from "../src/cli/commands/index.ts";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
+import { coa } from "./fixtures/run-coa.ts";
 import { tutorialBlocks } from "./fixtures/tutorial-page.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -22,8 +21,7 @@ describe("the tutorials", () => {
         const name = args.slice(0, 2).join(" ") in commands ? args.slice(0, 2).join(" ") : args[0]!;
         assert.ok(name in commands, call);
         // With --help a command only reads its flags: an unknown one is refused before.
-        const out = createOutput({ stdout: { write() {} }, stderr: { write() {} } });
-        assert.equal(await main([...args, "--help"], out, new AbortController().signal), 0, call);
+        assert.equal((await coa(...args, "--help")).code, 0, call);
       }
     });
   }

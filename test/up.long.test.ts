@@ -1,55 +1,14 @@
 /** `coa up` on traces, the whole way: where rightness comes from is said, and a number on replayed tools says so. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
-
-const tutorials = join(import.meta.dirname, "..", "docs", "tutorials");
-const saved = { ...process.env };
-let folder = "";
-let docs = "";
-let traces = "";
-
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "coa-up-"));
-  docs = join(folder, "docs");
-  traces = join(folder, "traces.jsonl");
-  for (const town of ["belmora", "castrin", "dunholt", "elvick"])
-    await cp(join(tutorials, "harbours", `${town}.md`), join(docs, `${town}.md`));
-  await cp(join(tutorials, "traces.jsonl"), traces);
-});
-after(() => rm(folder, { recursive: true, force: true }));
-beforeEach(async () => {
-  process.env["COA_HOME"] = await mkdtemp(join(folder, "home-"));
-  delete process.env["OPENAI_BASE_URL"];
-  delete process.env["OPENAI_API_KEY"];
-});
-afterEach(() => {
-  for (const name of Object.keys(process.env)) if (!(name in saved)) delete process.env[name];
-});
-
-const tiny = ["--student", "tiny", "--steps", "2"];
-
-async function coa(args: string[], signal = new AbortController().signal) {
-  const said = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
-  });
-  const code = await main(args, out, signal).catch((error: Error) => {
-    said.stderr += error.message;
-    return -1;
-  });
-  return { code, ...said };
-}
+import { describe, it } from "node:test";
+import { coaToItsEnd, folder, tiny, traces } from "./fixtures/up-inputs.ts";
 
 describe("coa up <traces>", () => {
   it("says how answers are known to be right, replays the tools, and counts what was not recorded", async () => {
-    const { code, stdout, stderr } = await coa(["up", traces, ...tiny]);
+    const { code, stdout, stderr } = await coaToItsEnd(["up", traces, ...tiny]);
     assert.equal(code, 0, stderr);
     assert.match(stderr, /no model is called/);
     assert.match(stderr, /Right answers: 22 by feedback\.\n.*2 runs are known to be wrong/);
@@ -67,13 +26,13 @@ describe("coa up <traces>", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     await writeFile(bare, lines.map(({ score: _, ...line }) => `${JSON.stringify(line)}\n`).join(""));
-    const asked = await coa(["up", bare, ...tiny]);
+    const asked = await coaToItsEnd(["up", bare, ...tiny]);
     assert.equal(asked.code, 1);
     assert.match(
       asked.stderr,
       /of 24 runs it is not known whether they are right: give --tasks <file>, --judge-model <name>, or --assume-right/,
     );
-    const { code, stderr } = await coa(["up", bare, "--assume-right", ...tiny]);
+    const { code, stderr } = await coaToItsEnd(["up", bare, "--assume-right", ...tiny]);
     assert.equal(code, 0, stderr);
     assert.match(stderr, /right: \d+ assumed/);
     assert.match(stderr, /system +agreement /);

@@ -1,59 +1,19 @@
 /** `coa up`: from documents or traces to a compared model in one command, which says what it costs, and continues after whatever stopped it. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
+import { describe, it } from "node:test";
+import { coa } from "./fixtures/run-coa.ts";
 import { startScriptedLlm } from "./fixtures/scripted-llm.ts";
-
-const tutorials = join(import.meta.dirname, "..", "docs", "tutorials");
-const saved = { ...process.env };
-let folder = "";
-let docs = "";
-let traces = "";
-
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "coa-up-"));
-  docs = join(folder, "docs");
-  traces = join(folder, "traces.jsonl");
-  for (const town of ["belmora", "castrin", "dunholt", "elvick"])
-    await cp(join(tutorials, "harbours", `${town}.md`), join(docs, `${town}.md`));
-  await cp(join(tutorials, "traces.jsonl"), traces);
-});
-after(() => rm(folder, { recursive: true, force: true }));
-beforeEach(async () => {
-  process.env["COA_HOME"] = await mkdtemp(join(folder, "home-"));
-  delete process.env["OPENAI_BASE_URL"];
-  delete process.env["OPENAI_API_KEY"];
-});
-afterEach(() => {
-  for (const name of Object.keys(process.env)) if (!(name in saved)) delete process.env[name];
-});
-
-const tiny = ["--student", "tiny", "--steps", "2"];
-
-async function coa(args: string[], signal = new AbortController().signal) {
-  const said = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
-  });
-  const code = await main(args, out, signal).catch((error: Error) => {
-    said.stderr += error.message;
-    return -1;
-  });
-  return { code, ...said };
-}
+import { coaToItsEnd, docs, folder, tiny, traces } from "./fixtures/up-inputs.ts";
 
 describe("coa up <documents>", () => {
   it("prints the plan and the estimate, and spends nothing with --dry-run", async () => {
     const llm = await startScriptedLlm();
     try {
       const up = ["up", docs, "--base-url", llm.url, "--price", "1,2", "--dry-run"];
-      const { code, stdout, stderr } = await coa(up);
+      const { code, stdout, stderr } = await coaToItsEnd(up);
       assert.equal(code, 0, stderr);
       for (const step of [
         "index build",
@@ -73,7 +33,7 @@ describe("coa up <documents>", () => {
       );
       assert.match(stderr, /a small new model from scratch\. It learns this workspace's format/);
       assert.equal(llm.calls(), 0);
-      const planned = JSON.parse((await coa([...up, "--json"])).stdout) as {
+      const planned = JSON.parse((await coaToItsEnd([...up, "--json"])).stdout) as {
         steps: { command: string }[];
         estimate: { usd: number };
       };
@@ -86,10 +46,10 @@ describe("coa up <documents>", () => {
   it("refuses a limit in money without prices, and one below the estimate", async () => {
     const up = ["up", docs, "--base-url", "http://127.0.0.1:9/v1", ...tiny];
     assert.match(
-      (await coa([...up, "--max-usd", "1"])).stderr,
+      (await coaToItsEnd([...up, "--max-usd", "1"])).stderr,
       /--max-usd needs to know what tokens cost.*--price.*coa\.config\.ts/,
     );
-    const { stderr } = await coa([...up, "--max-usd", "0.001", "--price", "10,30"]);
+    const { stderr } = await coaToItsEnd([...up, "--max-usd", "0.001", "--price", "10,30"]);
     assert.match(stderr, /more than --max-usd 0\.001: ask fewer questions/);
   });
 
@@ -104,14 +64,14 @@ describe("coa up <documents>", () => {
     });
     try {
       const up = ["up", docs, "--base-url", llm.url, "--questions", "6", "--price", "1,2", "--max-usd", "5", ...tiny];
-      const stopped = await coa(up, stop.signal);
+      const stopped = await coaToItsEnd(up, stop.signal);
       assert.match(stopped.stderr, /Stopped in step "(?:tasks|team)"\. What is done is kept; continue with: coa up/);
       key = "wrong";
-      const refused = await coa(up);
+      const refused = await coaToItsEnd(up);
       assert.equal(refused.code, -1);
       assert.match(refused.stderr, /Check the key \(OPENAI_API_KEY\) and start again/);
       key = "right";
-      const { code, stdout, stderr } = await coa(up);
+      const { code, stdout, stderr } = await coaToItsEnd(up);
       assert.equal(code, 0, stderr);
       assert.match(stderr, /1\. index: done before/);
       assert.match(stderr, /Spent so far: \$0\.0/);
@@ -124,7 +84,7 @@ describe("coa up <documents>", () => {
         ["bare", "compact", 2],
       );
       const calls = llm.calls();
-      const again = await coa(up);
+      const again = await coaToItsEnd(up);
       assert.equal(again.code, 0, again.stderr);
       assert.equal(llm.calls(), calls, "what is done is paid for once");
       assert.doesNotMatch(again.stderr, /\$ coa /);
@@ -150,7 +110,7 @@ describe("coa tasks recorded", () => {
     );
     try {
       const runs = join(folder, "runs.jsonl");
-      await coa(["record", "import", bare, "--out", runs, "--replace"]);
+      await coaToItsEnd(["record", "import", bare, "--out", runs, "--replace"]);
       const judged = [
         "tasks",
         "recorded",
@@ -163,7 +123,7 @@ describe("coa tasks recorded", () => {
         "--out",
         join(folder, "t.jsonl"),
       ];
-      const { stdout, stderr } = await coa([...judged, "--json"]);
+      const { stdout, stderr } = await coaToItsEnd([...judged, "--json"]);
       assert.deepEqual(JSON.parse(stdout).right, { "task file": 1, judge: 23 }, stderr);
     } finally {
       await llm.close();
@@ -173,19 +133,22 @@ describe("coa tasks recorded", () => {
 
 describe("coa up where something is wrong", () => {
   it("names a wrong flag, a missing file, a broken line and a model that is not there", async () => {
-    assert.match((await coa(["up", docs, "--dry-rum"])).stderr, /no flag --dry-rum: did you mean --dry-run\?/);
+    assert.match((await coaToItsEnd(["up", docs, "--dry-rum"])).stderr, /no flag --dry-rum: did you mean --dry-run\?/);
     assert.match(
-      (await coa(["up", join(folder, "none")])).stderr,
+      (await coaToItsEnd(["up", join(folder, "none")])).stderr,
       /none does not exist: coa up needs a folder of documents, or traces/,
     );
-    assert.match((await coa(["up", docs])).stderr, /no model to write questions and play the team: give --base-url/);
-    assert.match((await coa(["up", docs, "--student", "./nowhere"])).stderr, /nowhere is not a model folder/);
+    assert.match(
+      (await coaToItsEnd(["up", docs])).stderr,
+      /no model to write questions and play the team: give --base-url/,
+    );
+    assert.match((await coaToItsEnd(["up", docs, "--student", "./nowhere"])).stderr, /nowhere is not a model folder/);
     const broken = join(folder, "broken.jsonl");
     const text = await readFile(traces, "utf8");
     await writeFile(broken, text.replace('{"id": "desk-3"', '{"id": desk-3'));
-    assert.match((await coa(["up", broken, ...tiny])).stderr, /broken\.jsonl:3: neither JSON nor JSONL/);
+    assert.match((await coaToItsEnd(["up", broken, ...tiny])).stderr, /broken\.jsonl:3: neither JSON nor JSONL/);
     await writeFile(broken, text);
-    assert.equal((await coa(["up", broken, ...tiny, "--dry-run"])).code, 0);
+    assert.equal((await coaToItsEnd(["up", broken, ...tiny, "--dry-run"])).code, 0);
   });
 
   it("says in a sentence that the workspace can't be written", async () => {
@@ -193,11 +156,7 @@ describe("coa up where something is wrong", () => {
     await writeFile(file, "");
     const { systemErrorText } = await import("../src/cli/system-errors.ts");
     process.env["COA_HOME"] = join(file, "below");
-    const error = await main(
-      ["up", traces, ...tiny],
-      createOutput({ stdout: { write() {} }, stderr: { write() {} } }),
-      new AbortController().signal,
-    ).catch((one: unknown) => one);
+    const error = await coa("up", traces, ...tiny).catch((one: unknown) => one);
     assert.match(systemErrorText(error) ?? String(error), /below.*: a part of this path is a file, not a folder/);
   });
 });

@@ -6,9 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
 import { defineTask } from "../src/index.ts";
+import { coa } from "./fixtures/run-coa.ts";
 
 let folder = "";
 let server: Server;
@@ -55,12 +54,6 @@ after(async () => {
   }
   await rm(folder, { recursive: true, force: true });
 });
-
-async function coa(...args: string[]): Promise<{ code: number; stdout: string }> {
-  let stdout = "";
-  const out = createOutput({ stdout: { write: (text: string) => (stdout += text) }, stderr: { write: () => 0 } });
-  return { code: await main(args, out, new AbortController().signal), stdout };
-}
 
 const evaluation = () => [
   "eval",

@@ -8,8 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { claimFolder } from "../src/base/files/claim-folder.ts";
 import { fileFingerprint } from "../src/base/files/fingerprint.ts";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
+import { coa } from "./fixtures/run-coa.ts";
 
 const start = process.cwd();
 const home = process.env["COA_HOME"];
@@ -25,12 +24,6 @@ after(async () => {
   if (home !== undefined) process.env["COA_HOME"] = home;
   await rm(folder, { recursive: true, force: true });
 });
-
-async function coa(...args: string[]) {
-  let stdout = "";
-  const out = createOutput({ stdout: { write: (text: string) => (stdout += text) }, stderr: { write() {} } });
-  return { code: await main(args, out, new AbortController().signal), stdout };
-}
 
 describe("coa init", () => {
   it("makes what is missing, overwrites nothing, and leaves commands working", async () => {

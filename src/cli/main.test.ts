@@ -4,23 +4,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { coa } from "../../test/fixtures/run-coa.ts";
 import { UsageError } from "../core/errors.ts";
 import { numberOf } from "./command.ts";
 import { commands } from "./commands/index.ts";
-import { main } from "./main.ts";
 import { createOutput, duration, progressLine } from "./output.ts";
-
-/** Runs a command line in this process and collects what it writes. */
-async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  let stdout = "";
-  let stderr = "";
-  const out = createOutput({
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-  });
-  const code = await main(args, out, new AbortController().signal);
-  return { code, stdout, stderr };
-}
 
 describe("coa", () => {
   it("lists every command, and shows help with examples for each", async () => {

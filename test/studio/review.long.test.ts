@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { namedProfiles } from "../../src/cli/choose-profile.ts";
-import { main } from "../../src/cli/main.ts";
-import { createOutput } from "../../src/cli/output.ts";
 import { openDataset } from "../../src/dataset/dataset-folder.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
+import { coa } from "../fixtures/run-coa.ts";
 import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
@@ -90,19 +89,10 @@ describe("review in the studio", { skip: noBrowser }, () => {
     const annotations = join(folder, "annotations.jsonl");
     assert.equal((await readFile(annotations, "utf8")).trim().split("\n").length, decided + 1);
 
-    const said = { stdout: "", stderr: "" };
-    const out = createOutput({
-      stdout: { write: (text: string) => (said.stdout += text) },
-      stderr: { write: (text: string) => (said.stderr += text) },
-    });
     const args = ["--tokenizer", join(folder, "dataset", "tokenizer"), "--out", join(folder, "reviewed")];
-    const code = await main(
-      ["dataset", "build", join(folder, file), ...args, "--annotations", annotations],
-      out,
-      new AbortController().signal,
-    );
-    assert.equal(code, 0, said.stderr);
-    assert.match(said.stdout, /review: 9 kept, 5 edited, 5 dropped$/m);
+    const built = await coa("dataset", "build", join(folder, file), ...args, "--annotations", annotations);
+    assert.equal(built.code, 0, built.stderr);
+    assert.match(built.stdout, /review: 9 kept, 5 edited, 5 dropped$/m);
     const rowsOf = async (name: string) =>
       new Map((await Array.fromAsync((await openDataset(join(folder, name))).sequences())).map((row) => [row.id, row]));
     const [plain, reviewed] = [await rowsOf("dataset"), await rowsOf("reviewed")];

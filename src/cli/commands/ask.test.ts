@@ -3,11 +3,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { coa } from "../../../test/fixtures/run-coa.ts";
 import type { ChainEvent } from "../../core/events.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ModelServer, startModelServer } from "../../testing/index.ts";
-import { main } from "../main.ts";
-import { createOutput } from "../output.ts";
 
 let server: ModelServer;
 let folder: string;
@@ -33,20 +32,13 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function coa(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const streams = { stdout: "", stderr: "" };
-  const out = createOutput({
-    stdout: { write: (text: string) => (streams.stdout += text) },
-    stderr: { write: (text: string) => (streams.stderr += text) },
-  });
-  const code = await main(["ask", ...args], out, new AbortController().signal);
-  return { code, ...streams };
-}
+const ask = (...args: string[]) => coa("ask", ...args);
+
 const flags = () => ["--base-url", server.url, "--lab", "3"];
 
 describe("coa ask", () => {
   it("shows every role and ends with what it cost", async () => {
-    const { code, stdout, stderr } = await coa("What is 40 + 2?", ...flags());
+    const { code, stdout, stderr } = await ask("What is 40 + 2?", ...flags());
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^think +a sum\nplan +add\n/);
     assert.match(stdout, /\nobservation [\s\S]*42[\s\S]*\nanswer +42\n$/);
@@ -55,17 +47,17 @@ describe("coa ask", () => {
   });
 
   it("prints one trajectory with --json, every event with --events, and the answer alone with --quiet", async () => {
-    const json = await coa("What is 40 + 2?", ...flags(), "--json");
+    const json = await ask("What is 40 + 2?", ...flags(), "--json");
     const trajectory = trajectorySchema.parse(JSON.parse(json.stdout));
     assert.equal(trajectory.answer, "42");
-    const events = await coa("What is 40 + 2?", ...flags(), "--events");
+    const events = await ask("What is 40 + 2?", ...flags(), "--events");
     const types = events.stdout
       .trim()
       .split("\n")
       .map((line) => (JSON.parse(line) as ChainEvent).type);
     assert.equal(types[0], "chain-start");
     assert.equal(types.at(-1), "chain-end");
-    const quiet = await coa("What is 40 + 2?", ...flags(), "--quiet");
+    const quiet = await ask("What is 40 + 2?", ...flags(), "--quiet");
     assert.equal(quiet.stdout, "42\n");
   });
 
@@ -73,8 +65,8 @@ describe("coa ask", () => {
     const journal = join(folder, "journal.jsonl");
     const save = join(folder, "chains.jsonl");
     const asked = server.requests.length;
-    await coa("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
-    await coa("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
+    await ask("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
+    await ask("What is 40 + 2?", ...flags(), "--journal", journal, "--save", save);
     assert.equal(server.requests.length - asked, 2, "the second run asks nothing");
     const saved = (await readFile(save, "utf8"))
       .trim()
@@ -84,7 +76,7 @@ describe("coa ask", () => {
   });
 
   it("chooses among several chains", async () => {
-    const { code, stdout, stderr } = await coa("What is 40 + 2?", ...flags(), "--best-of", "3");
+    const { code, stdout, stderr } = await ask("What is 40 + 2?", ...flags(), "--best-of", "3");
     assert.equal(code, 0);
     assert.equal(stdout, "42\n");
     assert.equal(stderr.match(/^candidate: 42$/gm)?.length, 3);
@@ -92,15 +84,15 @@ describe("coa ask", () => {
 
   it("says what is wrong with a flag", async () => {
     await assert.rejects(
-      coa("q", ...flags(), "--enforcement", "hope"),
+      ask("q", ...flags(), "--enforcement", "hope"),
       /--enforcement takes report, repair or grammar/,
     );
-    await assert.rejects(coa("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is not a model folder/);
-    await assert.rejects(coa("--base-url", server.url), /needs a question/);
+    await assert.rejects(ask("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is not a model folder/);
+    await assert.rejects(ask("--base-url", server.url), /needs a question/);
   });
 
   it("takes a question from the lab world where none is given", async () => {
-    const { code, stderr } = await coa(...flags(), "--quiet");
+    const { code, stderr } = await ask(...flags(), "--quiet");
     assert.equal(code, 0);
     assert.match(stderr, /^A question about lab world 3: .+ \(right: .+\)/m);
   });

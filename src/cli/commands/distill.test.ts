@@ -5,20 +5,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { coa } from "../../../test/fixtures/run-coa.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { trajectorySchema, writtenForm } from "../../core/trajectory.ts";
-import { main } from "../main.ts";
-import { createOutput } from "../output.ts";
-
-/** Runs a command line in this process. */
-async function coa(...args: string[]): Promise<{ code: number; stdout: string }> {
-  let stdout = "";
-  const write = (text: string) => {
-    stdout += text;
-  };
-  const out = createOutput({ stdout: { write }, stderr: { write: () => true } });
-  return { code: await main(args, out, new AbortController().signal), stdout };
-}
 
 describe("from a lab task to a dataset, on the command line", () => {
   let folder = "";

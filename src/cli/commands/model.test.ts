@@ -4,18 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { naiveForward } from "../../../test/engine/naive-forward.ts";
+import { coaWith } from "../../../test/fixtures/run-coa.ts";
 import { saveAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
 import { loadModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { createAdapter } from "../../engines/embedded/lora/adapter.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
-import { main } from "../main.ts";
-import { createOutput } from "../output.ts";
 
 /** Runs a command line in this process; what it printed as JSON. */
 async function coa(...args: string[]) {
-  let stdout = "";
-  const out = createOutput({ stdout: { write: (text: string) => (stdout += text) }, stderr: { write: () => true } });
-  const code = await main(args, out, new AbortController().signal);
+  const { code, stdout } = await coaWith({}, ...args);
   return { code, stdout, json: stdout.startsWith("{") ? JSON.parse(stdout) : undefined };
 }
 

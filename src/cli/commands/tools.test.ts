@@ -5,27 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { main } from "../main.ts";
-import { createOutput } from "../output.ts";
+import { coa, coaWith } from "../../../test/fixtures/run-coa.ts";
 
 let folder = "";
 const saved = { ...process.env };
-
-async function coa(args: string[], signal = new AbortController().signal, onOutput?: (text: string) => void) {
-  let stdout = "";
-  let stderr = "";
-  const out = createOutput({
-    stdout: {
-      write: (text: string) => {
-        stdout += text;
-        onOutput?.(text);
-      },
-    },
-    stderr: { write: (text: string) => (stderr += text) },
-  });
-  const code = await main(args, out, signal);
-  return { code, stdout, stderr };
-}
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "coa-tools-"));
@@ -46,29 +29,29 @@ after(async () => {
 
 describe("coa index", () => {
   it("builds an index in the workspace and searches it", async () => {
-    const built = await coa(["index", "build", join(folder, "towns.jsonl"), "--json"]);
+    const built = await coa("index", "build", join(folder, "towns.jsonl"), "--json");
     const report = JSON.parse(built.stdout) as { folder: string; documentCount: number };
     assert.deepEqual([built.code, report.documentCount, report.folder], [0, 2, join(folder, "home", "index", "towns")]);
     const found = JSON.parse(
-      (await coa(["index", "search", report.folder, "city on the rhone", "-k", "1", "--json"])).stdout,
+      (await coa("index", "search", report.folder, "city on the rhone", "-k", "1", "--json")).stdout,
     );
     assert.deepEqual(
       (found as { hits: { document: { title: string } }[] }).hits.map((hit) => hit.document.title),
       ["Lyon"],
     );
     assert.match(
-      (await coa(["index", "search", report.folder, "sea"])).stdout,
+      (await coa("index", "search", report.folder, "sea")).stdout,
       /1\. Nice .*https:\/\/example\.org\/nice/,
     );
   });
 
   it("says what is wrong and leaves nothing behind", async () => {
     await writeFile(join(folder, "bad.jsonl"), "{}\n");
-    await assert.rejects(coa(["index", "build", join(folder, "bad.jsonl")]), /line 1: neither text nor contents/);
-    await assert.rejects(coa(["index", "build", join(folder, "bad.jsonl"), "--skip-bad"]), /holds no documents/);
-    await assert.rejects(coa(["index", "build", join(folder, "towns.jsonl"), "--stemming", "hard"]), /none or light/);
-    await assert.rejects(coa(["index", "search", join(folder, "absent"), "x"]), /is not an index/);
-    await assert.rejects(coa(["index", "search", join(folder, "home", "index", "bad"), "x"]), /is not an index/);
+    await assert.rejects(coa("index", "build", join(folder, "bad.jsonl")), /line 1: neither text nor contents/);
+    await assert.rejects(coa("index", "build", join(folder, "bad.jsonl"), "--skip-bad"), /holds no documents/);
+    await assert.rejects(coa("index", "build", join(folder, "towns.jsonl"), "--stemming", "hard"), /none or light/);
+    await assert.rejects(coa("index", "search", join(folder, "absent"), "x"), /is not an index/);
+    await assert.rejects(coa("index", "search", join(folder, "home", "index", "bad"), "x"), /is not an index/);
   });
 
   it("serves the retrieval protocol until it is stopped", async () => {
@@ -76,17 +59,18 @@ describe("coa index", () => {
     let answered: Promise<unknown> | undefined;
     const index = join(folder, "home", "index", "towns");
     const served = ["serve", "tools", "--index", index, "--tools", "wiki_search", "--port", "0"];
-    const { code } = await coa(served, stop.signal, (text) => {
+    const heard = (text: string) => {
       const origin = /^ready (http:\S+)$/m.exec(text)?.[1];
       if (origin === undefined) return;
       answered = fetch(`${origin}/retrieve`, { method: "POST", body: JSON.stringify({ queries: ["sea"], topk: 1 }) })
         .then((response) => response.json())
         .finally(() => stop.abort());
-    });
+    };
+    const { code } = await coaWith({ signal: stop.signal, heard }, ...served);
     assert.equal(code, 0);
     const { result } = (await answered) as { result: { title: string }[][] };
     assert.equal(result[0]![0]!.title, "Nice");
-    await assert.rejects(coa(["index", "serve", index]), /coa index serve is now: coa serve tools --index/);
+    await assert.rejects(coa("index", "serve", index), /coa index serve is now: coa serve tools --index/);
   });
 });
 
@@ -94,7 +78,7 @@ describe("coa tools", () => {
   const index = () => join(folder, "home", "index", "towns");
 
   it("lists what is ready and what the rest needs", async () => {
-    const listed = JSON.parse((await coa(["tools", "--json"])).stdout) as {
+    const listed = JSON.parse((await coa("tools", "--json")).stdout) as {
       name: string;
       ready: boolean;
       remedy?: string;
@@ -103,16 +87,16 @@ describe("coa tools", () => {
     assert.equal(states["crawl_page"]!.ready, true);
     assert.equal(states["web_search"]!.ready, false);
     assert.match(states["web_search"]!.remedy!, /SERPER_API_KEY/);
-    const indexed = await coa(["tools", "--index", index()]);
+    const indexed = await coa("tools", "--index", index());
     assert.match(indexed.stdout, /ready\s+web_search\s+index .*2 passages/);
   });
 
   it("tries a tool as a chain would call it", async () => {
-    const searched = await coa(["tools", "try", "web_search", "city", "by", "the", "sea", "--index", index()]);
+    const searched = await coa("tools", "try", "web_search", "city", "by", "the", "sea", "--index", index());
     assert.match(searched.stdout, /^Found 2 results:\n\n## Web Results\n1\. \[Nice\]/);
-    const blocked = await coa(["tools", "try", "web_search", "city", "--index", index(), "--block", "example.org"]);
+    const blocked = await coa("tools", "try", "web_search", "city", "--index", index(), "--block", "example.org");
     assert.match(blocked.stdout, /^No results found/);
-    const wiki = await coa(["tools", "try", "wiki_search", "rhone", "--index", index()]);
+    const wiki = await coa("tools", "try", "wiki_search", "rhone", "--index", index());
     assert.equal(wiki.stdout, "Doc 1 (Title: Lyon)\nLyon is a city on the Rhône.\n");
   });
 
@@ -120,11 +104,11 @@ describe("coa tools", () => {
     const server = createServer((_request, response) => response.end("inside"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const refused = await coa(["tools", "try", "crawl_page", `http://${host}/`]);
+    const refused = await coa("tools", "try", "crawl_page", `http://${host}/`);
     assert.deepEqual([refused.code, /not a public address/.test(refused.stdout)], [1, true]);
-    const allowed = await coa(["tools", "try", "crawl_page", `http://${host}/`, "--allow-host", host]);
+    const allowed = await coa("tools", "try", "crawl_page", `http://${host}/`, "--allow-host", host);
     assert.match(allowed.stdout, /inside/);
-    const timed = await coa([
+    const timed = await coa(
       "tools",
       "time",
       "crawl_page",
@@ -134,7 +118,7 @@ describe("coa tools", () => {
       "--rounds",
       "5",
       "--json",
-    ]);
+    );
     assert.equal((JSON.parse(timed.stdout) as { failed: number }).failed, 0);
     server.closeAllConnections();
     server.close();
@@ -148,23 +132,23 @@ describe("coa tools", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     process.env["SEARXNG_API_BASE"] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const first = await coa(["tools", "try", "web_search", "query"]);
+    const first = await coa("tools", "try", "web_search", "query");
     assert.match(first.stdout, /1\. \[Found\]/);
     server.closeAllConnections();
     server.close();
     delete process.env["SEARXNG_API_BASE"];
-    const again = await coa(["tools", "try", "web_search", "Query", "--search", "searxng", "--replay"]);
+    const again = await coa("tools", "try", "web_search", "Query", "--search", "searxng", "--replay");
     assert.equal(again.stdout, first.stdout);
-    const missing = await coa(["tools", "try", "web_search", "other", "--search", "searxng", "--replay"]);
+    const missing = await coa("tools", "try", "web_search", "other", "--search", "searxng", "--replay");
     assert.match(missing.stdout, /no recorded searxng answer for "other"/);
     assert.equal(asked, 1);
   });
 
   it("says what is wrong with a wrong use", async () => {
-    await assert.rejects(coa(["tools", "try", "web_search"]), /needs a tool and what to ask/);
-    await assert.rejects(coa(["tools", "try", "dance", "now"]), /there is no tool "dance"/);
-    await assert.rejects(coa(["tools", "try", "web_search", "x"]), /no search service; set one of/);
-    await assert.rejects(coa(["tools", "--search", "altavista"]), /--search is one of/);
-    await assert.rejects(coa(["tools", "--tools", "web_search", "--search", "serper"]), /SERPER_API_KEY/);
+    await assert.rejects(coa("tools", "try", "web_search"), /needs a tool and what to ask/);
+    await assert.rejects(coa("tools", "try", "dance", "now"), /there is no tool "dance"/);
+    await assert.rejects(coa("tools", "try", "web_search", "x"), /no search service; set one of/);
+    await assert.rejects(coa("tools", "--search", "altavista"), /--search is one of/);
+    await assert.rejects(coa("tools", "--tools", "web_search", "--search", "serper"), /SERPER_API_KEY/);
   });
 });
