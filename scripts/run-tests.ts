@@ -6,6 +6,7 @@
  * for a tested one.
  */
 import { globSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -41,7 +42,11 @@ function processorTime(): string {
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
-    options: { tier: { type: "string", default: "short" }, concurrency: { type: "string", default: "2" } },
+    options: {
+      tier: { type: "string", default: "short" },
+      // One more than the cores: many tests wait for children, disks and limits.
+      concurrency: { type: "string", default: String(availableParallelism() + 1) },
+    },
     allowPositionals: true,
   });
   const wanted = (path: string) =>

@@ -2,8 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shippedModels } from "../src/cli/find-model.ts";
-import { main } from "../src/cli/main.ts";
-import { createOutput } from "../src/cli/output.ts";
 import { createWorld } from "../src/lab/create-world.ts";
 import { failingSearches } from "../src/lab/failing-tools.ts";
 import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
@@ -12,6 +10,8 @@ import { realLabTools } from "../src/lab/real-lab-tools.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 import { withFaults } from "../src/tools/with-faults.ts";
+import { coa } from "./fixtures/run-coa.ts";
+import { testSize } from "./fixtures/test-size.ts";
 
 const world = createWorld({ seed: 42, pages: 600, split: "test" });
 
@@ -20,7 +20,7 @@ describe("the shipped model", () => {
     const { model, engine } = await openLabModel(shippedModels()[0]!.folder);
     try {
       const tools = withFaults(memoryLabTools(world), failingSearches(42));
-      const tasks = worldTasks(world, { count: 45, families: ["hop1", "hop2", "mixed"], seed: 1 });
+      const tasks = worldTasks(world, { count: testSize(30, 45), families: ["hop1", "hop2", "mixed"], seed: 1 });
       const runs = await Promise.all(
         tasks.map((task, seed) => runLabChain(task, { model, tools, temperature: 0, seed })),
       );
@@ -37,7 +37,7 @@ describe("the shipped model", () => {
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(world, sandbox);
     try {
-      const tasks = worldTasks(world, { count: 60, seed: 1 });
+      const tasks = worldTasks(world, { count: testSize(30, 60), seed: 1 });
       const runs = await Promise.all(
         tasks.map((task, seed) => runLabChain(task, { model, tools: lab.tools, temperature: 0, seed })),
       );
@@ -56,14 +56,10 @@ describe("the shipped model", () => {
   });
 
   it("is what coa ask uses when no other model is named", async () => {
-    const streams = { stdout: "", stderr: "" };
-    const out = createOutput({
-      stdout: { write: (text: string) => (streams.stdout += text) },
-      stderr: { write: (text: string) => (streams.stderr += text) },
-    });
-    assert.equal(await main(["ask", "--lab", "7"], out, new AbortController().signal), 0, streams.stderr);
-    assert.match(streams.stderr, /Using the shipped model afm-lab-/);
-    assert.match(streams.stdout, /^plan +/m);
-    assert.match(streams.stdout, /^answer +/m);
+    const { code, stdout, stderr } = await coa("ask", "--lab", "7");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Using the shipped model afm-lab-/);
+    assert.match(stdout, /^plan +/m);
+    assert.match(stdout, /^answer +/m);
   });
 });

@@ -35,7 +35,7 @@ function run(kind: string, folder: string, killAfter = Number.POSITIVE_INFINITY)
   });
 }
 
-async function disturbed(kind: string, seed: number, most = testSize(4, 12)): Promise<string> {
+async function disturbed(kind: string, seed: number, most = testSize(2, 12)): Promise<string> {
   const folder = join(root, `${kind}-${seed}`);
   const random = seededRandom(seed, "kills").next;
   for (let kills = 0; !existsSync(join(folder, "final.json")); kills++) {
@@ -65,7 +65,7 @@ describe("training that is killed and resumed", () => {
   }
 
   it("trains on whole groups, and on none twice, with groups in flight", async () => {
-    const folder = await disturbed("pool", 3, testSize(2, 8));
+    const folder = await disturbed("pool", 3, testSize(1, 8));
     const trained = (await readAllJsonl<RolloutLine>(join(folder, "rollout-figures.jsonl"))).filter(({ kept }) => kept);
     assert.equal(new Set(trained.map(({ rollout }) => rollout)).size, trained.length, "a rollout was trained on twice");
     const groups = Map.groupBy(trained, ({ rollout }) => rollout.split("/")[2]);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
+import { testSize } from "../../test/fixtures/test-size.ts";
 import { seededRandom } from "../core/random.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
@@ -12,7 +13,7 @@ import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
 import { weightsOf } from "./training-sequence.ts";
 import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
 
-const rounds = 2000;
+const rounds = testSize(500, 2000);
 const fragments = [
   "Ada Lovelace",
   " was born",

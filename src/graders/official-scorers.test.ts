@@ -80,7 +80,7 @@ describe("the official scorers", () => {
   const sandbox = pyodideSandbox({ warm: 1, isolation: "run" });
   after(() => sandbox.close());
   // An empty answer is no answer here, before any rule is asked.
-  const asked = generatedAnswers(testSize(800, 4000)).filter(([, answer]) => answer.trim() !== "");
+  const asked = generatedAnswers(testSize(400, 4000)).filter(([, answer]) => answer.trim() !== "");
 
   it("give the verdicts of a second implementation in Python on generated answers", async (t) => {
     const { stdout, stderr } = await sandbox.run({

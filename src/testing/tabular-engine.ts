@@ -126,7 +126,7 @@ export function tabularEngine(vocabularySize: number): Engine & Sampler & { read
       const gradientNorm = Math.sqrt(gradient.reduce((sum, value) => sum + value * value, 0));
       const clip = step.gradientClip && gradientNorm > step.gradientClip ? step.gradientClip / gradientNorm : 1;
       updates++;
-      for (let at = 0; at < size; at++) adam(step, at, gradient[at]! * clip);
+      adam(step, clip);
       gradient.fill(0);
       return { gradientNorm };
     },
@@ -151,13 +151,16 @@ export function tabularEngine(vocabularySize: number): Engine & Sampler & { read
     async close() {},
   };
 
-  function adam(step: OptimizerStep, at: number, slope: number): void {
+  function adam(step: OptimizerStep, clip: number): void {
     const { beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0, learningRate } = step;
-    first[at] = beta1 * first[at]! + (1 - beta1) * slope;
-    second[at] = beta2 * second[at]! + (1 - beta2) * slope * slope;
-    const meanSlope = first[at]! / (1 - beta1 ** updates);
-    const meanSquare = second[at]! / (1 - beta2 ** updates);
-    logits[at]! -= learningRate * (meanSlope / (Math.sqrt(meanSquare) + epsilon) + weightDecay * logits[at]!);
+    const [left1, left2] = [1 - beta1 ** updates, 1 - beta2 ** updates];
+    for (let at = 0; at < size; at++) {
+      const slope = gradient[at]! * clip;
+      first[at] = beta1 * first[at]! + (1 - beta1) * slope;
+      second[at] = beta2 * second[at]! + (1 - beta2) * slope * slope;
+      const [meanSlope, meanSquare] = [first[at]! / left1, second[at]! / left2];
+      logits[at]! -= learningRate * (meanSlope / (Math.sqrt(meanSquare) + epsilon) + weightDecay * logits[at]!);
+    }
   }
 }
 

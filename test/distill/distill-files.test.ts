@@ -29,8 +29,8 @@ describe("distill", () => {
   let runs: TeamRun[] = [];
   before(async () => {
     root = await mkdtemp(join(tmpdir(), "coa-distill-"));
-    const clean = await labRuns({ count: 300, seed: 21 });
-    const shaky = await labRuns({ count: 200, seed: 22, imperfect: 0.5, topology: "handoff" });
+    const clean = await labRuns({ count: 180, seed: 21 });
+    const shaky = await labRuns({ count: 120, seed: 22, imperfect: 0.5, topology: "handoff" });
     runs = [...clean.runs, ...shaky.runs];
     const lines = (list: unknown[]) => list.map((record) => `${JSON.stringify(record)}\n`).join("");
     await writeFile(join(root, "runs.jsonl"), lines(runs));
@@ -57,7 +57,7 @@ describe("distill", () => {
     }
     assert.ok(
       report.stages.find((stage) => stage.name === "correctness")!.dropped > 20,
-      "half of 200 runs misread their question",
+      "half of 120 runs misread their question",
     );
     assert.deepEqual(report.tokens.map((sum) => sum.topology).sort(), ["agents-as-tools", "handoff"]);
     const byHand = runs.filter(

@@ -89,8 +89,12 @@ export async function until({ page }: WatchedPage, expression: string): Promise<
 }
 
 /** Violations of accessibility in light and dark; there should be none. */
-export async function assertAccessible({ page }: WatchedPage, name: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
+export async function assertAccessible(
+  { page }: WatchedPage,
+  name: string,
+  schemes: readonly ("light" | "dark")[] = ["light", "dark"],
+): Promise<void> {
+  for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     // The page's own policy lets no script in: the protocol does.
     await page.evaluate(axeSource);

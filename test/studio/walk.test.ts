@@ -8,6 +8,7 @@ import { playRoutes } from "../../src/studio/api/play-routes.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
 import { good } from "../fixtures/serve-server.ts";
+import { whole } from "../fixtures/test-size.ts";
 import { handlerPlayer } from "./handler-player.ts";
 import {
   assertAccessible,
@@ -52,6 +53,11 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
 
   const firstKey = (kind: "run" | "chain") => studio.context.items.page({ kind }, inOrder, 0, 1).rows[0]!.key;
 
+  /** In light and dark; in the short tier one screen in light, the next in dark. */
+  let screens = 0;
+  const accessible = (name: string) =>
+    assertAccessible(watched, name, whole ? undefined : [screens++ % 2 === 0 ? "light" : "dark"]);
+
   /** The same address in a new load shows the same. */
   async function assertSameAfterReload(selector: string): Promise<void> {
     const { page } = watched;
@@ -72,7 +78,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     assert.equal(await watched.page.locator(".lineage path").count(), 2);
     await watched.page.locator(".files summary").click();
     assert.ok((await watched.page.locator(".files tbody tr").count()) >= 5);
-    await assertAccessible(watched, "overview");
+    await accessible("overview");
   });
 
   it("lists, narrows, searches and saves a view, by mouse and by key", async () => {
@@ -90,7 +96,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.getByLabel("Name of the view").fill("two hops");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".views .own");
-    await assertAccessible(watched, "list");
+    await accessible("list");
     await page.keyboard.press("/");
     await page.keyboard.type("mayor");
     await page.keyboard.press("Enter");
@@ -104,7 +110,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
   it("shows the tokens of an example of a dataset with the dataset's own mask", async () => {
     const { page } = watched;
     await visit(watched, "/datasets", ".example");
-    await assertAccessible(watched, "dataset");
+    await accessible("dataset");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".token-block .t");
@@ -115,7 +121,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.keyboard.press("n");
     await page.waitForSelector(".t[aria-current]");
     await assertSameAfterReload(".token-facts");
-    await assertAccessible(watched, "tokens");
+    await accessible("tokens");
     await page.keyboard.press("2");
     await until(watched, `location.hash.includes("colour=logprob")`);
   });
@@ -133,7 +139,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.locator(".gantt-bar").nth(2).click();
     await page.waitForSelector("[data-step].open .row-detail");
     await assertSameAfterReload(".selected");
-    await assertAccessible(watched, "run beside chain");
+    await accessible("run beside chain");
   });
 
   it("shows the funnel, each dropped run with its evidence, and what another bound would keep", async () => {
@@ -147,13 +153,13 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     assert.match(await page.locator(".command").innerText(), /coa distill run .* --min-interactions 5 /);
     await assertSameAfterReload(".chosen");
     assert.ok((await page.locator(".dropped-list li").count()) > 0);
-    await assertAccessible(watched, "funnel");
+    await accessible("funnel");
   });
 
   it("reviews a chain by key, and plays with a model", async () => {
     const { page } = watched;
     await visit(watched, "/review", ".review-segment");
-    await assertAccessible(watched, "review");
+    await accessible("review");
     await page.keyboard.press("d");
     await page.locator(".review-counts", { hasText: "1 dropped" }).waitFor();
     await page.keyboard.press("l");
@@ -165,7 +171,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.keyboard.press("Control+Enter");
     await page.locator(".play-end", { hasText: "answered" }).waitFor();
     assert.match(await page.locator(".play-side .by-tool").innerText(), /Ada lives in Lyon/);
-    await assertAccessible(watched, "playground");
+    await accessible("playground");
     await assertSameAfterReload(".play-end a");
   });
 

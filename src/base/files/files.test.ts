@@ -55,7 +55,7 @@ describe("openJsonl", () => {
 
   it("lets a killed writer lose nothing that it had acknowledged", async () => {
     const file = fresh();
-    const rounds = testSize(20, 100);
+    const rounds = testSize(8, 100);
     const acknowledged: string[] = [];
     const script = join(import.meta.dirname, "../../../test/fixtures/kill-target.ts");
     for (let round = 0; round < rounds; round++) acknowledged.push(...(await killedWriter(script, file, round)));

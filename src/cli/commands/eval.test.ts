@@ -6,21 +6,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { coa } from "../../../test/fixtures/run-coa.ts";
+import { exitCodeOf } from "../command.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-eval-cli-"));
-after(() => rm(folder, { recursive: true, force: true }));
+process.chdir(folder);
+process.env["OPENAI_BASE_URL"] = "";
+process.env["OPENAI_API_KEY"] = "";
+after(() => {
+  process.chdir(import.meta.dirname);
+  return rm(folder, { recursive: true, force: true });
+});
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-function coa(args: string[], input = ""): Promise<{ code: number | null; stdout: string; stderr: string }> {
+/** In a process of its own, as a shell starts it: what standard input and the exit code need. */
+function started(args: string[], input = ""): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [main, ...args], {
-      cwd: folder,
-      env: { ...process.env, OPENAI_BASE_URL: "", OPENAI_API_KEY: "" },
-    });
+    const child = spawn(process.execPath, [main, ...args]);
     const [out, err]: string[][] = [[], []];
     child.stdout.on("data", (chunk) => out!.push(String(chunk)));
     child.stderr.on("data", (chunk) => err!.push(String(chunk)));
-    child.on("exit", (code) => resolve({ code, stdout: out!.join(""), stderr: err!.join("") }));
+    child.on("close", (code) => resolve({ code, stdout: out!.join(""), stderr: err!.join("") }));
     child.stdin.end(input);
   });
 }
@@ -39,21 +45,24 @@ describe("coa grade", () => {
       '{"gold":["1","2"],"answer":"3"}',
       '{"gold":"1"}',
     ].join("\n");
-    const { code, stdout } = await coa(["grade", "math"], input);
+    const { code, stdout } = await started(["grade", "math"], input);
     assert.equal(code, 0);
     assert.deepEqual(
       lines(stdout).map(({ correct }) => correct),
       [true, false, false],
     );
     assert.ok(lines(stdout).every(({ reason }) => reason !== ""));
-    assert.equal(lines((await coa(["grade", "gaia"], '{"gold":"1000","answer":"1,000"}')).stdout)[0]?.correct, true);
+    assert.equal(
+      lines((await started(["grade", "gaia"], '{"gold":"1000","answer":"1,000"}')).stdout)[0]?.correct,
+      true,
+    );
   });
 
   it("says what is wrong with a kind or a line, with exit code 2", async () => {
-    const kind = await coa(["grade", "maths"]);
+    const kind = await started(["grade", "maths"]);
     assert.equal(kind.code, 2);
     assert.match(kind.stderr, /no grader "maths"; there are: qa/);
-    const line = await coa(["grade", "qa"], "nonsense\n");
+    const line = await started(["grade", "qa"], "nonsense\n");
     assert.equal(line.code, 2);
     assert.match(line.stderr, /line 1 of the input is not JSON/);
   });
@@ -86,17 +95,17 @@ describe("coa eval", () => {
     } };`;
     await writeFile(join(folder, "a.mjs"), system("a", 2));
     await writeFile(join(folder, "b.mjs"), system("b", 4));
-    const first = await coa(["eval", "run", "tasks.jsonl", "--system", "./a.mjs", "--json"]);
+    const first = await coa("eval", "run", "tasks.jsonl", "--system", "./a.mjs", "--json");
     assert.equal(first.code, 0, first.stderr);
     assert.equal((JSON.parse(first.stdout) as { success: { value: number } }).success.value, 0.5);
-    assert.equal((await coa(["eval", "run", "tasks.jsonl", "--system", "./a.mjs"])).code, 0);
-    assert.match((await coa(["eval", "run", "tasks.jsonl", "--system", "./b.mjs"])).stdout, /b: 75\.0 %/);
-    const compared = await coa(["eval", "compare", "a", "b", "--out", "report.html"]);
+    assert.equal((await coa("eval", "run", "tasks.jsonl", "--system", "./a.mjs")).code, 0);
+    assert.match((await coa("eval", "run", "tasks.jsonl", "--system", "./b.mjs")).stdout, /b: 75\.0 %/);
+    const compared = await coa("eval", "compare", "a", "b", "--out", "report.html");
     assert.equal(compared.code, 0, compared.stderr);
     assert.match(compared.stdout, /saves vs a \(handoff\)/);
     assert.match(await readFile(join(folder, "report.html"), "utf8"), /^<!doctype html>/);
-    assert.match((await coa(["eval", "report", "b"])).stdout, /right 9, wrong 3/);
-    const listed = JSON.parse((await coa(["eval", "list", "--json"])).stdout) as {
+    assert.match((await coa("eval", "report", "b")).stdout, /right 9, wrong 3/);
+    const listed = JSON.parse((await coa("eval", "list", "--json")).stdout) as {
       benchmarks: unknown[];
       evaluations: { name: string }[];
     };
@@ -146,11 +155,11 @@ describe("coa eval", () => {
       "calls.jsonl",
       "--json",
     ];
-    const live = await coa(["eval", "run", "sums.jsonl", "--name", "live", ...flags]);
+    const live = await coa("eval", "run", "sums.jsonl", "--name", "live", ...flags);
     assert.equal(live.code, 0, live.stderr);
     await new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
-    const kept = await coa(["eval", "run", "sums.jsonl", "--name", "kept", "--cached-only", ...flags]);
+    const kept = await coa("eval", "run", "sums.jsonl", "--name", "kept", "--cached-only", ...flags);
     assert.equal(kept.code, 0, kept.stderr);
     const figures = (output: string) =>
       JSON.parse(output) as { successes: number; perTask: { billedTokens: number; costUsd: number } };
@@ -161,18 +170,17 @@ describe("coa eval", () => {
   });
 
   it("says what is missing", async () => {
+    const { code, stderr } = await started(["eval", "run"]);
+    assert.equal(code, 2);
+    assert.match(stderr, /needs a file of tasks/);
     const cases: [string[], RegExp][] = [
       [["eval", "run", "tasks.jsonl"], /no model: give --model/],
-      [["eval", "run"], /needs a file of tasks/],
       [["eval", "run", "tasks.jsonl", "--system", "./none.mjs"], /there is no file \.\/none\.mjs/],
       [["eval", "compare", "a"], /two evaluations or more/],
       [["eval", "report", "nothing"], /no evaluation in/],
       [["eval", "run", "tasks.jsonl", "--system", "./a.mjs", "--samples", "0"], /--samples takes a whole number/],
     ];
-    for (const [args, message] of cases) {
-      const { code, stderr } = await coa(args);
-      assert.equal(code, 2, args.join(" "));
-      assert.match(stderr, message);
-    }
+    for (const [args, message] of cases)
+      await assert.rejects(coa(...args), (error: Error) => exitCodeOf(error) === 2 && message.test(error.message));
   });
 });

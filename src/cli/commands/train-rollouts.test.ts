@@ -4,41 +4,22 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { coa, coaWith } from "../../../test/fixtures/run-coa.ts";
 import { servedLabTeam } from "../../../test/fixtures/served-lab-team.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import type { Metrics } from "../../train/run-folder.ts";
 import type { Rollout } from "../../train/run-rollout.ts";
-import { main } from "../main.ts";
-import { createOutput } from "../output.ts";
 
 const shipped = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-2m");
 let folder: string;
 const at = (name: string) => join(folder, name);
 
-async function coaWith(note: ((text: string) => void) | undefined, ...args: string[]) {
-  let stdout = "";
-  let stderr = "";
-  const out = createOutput({
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: {
-      write(text: string) {
-        stderr += text;
-        note?.(text);
-      },
-    },
-  });
-  const code = await main(args, out, new AbortController().signal);
-  return { code, stdout, stderr };
-}
-
-const coa = (...args: string[]) => coaWith(undefined, ...args);
-
 const small = [
   "--steps",
   "1",
   "--groups",
-  "3",
+  "2",
   "--samples",
   "2",
   "--updates",
@@ -128,7 +109,7 @@ describe("coa train rl", () => {
   });
 
   it("trains on groups in flight, and writes their rollouts as JSONL", async () => {
-    const inFlight = ["--max-staleness", "1", "--in-flight", "4", "--steps", "2"];
+    const inFlight = ["--max-staleness", "1", "--in-flight", "2", "--steps", "2", "--groups", "1"];
     const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.6", ...inFlight);
     assert.equal(code, 0, stderr);
     const line = await metrics("pool");
@@ -140,15 +121,15 @@ describe("coa train rl", () => {
     for (const { trajectory } of rollouts)
       for (const { by, policyVersion } of trajectory.segments)
         if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
-    await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "2"), /a step trains on 3 groups/);
+    await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "1"), /a step trains on 2 groups/);
     await assert.rejects(coa("train", "rollouts", at("rl")), /are JSONL already/);
   });
 
   it("lets workers play the rollouts, and refuses one with other tools", async () => {
     const address = Promise.withResolvers<string>();
     const training = coaWith(
-      (text: string) => address.resolve(/http:\S+/.exec(text)?.[0] ?? ""),
-      ...trainArguments("rl", "by-workers", "--workers-port", "0"),
+      { heard: (text) => text.includes("http:") && address.resolve(/http:\S+/.exec(text)![0]) },
+      ...trainArguments("rl", "by-workers", "--workers-port", "0", "--groups", "1"),
     );
     const coordinator = ["--coordinator", await address.promise, "--model", shipped];
     await assert.rejects(
@@ -180,6 +161,8 @@ describe("coa train rl", () => {
       "web_search:empty=0.6",
       "--guard",
       at("guard"),
+      "--groups",
+      "1",
     );
     assert.equal(code, 0, stderr);
     const manifest = await readFile(join(at("guarded"), "manifest.json"), "utf8");
@@ -196,7 +179,7 @@ describe("coa train rl", () => {
 
 describe("coa train opd", () => {
   it("scores the student's tokens by a model: its own starting weights change nothing", async () => {
-    const { code, stderr } = await train("opd", "model", "--teacher", shipped);
+    const { code, stderr } = await train("opd", "model", "--teacher", shipped, "--groups", "1");
     assert.equal(code, 0, stderr);
     const line = await metrics("model");
     assert.ok(Number(line["trainedTokens"]) > 50 && Math.abs(Number(line["loss"])) < 1e-4, JSON.stringify(line));
@@ -210,6 +193,8 @@ describe("coa train opd", () => {
       "--scripted",
       "--tool-faults",
       "crawl_page:timeout=0.6",
+      "--groups",
+      "3",
     );
     assert.equal(code, 0, stderr);
     const line = await metrics("team");

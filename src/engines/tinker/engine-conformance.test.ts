@@ -1,5 +1,6 @@
 import { after, describe, it } from "node:test";
 import { loopbackTrainer } from "../../../test/engine/loopback-trainer.ts";
+import { whole } from "../../../test/fixtures/test-size.ts";
 import { engineConformance } from "../../testing/engine-conformance.ts";
 import { modelConfig } from "../embedded/model/config.ts";
 
@@ -15,5 +16,7 @@ const server = await loopbackTrainer({ config, seed: 3, embeddingDeviation: 0.4,
 after(() => server.close());
 
 describe("the Tinker client on our own server", () => {
-  for (const { name, run } of engineConformance(() => server.open())) it(name, run);
+  // The engine behind the server has passed them all; here they are about the wire, so one in two in the short tier.
+  const checks = engineConformance(() => server.open()).filter((_, index) => whole || index % 2 === 0);
+  for (const { name, run } of checks) it(name, run);
 });

@@ -103,7 +103,7 @@ function drawChain(profile: Profile, next: () => number): Segment[] {
   }
 }
 
-const rounds = testSize(150, 300);
+const rounds = testSize(75, 300);
 
 describe("the decoding grammar", () => {
   it("writes only chains that the validator accepts, and the automaton reads what the rules write", () => {
@@ -185,7 +185,7 @@ describe("the decoding grammar", () => {
         const tags = tagNames(profile).flatMap((tag) => [`<${tag}>`, `</${tag}>`]);
         const tokenizer = byteTokenizer([...(specials ? tags : []), "<|other|>"]);
         const next = random(5);
-        for (let round = 0; round < 2; round++) {
+        for (let round = 0; round < testSize(1, 4); round++) {
           let state = tokenAutomaton(chainRules(profile, startState()), tokenizer);
           const tokens: number[] = [];
           const stops = toolTags(profile).map((tag) => `</${tag.name}>`);

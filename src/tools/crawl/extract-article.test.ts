@@ -117,7 +117,7 @@ describe("extractArticle", () => {
     }
   });
 
-  const pages = installedPages(testSize(20, 60));
+  const pages = installedPages(testSize(14, 60));
   const skip = pages.length < 10 ? `only ${pages.length} documentation pages installed` : false;
   it("finds the content of installed documentation pages", { skip }, async (test) => {
     for (const [how, change, least] of [

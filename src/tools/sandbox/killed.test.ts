@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { testSize, whole } from "../../../test/fixtures/test-size.ts";
 import { endlessMs, until } from "../../../test/fixtures/until.ts";
 import type { Sandbox } from "../../core/sandbox.ts";
 import { codeTool } from "../code.ts";
@@ -26,7 +27,7 @@ function cases(name: string, make: () => Sandbox, skip: string | false): void {
       const tool = codeTool({ sandbox: sandbox!, limits });
       const context = { signal: new AbortController().signal, trajectoryId: "killed" };
       await tool.execute({ code: "print(1)" }, context);
-      for (const delayMs of [0, 5, 40]) {
+      for (const delayMs of whole ? [0, 5, 40] : [5]) {
         const running = Promise.resolve(tool.execute({ code: "while True: pass" }, context));
         await until(() => family(process.pid).some((pid) => busy(pid)));
         await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -40,7 +41,7 @@ function cases(name: string, make: () => Sandbox, skip: string | false): void {
     });
 
     it("replaces children that are killed while they wait", async () => {
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < testSize(1, 3); round++) {
         const waiting = family(process.pid);
         for (const pid of waiting) killOwn(pid);
         await until(() => !family(process.pid).some((pid) => waiting.includes(pid)));

@@ -412,7 +412,7 @@ describe("forwardBackward", () => {
       await trainer.close();
       return all;
     };
-    const [first, ...others] = await gradientsWith(2, testSize(15, 60));
+    const [first, ...others] = await gradientsWith(2, testSize(6, 60));
     for (const other of others) {
       for (const [name, gradient] of first!) assert.deepEqual(other.get(name), gradient, name);
     }
