@@ -5,7 +5,8 @@
  * queries cost nothing extra: the query heads that share a key head are stacked as more rows of the same product.
  *
  * Backward, with P the probabilities and D = sum(dO * O) per query: dV = Pᵀ dO, dS = P * (dO Vᵀ - D), dQ = dS K, dK =
- * dSᵀ Q. D is subtracted inside the product, as one more column of dO against a column of -1 beside V.
+ * dSᵀ Q. D is subtracted inside the product, as one more column of dO against a column of -1 beside V. P grows with the
+ * square of the length: for long rows it is computed again instead of kept.
  */
 import type { Dimension, Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";
@@ -21,16 +22,18 @@ export interface AttentionBlocks {
   /** Block i uses the keys before end i; ends grow. */
   keyEnds: Value[];
   masks: Value[]; // [block] of [1 or rows, 1, group * queries of the block, keys before its end]
+  /** Probabilities are not kept for the gradient. */
+  recompute: boolean;
 }
 
 /** Declares the inputs for a number of blocks; `name` keeps several sets apart. */
-export function attentionBlocks(graph: Graph, count: number, name = ""): AttentionBlocks {
+export function attentionBlocks(graph: Graph, count: number, name = "", recompute = false): AttentionBlocks {
   const edge = (index: number) => graph.input(`${name}edge${index}`, "int64", [1]);
   const end = (index: number) => graph.input(`${name}keyEnd${index}`, "int64", [1]);
   const mask = (index: number) =>
     graph.input(`${name}mask${index}`, "float32", [`${name}seen`, 1, `${name}stacked${index}`, `${name}upto${index}`]);
   const blocks = Array.from({ length: count }, (_, index) => index);
-  return { edges: [...blocks, count].map(edge), keyEnds: blocks.map(end), masks: blocks.map(mask) };
+  return { edges: [...blocks, count].map(edge), keyEnds: blocks.map(end), masks: blocks.map(mask), recompute };
 }
 
 /** Which queries there are and how much of the past they see. */
@@ -106,9 +109,11 @@ export function causalAttention(tape: Tape, q: Value, k: Value, v: Value, blocks
     const queries = stack(cut(q, index), index);
     const keys = upTo(k, index);
     const values = upTo(v, index);
-    const scores = on.matMul(graph, queries, keys, { transposeB: true, scale });
-    const probabilities = on.softmax(graph, on.add(graph, scores, mask));
-    return { queries, keys, values, probabilities, result: on.matMul(graph, probabilities, values) };
+    const compute = () =>
+      on.softmax(graph, on.add(graph, on.matMul(graph, queries, keys, { transposeB: true, scale }), mask));
+    const probabilities = compute();
+    const again = blocks.recompute ? compute : () => probabilities;
+    return { queries, keys, values, again, result: on.matMul(graph, probabilities, values) };
   });
   const y = join(done.map(({ result }, index) => unstack(result, index)));
 
@@ -116,7 +121,8 @@ export function causalAttention(tape: Tape, q: Value, k: Value, v: Value, blocks
     const dQueries: Value[] = [];
     const dKeys: Value[] = [];
     const dValues: Value[] = [];
-    done.forEach(({ queries, keys, values, probabilities, result }, index) => {
+    done.forEach(({ queries, keys, values, again, result }, index) => {
+      const probabilities = again();
       const dResult = stack(cut(dy!, index), index);
       if (needV) dValues.push(on.matMul(graph, probabilities, dResult, { transposeA: true }));
       if (!needQ && !needK) return;

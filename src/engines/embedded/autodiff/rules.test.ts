@@ -139,13 +139,15 @@ describe("each vector-Jacobian rule agrees with finite differences", () => {
       resultShape: [2, 2, 3, 2],
     }));
 
-  for (const [blocks, kvHeads, length] of [
-    [1, 2, 5],
-    [1, 1, 5],
-    [2, 1, 20],
-    [3, 2, 36],
+  for (const [blocks, kvHeads, length, recompute] of [
+    [1, 2, 5, false],
+    [1, 1, 5, false],
+    [2, 1, 20, false],
+    [3, 2, 36, false],
+    [3, 1, 36, true],
   ] as const) {
-    it(`causalAttention: ${blocks} blocks, 2 heads over ${kvHeads} key heads, ${length} positions`, () =>
+    const kept = recompute ? "computed twice" : "kept";
+    it(`causalAttention: ${blocks} blocks, 2 heads over ${kvHeads} key heads, ${length} positions, probabilities ${kept}`, () =>
       agrees({
         inputs: {
           q: { shape: [1, 2, length, 2], dimensions: ["rows", 2, "length", 2] },
@@ -153,7 +155,8 @@ describe("each vector-Jacobian rule agrees with finite differences", () => {
           v: { shape: [1, kvHeads, length, 2], dimensions: ["rows", kvHeads, "length", 2] },
         },
         feeds: attentionFeeds({ visible: [causalVisibility(length)], keys: length, blocks, group: 2 / kvHeads }),
-        build: (tape, { q, k, v }) => causalAttention(tape, q!, k!, v!, attentionBlocks(tape.graph, blocks)),
+        build: (tape, { q, k, v }) =>
+          causalAttention(tape, q!, k!, v!, attentionBlocks(tape.graph, blocks, "", recompute)),
         resultShape: [1, 2, length, 2],
       }));
   }

@@ -64,13 +64,17 @@ export function chunkedHead(graph: Graph, parts: HeadParts): { logprobs: Value; 
   };
 }
 
-/** The chunk ends for a number of tokens. */
-export function chunkFeeds(tokens: number, chunks: number): Record<string, HostTensor> {
+/**
+ * The chunk ends for a number of tokens. As few chunks as may hold `rows` tokens each are used, of even size, and the others
+ * stay empty: a product of few rows is slow, for the head is read anew by each.
+ */
+export function chunkFeeds(tokens: number, chunks: number, rows = 1): Record<string, HostTensor> {
   if (chunks === 1) return {};
+  const used = Math.max(1, Math.min(chunks, Math.ceil(tokens / rows)));
   return Object.fromEntries(
     Array.from({ length: chunks + 1 }, (_, index) => [
       `chunk${index}`,
-      { data: BigInt64Array.of(BigInt(Math.floor((tokens * index) / chunks))), shape: [1] },
+      { data: BigInt64Array.of(BigInt(Math.floor((tokens * Math.min(index, used)) / used))), shape: [1] },
     ]),
   );
 }

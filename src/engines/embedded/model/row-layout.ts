@@ -21,6 +21,8 @@ export interface LayoutBlocks {
   rows: number;
   trunk?: number;
   scored?: number;
+  /** Probabilities of attention are computed again for the gradient. */
+  recompute?: true;
 }
 
 /** Some rows of equal length. */
@@ -67,7 +69,7 @@ export function rowLayout(tape: Tape, config: ModelConfig, blocks: LayoutBlocks)
       length: "length",
       headRule: numbers("headRule", 4),
       positions: size ?? start,
-      blocks: attentionBlocks(graph, blocks.rows),
+      blocks: attentionBlocks(graph, blocks.rows, "", blocks.recompute),
     },
     ...(size && blocks.trunk
       ? {
@@ -76,7 +78,7 @@ export function rowLayout(tape: Tape, config: ModelConfig, blocks: LayoutBlocks)
             length: "trunk",
             headRule: numbers("trunkHeadRule", 4),
             positions: start,
-            blocks: attentionBlocks(graph, blocks.trunk, "trunk "),
+            blocks: attentionBlocks(graph, blocks.trunk, "trunk ", blocks.recompute),
             size,
           },
         }
@@ -113,19 +115,25 @@ export interface BatchShape {
 /** Rows shorter than this are attended whole; longer ones in blocks. */
 const blockCount = (length: number) => (length < 128 ? 1 : length < 768 ? 4 : 8);
 
+/** Probabilities of attention that are kept for the gradient take this much at most; where they would take more, none are. */
+const keptProbabilityBytes = 1e9;
+
 /** Which graph a batch needs. */
-export function layoutBlocks({ trunk, length, scored }: BatchShape): LayoutBlocks {
+export function layoutBlocks(config: ModelConfig, { trunk, length, rows, scored }: BatchShape): LayoutBlocks {
+  // Half of the square is hidden, and blocks keep a little more than the other half.
+  const probabilities = (trunk * trunk + rows * length * (2 * trunk + length)) / 2;
   return {
     rows: blockCount(length),
     ...(trunk > 0 ? { trunk: blockCount(trunk) } : {}),
     ...(scored ? { scored: blockCount(slotsOf(scored)) } : {}),
+    ...(4 * config.layers * config.heads * probabilities > keptProbabilityBytes ? { recompute: true as const } : {}),
   };
 }
 
 /** The values of a layout's inputs. */
 export function layoutFeeds(config: ModelConfig, batch: BatchShape): Record<string, HostTensor> {
   const { trunk, length, rows, scored } = batch;
-  const blocks = layoutBlocks(batch);
+  const blocks = layoutBlocks(config, batch);
   const group = config.heads / config.kvHeads;
   const integers = (values: ArrayLike<number>, shape = [values.length]): HostTensor => ({
     data: BigInt64Array.from(values, BigInt),

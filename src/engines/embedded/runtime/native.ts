@@ -23,6 +23,8 @@ export async function openNativeRuntime(options: RuntimeOptions = {}): Promise<R
           enableMemPattern: false,
           logSeverityLevel: 3,
           extra: {
+            // What a graph computes twice it computes twice on purpose, to keep it no longer than needed.
+            optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
             session: {
               // Spinning longer gains nothing on idle cores and costs much when tools or the sampler share them.
               "intra_op.spin_duration_us": "50",

@@ -6,18 +6,22 @@ export function defaultHeadChunks(config: ModelConfig): number {
   return config.vocabularySize > 16_384 ? 8 : 1;
 }
 
+/** How many rows of logits are near 100 MB. */
+export function defaultChunkRows(config: ModelConfig): number {
+  return Math.ceil(24_000_000 / config.vocabularySize);
+}
+
 const keptPerToken = (config: ModelConfig) =>
   config.layers * (15 * config.hiddenSize + 8 * config.intermediateSize) * 4;
 
-/** How many tokens may be computed at once so that logits stay near 100 MB and kept activations near 300 MB. */
-export function affordableTokens(config: ModelConfig, headChunks: number): number {
-  const logits = (24_000_000 * headChunks) / config.vocabularySize;
+/** How many tokens may be computed at once: at most `logits`, and so that kept activations stay near 300 MB. */
+export function affordableTokens(config: ModelConfig, logits: number): number {
   return Math.max(256, Math.min(4096, Math.floor(Math.min(logits, 300e6 / keptPerToken(config)))));
 }
 
 /** Bytes of activations and logits of the largest batch. */
 export function batchBytes(config: ModelConfig): number {
-  const chunks = defaultHeadChunks(config);
-  const tokens = affordableTokens(config, chunks);
-  return tokens * (keptPerToken(config) + (4 * config.vocabularySize) / chunks);
+  const rows = defaultChunkRows(config);
+  const tokens = affordableTokens(config, defaultHeadChunks(config) * rows);
+  return tokens * keptPerToken(config) + Math.min(tokens, rows) * 4 * config.vocabularySize;
 }

@@ -321,7 +321,10 @@ describe("forwardBackward", () => {
     for (const config of Object.values(models)) {
       const parameters = livelyParameters(config);
       const examples = randomExamples(config.vocabularySize, [30, 4, 17], 12);
-      const [whole, pieces] = [1, 3].map((headChunks) => createTrainer({ config, parameters, runtime, headChunks }));
+      // Some of the four pieces stay empty.
+      const [whole, pieces] = [1, 4].map((headChunks) =>
+        createTrainer({ config, parameters, runtime, headChunks, chunkRows: 20 }),
+      );
       const expected = await whole!.forwardBackward(examples, losses[2]!);
       const found = await pieces!.forwardBackward(examples, losses[2]!);
       const [a, b] = [expected, found].map(({ logprobs }) => totalLoss(examples, losses[2]!, logprobs));

@@ -14,7 +14,7 @@ import { embeddingName, headName, type ParameterSet } from "../model/parameters.
 import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
 import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
-import { affordableTokens, defaultHeadChunks } from "./batch-memory.ts";
+import { affordableTokens, defaultChunkRows, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
 import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
@@ -30,6 +30,8 @@ export interface TrainerOptions {
   maxBatchTokens?: number;
   /** In how many pieces the logits are computed; 8 for large vocabularies, else 1. */
   headChunks?: number;
+  /** How many rows of logits a piece should have; fewer pieces are used where it allows. Near 100 MB by default. */
+  chunkRows?: number;
 }
 
 /** Gradients and optimizer steps for one model. */
@@ -58,7 +60,8 @@ export function createTrainer(options: TrainerOptions): Trainer {
   const trainableNames = new Set(trainable.keys());
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
   const headChunks = options.headChunks ?? defaultHeadChunks(config);
-  const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks);
+  const chunkRows = options.chunkRows ?? defaultChunkRows(config);
+  const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks * chunkRows);
   const graphs = new Map<string, Promise<LoadedGraph>>();
   const gradients = new Map<string, Float32Array>();
   const scratch = new Map<string, Float32Array>();
@@ -71,7 +74,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   ]);
 
   const graphFor = (kind: "training" | "scoring", shape: BatchShape): Promise<LoadedGraph> => {
-    const blocks = layoutBlocks(shape);
+    const blocks = layoutBlocks(config, shape);
     const key = `${kind} ${JSON.stringify(blocks)}`;
     let loaded = graphs.get(key);
     if (!loaded) {
@@ -97,7 +100,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
       const feeds: Record<string, HostTensor> = {
         ...feedsOfWeights,
         ...layoutFeeds(config, batch.shape),
-        ...chunkFeeds(batch.targets.data.length, headChunks),
+        ...chunkFeeds(batch.targets.data.length, headChunks, chunkRows),
         tokens: batch.tokens,
         targets: batch.targets,
         sharpness: { data: Float32Array.of(sharpness), shape: [] },
