@@ -18,7 +18,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   language: 3350,
   tokenizers: 950,
   models: 1550,
-  engines: 8060,
+  engines: 8120,
   tools: 7250,
   graders: 3900,
   tasks: 1600,

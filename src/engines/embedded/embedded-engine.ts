@@ -213,12 +213,13 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     forwardBackward: (examples, loss, options) => call("forwardBackward", { examples, loss, options }),
     optimStep: (step) => call("optimStep", step),
     async publish({ pinned = false } = {}): Promise<Policy> {
-      const { version, policy } = await call("publish", { pinned });
+      const { version, policy, maxContext } = await call("publish", { pinned });
       const one = (request: SampleRequest) => sample(request, policy);
       const close = async () => {
         if (pinned) await call("closePolicy", { policy });
       };
-      return { name, version, capabilities, endSession, sample: one, sampleMany: sampleManyWith(one), close };
+      const own = { ...capabilities, maxContext };
+      return { name, version, capabilities: own, endSession, sample: one, sampleMany: sampleManyWith(one), close };
     },
     async saveState(folder) {
       await call("saveState", folder);

@@ -43,7 +43,7 @@ export interface EngineCalls {
     output: ForwardResult;
   };
   optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
-  publish: { input: { pinned: boolean }; output: { version: number; policy: number } };
+  publish: { input: { pinned: boolean }; output: { version: number; policy: number; maxContext: number } };
   closePolicy: { input: { policy: number }; output: undefined };
   saveState: { input: string; output: undefined };
   loadState: { input: string; output: undefined };

@@ -101,7 +101,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     async publish({ pinned }) {
       if (!pinned) publish();
       const policy = pinned ? publishPinned() : 0;
-      return { version: policies.get(policy)!.version, policy };
+      const { version, sampler } = policies.get(policy)!;
+      return { version, policy, maxContext: sampler.maxContext };
     },
     async closePolicy({ policy }) {
       policies.get(policy)?.sampler.close();

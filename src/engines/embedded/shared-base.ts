@@ -6,7 +6,7 @@ import { loadModelFolder } from "./files/model-folder.ts";
 import { adapterSize } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
 import { type ParameterSet, parameterCount } from "./model/parameters.ts";
-import { decoderLayout } from "./sample/decoder-layout.ts";
+import { decoderLayout, sampledContext } from "./sample/decoder-layout.ts";
 import { samplerDefaults } from "./sample/sampler.ts";
 import { batchBytes } from "./train/batch-memory.ts";
 
@@ -50,7 +50,11 @@ export function adapterMemory(
 ): AdapterMemory {
   const { maxBatch } = samplerDefaults;
   const { threads = 1, cacheBytes = samplerDefaults.cacheBytes } = options;
-  const layout = decoderLayout(config, { threads, maxBatch, maxContext: config.maxContext });
+  const layout = decoderLayout(config, {
+    threads,
+    maxBatch,
+    maxContext: sampledContext(config, { threads, maxBatch }),
+  });
   return {
     base: parameterCount(config) * 4,
     // Weights, gradients, gradients of a second pass, and the two averages of Adam.

@@ -13,6 +13,7 @@ import {
   type DecoderLayout,
   decoderLayout,
   memoryLimit,
+  sampledContext,
   tileAddresses,
   tileRows,
   wantBytes,
@@ -52,7 +53,7 @@ const minShared = 16;
 export function createSampler(config: ModelConfig, parameters: ParameterSet, options: SamplerOptions = {}): Sampler {
   const threads = Math.max(1, options.threads ?? 1);
   const maxBatch = options.maxBatch ?? samplerDefaults.maxBatch;
-  const maxContext = Math.min(options.maxContext ?? config.maxContext, config.maxContext);
+  const maxContext = Math.min(options.maxContext ?? sampledContext(config, { threads, maxBatch }), config.maxContext);
   const layout = decoderLayout(config, { threads, maxBatch, maxContext });
   const { memory, pageCount, maximumPages } = decoderMemory(layout, options.cacheBytes ?? samplerDefaults.cacheBytes);
   const words = new Int32Array(memory.buffer);
@@ -229,6 +230,7 @@ export function createSampler(config: ModelConfig, parameters: ParameterSet, opt
   };
 
   return {
+    maxContext,
     submit(request) {
       checkRequest(request, config, maxContext);
       if (byId.has(request.id)) throw new CoaError("engine", `can't sample: request ${request.id} is still running`);
@@ -313,7 +315,10 @@ function checkRequest(
     throw new CoaError("engine", `can't sample: ${message}`);
   };
   if (tokens.length === 0) refuse("the context is empty; give at least one token");
-  if (tokens.length > maxContext) refuse(`the context has ${tokens.length} tokens and the model takes ${maxContext}`);
+  if (tokens.length > maxContext) {
+    const taker = maxContext < config.maxContext ? "the sampler's memory holds" : "the model takes";
+    refuse(`the context has ${tokens.length} tokens and ${taker} ${maxContext}`);
+  }
   const strange = tokens.find((token) => !(Number.isInteger(token) && token >= 0 && token < config.vocabularySize));
   if (strange !== undefined) refuse(`token ${strange} is not in the vocabulary of ${config.vocabularySize}`);
   if (!(Number.isInteger(maxTokens) && maxTokens >= 1))

@@ -127,6 +127,14 @@ export function decoderLayout(
   return layout;
 }
 
+/** The longest context that fits beside the weights: the model's own, or what its cache leaves room for. */
+export function sampledContext(config: ModelConfig, options: { threads: number; maxBatch: number }): number {
+  const least = decoderLayout(config, { ...options, maxContext: Math.min(config.maxContext, pagePositions) });
+  const pageBytes = least.pageBytes + pagePositions * least.headWidth * 4 + options.maxBatch * 4;
+  const pages = Math.floor((memoryLimit - least.pages - 4096) / pageBytes);
+  return Math.min(config.maxContext, Math.max(1, pages) * pagePositions);
+}
+
 /** Where the parts of a tile are. */
 export function tileAddresses(layout: DecoderLayout, tile: number): { header: number; rows: number; wants: number } {
   const header = layout.tiles + tile * layout.tileBytes;

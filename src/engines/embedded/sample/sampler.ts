@@ -39,6 +39,8 @@ export interface Sampler {
   allow(id: number, tokens: readonly number[] | undefined): void;
   /** Advances every sequence that can move by one token or one chunk of its context. */
   step(): SamplerEvent[];
+  /** The longest context it takes. */
+  readonly maxContext: number;
   /** Positions computed so far, over all sequences. */
   readonly computedPositions: number;
   /** Nothing to do until something is submitted or allowed. */
@@ -61,7 +63,7 @@ export interface SamplerOptions {
   threads?: number;
   /** Sequences that move together; more are queued. Default 256. */
   maxBatch?: number;
-  /** Longest context; default the model's. */
+  /** Longest context; default the model's, or what fits into the sampler's memory. */
   maxContext?: number;
   /** Memory for caches of running and paused sequences; default 1 GiB. */
   cacheBytes?: number;
