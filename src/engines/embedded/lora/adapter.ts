@@ -100,13 +100,18 @@ function addLowRank(
 ): Float32Array {
   const [outputs, inputs] = shape as [number, number];
   const sum = data.slice();
+  // Four ranks in one pass over the row; what a pass lacks has factor 0.
   for (let row = 0; row < outputs; row++) {
     const start = row * inputs;
-    for (let index = 0; index < rank; index++) {
-      const factor = scale * up[row * rank + index]!;
-      if (factor === 0) continue;
-      const offset = index * inputs;
-      for (let column = 0; column < inputs; column++) sum[start + column]! += factor * down[offset + column]!;
+    for (let index = 0; index < rank; index += 4) {
+      const factor = (more: number) => (index + more < rank ? scale * up[row * rank + index + more]! : 0);
+      const offset = (more: number) => Math.min(index + more, rank - 1) * inputs;
+      const [a, b, c, d] = [factor(0), factor(1), factor(2), factor(3)];
+      if (a === 0 && b === 0 && c === 0 && d === 0) continue;
+      const [atA, atB, atC, atD] = [offset(0), offset(1), offset(2), offset(3)];
+      for (let at = 0; at < inputs; at++) {
+        sum[start + at]! += a * down[atA + at]! + b * down[atB + at]! + c * down[atC + at]! + d * down[atD + at]!;
+      }
     }
   }
   return sum;

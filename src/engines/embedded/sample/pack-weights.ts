@@ -35,13 +35,16 @@ export function packWeights(
     const outputs = weights.length / inputs;
     const scale = options.scale ?? 1;
     const start = address / 4;
+    // Publishing repeats this for every weight: the inner loop only reads, multiplies and writes.
+    const rows = Int32Array.from(
+      { length: inputs },
+      (_, input) => (options.spreadInputs ? spread(input) : input) * panelColumns,
+    );
     for (let out = 0; out < outputs; out++) {
       const column = (options.column ?? 0) + (options.spreadOutputs ? spread(out) : out);
       const panel = start + Math.floor(column / panelColumns) * depth * panelColumns + (column % panelColumns);
-      for (let input = 0; input < inputs; input++) {
-        const row = options.spreadInputs ? spread(input) : input;
-        memory[panel + row * panelColumns] = weights[out * inputs + input]! * scale;
-      }
+      const from = out * inputs;
+      for (let input = 0; input < inputs; input++) memory[panel + rows[input]!] = weights[from + input]! * scale;
     }
   };
   const packBias = (name: string, address: number, column: number, scale: number) => {
