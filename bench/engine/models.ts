@@ -11,6 +11,7 @@ export interface BenchModel {
     kvHeads?: number;
     headSize?: number;
     intermediateSize: number;
+    maxContext?: number;
   };
   lora?: number;
 }
@@ -46,6 +47,7 @@ export const models: Record<string, BenchModel> = {
       heads: 14,
       kvHeads: 2,
       intermediateSize: 4864,
+      maxContext: 32_768,
     },
     lora: 8,
   },
@@ -60,6 +62,7 @@ export const models: Record<string, BenchModel> = {
       kvHeads: 8,
       headSize: 128,
       intermediateSize: 3072,
+      maxContext: 40_960,
     },
     lora: 8,
   },

@@ -1,4 +1,4 @@
-/** Children that make one training step per line they are sent, ours and PyTorch's, so that steps can be taken in turn. */
+/** Children that do one thing per line they are sent, ours and PyTorch's, so that steps can be taken in turn. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,33 +11,37 @@ export interface Stepped {
   peakBytes: number;
 }
 
-/** A child that makes one step per line it is sent. */
-export interface Stepper {
+/** A child that makes one step per line it is sent; `T` is what it can say beside the usual. */
+export interface Stepper<T = object> {
   name: string;
   compiled: boolean;
-  step(): Promise<Stepped>;
+  /** What it said when it was ready. */
+  started: T & Stepped;
+  /** One step, of the kind that the child understands by `request`. */
+  step(request?: object): Promise<T & Stepped>;
   stop(): void;
 }
 
 /** The least of some steps: what the machine can do when nothing else wants it. */
 export const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
 
-/** A python with torch, and whether that torch compiles. */
-export function findTorch(): { path: string; compiles: boolean } | undefined {
+/** A python with torch (and `others`), and whether that torch compiles. */
+export function findTorch(others: readonly string[] = []): { path: string; compiles: boolean } | undefined {
+  const imports = ["torch", ...others].join(", ");
   for (const path of [process.env["COA_PYTHON"], "python3", "/usr/bin/python3"]) {
     if (!path) continue;
-    const found = spawnSync(path, ["-c", "import torch; print(hasattr(torch, 'compile'))"], { encoding: "utf8" });
+    const found = spawnSync(path, ["-c", `import ${imports}; print(hasattr(torch, 'compile'))`], { encoding: "utf8" });
     if (found.status === 0) return { path, compiles: found.stdout.trim() === "True" };
   }
   return undefined;
 }
 
 /** Starts one; `setting` is handed to it as JSON. */
-export async function startStepper(
+export async function startStepper<T = object>(
   command: string,
   script: string,
   setting: Record<string, unknown>,
-): Promise<Stepper> {
+): Promise<Stepper<T>> {
   const args = [join(import.meta.dirname, script), JSON.stringify(setting)];
   const child: ChildProcess = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
@@ -46,12 +50,13 @@ export async function startStepper(
     if (done) throw new Error(`${command} ${script} ended early`);
     return JSON.parse(value);
   };
-  const { name } = await next();
+  const started = await next();
   return {
-    name,
+    name: started.name,
     compiled: setting["compile"] === true,
-    step() {
-      child.stdin!.write("\n");
+    started,
+    step(request = {}) {
+      child.stdin!.write(`${JSON.stringify(request)}\n`);
       return next();
     },
     stop: () => child.stdin!.end(),

@@ -1,0 +1,90 @@
+/**
+ * The embedded engine on a folder of a real model's size: loads it, then does what each line of input asks (score, train,
+ * publish, check, decode) and says what that took. Speaks JSON lines, as torch-large.py does.
+ */
+import { createInterface } from "node:readline";
+import type { Policy } from "../../src/core/engine.ts";
+import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
+
+const { folder, threads, lora, rows } = JSON.parse(process.argv[2]!) as {
+  folder: string;
+  threads: number;
+  lora: number;
+  rows: number[][];
+};
+const examples = rows.map((tokens) => ({
+  input: Int32Array.from(tokens.slice(0, -1)),
+  targets: Int32Array.from(tokens.slice(1)),
+  weights: new Float32Array(tokens.length - 1).fill(1 / (rows.length * (tokens.length - 1))),
+}));
+const taken = () => {
+  const wall = performance.now();
+  const cpu = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(cpu);
+    const { rss } = process.memoryUsage();
+    const peakBytes = process.resourceUsage().maxRSS * 1024;
+    return { wallMs: performance.now() - wall, cpuMs: (user + system) / 1e3, bytes: rss, peakBytes };
+  };
+};
+const say = (value: object) => console.log(JSON.stringify(value));
+
+const loading = taken();
+const engine = await openEmbeddedEngine({ folder, threads, lora: { rank: lora, seed: 1 }, maxBatch: 32 });
+say({ name: `chain-of-agents, ${engine.name}`, ...loading() });
+let policy: Policy | undefined;
+
+/** Each sequence writes `steps` tokens; counted from the moment at which all have read their prompts. */
+async function decode(batch: number, context: number, steps: number) {
+  policy ??= await engine.publish();
+  let begun = 0;
+  let written = 0;
+  let done = taken();
+  const prompt = rows.flat().slice(0, context);
+  await Promise.all(
+    Array.from({ length: batch }, (_, seed) => {
+      let first = true;
+      return policy!.sample({
+        tokens: prompt,
+        maxTokens: steps + 1,
+        seed,
+        onToken() {
+          if (first && ++begun === batch) done = taken();
+          else if (begun === batch) written++;
+          first = false;
+        },
+      });
+    }),
+  );
+  return { ...done(), tokens: written };
+}
+
+/** How far the log-probabilities that came with sampled tokens are from those of scoring, at most. */
+async function sampledAgainstScored(context: number, steps: number): Promise<number> {
+  policy ??= await engine.publish();
+  const prompt = rows.flat().slice(0, context);
+  const { tokens, logprobs } = await policy.sample({ tokens: prompt, maxTokens: steps, seed: 5 });
+  const all = [...prompt, ...tokens];
+  const example = { input: Int32Array.from(all.slice(0, -1)), targets: Int32Array.from(all.slice(1)) };
+  const [scored] = (await engine.forward([example], { name: "cross_entropy" })).logprobs;
+  return Math.max(...logprobs.map((value, at) => Math.abs(value - scored![context - 1 + at]!)));
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const request = JSON.parse(line) as { do: string; batch: number; context: number; steps: number };
+  const done = taken();
+  if (request.do === "score") {
+    const { logprobs } = await engine.forward(examples, { name: "cross_entropy" });
+    say({ ...done(), logprobs: logprobs.map((row) => [...row]) });
+  } else if (request.do === "train") {
+    await engine.forwardBackward(examples, { name: "cross_entropy" });
+    await engine.optimStep({ learningRate: 1e-5, gradientClip: 1 });
+    say(done());
+  } else if (request.do === "publish") {
+    policy = await engine.publish();
+    say(done());
+  } else if (request.do === "check") {
+    say({ ...done(), apart: await sampledAgainstScored(request.context, request.steps) });
+  } else say(await decode(request.batch, request.context, request.steps));
+}
+process.exit(0);
