@@ -1,3 +1,4 @@
+/// <reference path="./webassembly.d.ts" />
 /**
  * A small assembler for WebAssembly. Code is a list of bytes; every instruction is a function from the code of its
  * operands to code, so an expression reads as it is computed: `f32.add(get(x), f32.constant(1))`. Only what the decoder
