@@ -13,6 +13,7 @@ import { isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { Model, Price } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
+import { derivedSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import {
@@ -163,7 +164,7 @@ export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Pro
       ...model.tokenizer.encodePrompt(prompt),
       ...model.tokenizer.encodeWithSpecials(text),
     ];
-    const seed = sampling.seed === undefined ? {} : { seed: (sampling.seed + usage.modelCalls * 0x9e3779b1) >>> 1 };
+    const seed = sampling.seed === undefined ? {} : { seed: derivedSeed(sampling.seed, usage.modelCalls) };
     const stop = ends.map((tag) => `</${tag}>`);
     const request = {
       prompt,

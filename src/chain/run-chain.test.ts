@@ -47,6 +47,17 @@ describe("runChain", () => {
     assert.ok(model.requests[2]!.text.startsWith(model.requests[1]!.text));
   });
 
+  it("draws each call of each chain with a seed of its own, also for seeds beside each other", async () => {
+    const seeds: (number | undefined)[] = [];
+    for (const seed of [0, 1, 2, 3, 1]) {
+      const model = scriptedModel(script);
+      await run([], { model, sampling: { seed } });
+      seeds.push(...model.requests.map((request) => request.seed));
+    }
+    assert.equal(new Set(seeds).size, 12);
+    assert.deepEqual(seeds.slice(12), seeds.slice(3, 6), "the same chain draws the same again");
+  });
+
   it("counts tokens as billed and as computed", async () => {
     const trajectory = await run(script);
     const { usage } = trajectory;

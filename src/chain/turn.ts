@@ -6,6 +6,7 @@
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
+import { derivedSeed } from "../core/random.ts";
 import { answerConstraint, constraint } from "../language/grammar/constraint.ts";
 import { type ChainRun, countCall, noteViolations, observe, record } from "./chain-run.ts";
 import { compact, isCrowded } from "./compaction.ts";
@@ -123,7 +124,7 @@ function requestFor(run: ChainRun, turn: ModelTurn, plan: AllowedCall): Continue
   return {
     ...sampling,
     // Each call of a chain draws differently, and the same chain draws the same again.
-    ...(seed === undefined ? {} : { seed: (seed + run.usage.modelCalls * 0x9e3779b1) >>> 1 }),
+    ...(seed === undefined ? {} : { seed: derivedSeed(seed, run.usage.modelCalls) }),
     prompt: context.prompt,
     text: context.text() + written,
     tokens: tokens && written !== "" ? [...tokens, ...turn.tokens()] : tokens,
