@@ -34,7 +34,7 @@ function nameOf(folder: string): string {
 const examples = [
   "coa eval compare team chain-sft chain-rl",
   "coa eval compare team chain-rl --out report.html",
-  "coa eval compare team chain-rl --tokenizer models/qwen2.5",
+  "coa eval compare team chain-rl --ruler models/qwen2.5",
 ];
 
 export default defineCommand({
@@ -46,10 +46,10 @@ export default defineCommand({
     out: { type: "string", valueName: "file", describe: "Where the HTML report goes; into the workspace by default" },
     title: { type: "string", valueName: "text", describe: "Title of the report" },
     examples: { type: "string", default: "20", valueName: "n", describe: "Tasks to show where systems differ" },
-    tokenizer: {
+    ruler: {
       type: "string",
       valueName: "folder",
-      describe: "Count both sides again with this folder's tokenizer.json, which belongs to neither",
+      describe: "Measure both sides alike: count their tokens again with this folder's tokenizer.json",
     },
     open: openFlag,
     html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
@@ -59,7 +59,7 @@ export default defineCommand({
     const evaluations = await Promise.all(positionals.map(readNamed));
     const comparison: Comparison = {
       ...compareEvaluations(evaluations),
-      ...(values.tokenizer !== undefined && { recounted: await recountedBy(evaluations, values.tokenizer) }),
+      ...(values.ruler !== undefined && { recounted: await recountedBy(evaluations, values.ruler) }),
     };
     let file: string | undefined;
     if (values.html) {
