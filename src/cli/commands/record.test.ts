@@ -120,6 +120,6 @@ describe("coa record", () => {
     );
     await assert.rejects(coa("proxy"), { code: 2 });
     await assert.rejects(coa("proxy", "--to", "http://x", "--usd", "1"), /needs prices/);
-    await assert.rejects(startProxy({ folder }), /needs a server/);
+    await assert.rejects(startProxy({ folder }), /needs `to`, the server/);
   });
 });

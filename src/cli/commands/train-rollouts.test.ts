@@ -65,6 +65,9 @@ describe("coa train rl", () => {
       "1",
       "--start-share",
       "0.3",
+      // A seed whose groups differ after a fault.
+      "--seed",
+      "2",
     );
     assert.equal(code, 0, stderr);
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
@@ -72,7 +75,7 @@ describe("coa train rl", () => {
     assert.ok(struck.length > 0);
     assert.ok(struck.every(({ trajectory }) => trajectory.segments.some(({ text }) => text.includes("no results"))));
     const line = await metrics("rl");
-    assert.ok(line["updates"] === 0 || (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
+    assert.ok(line["updates"] === 1 && (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
   });
 
   it("practises tasks that fail greedily, at a rate that falls with success", async () => {

@@ -228,7 +228,9 @@ export async function trainOnRollouts(
     }
     if (result.updates === 0) {
       out.note(
-        "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select), or more --samples.",
+        values["credit-after-fault"]
+          ? "In no group did a right and a wrong rollout differ after a fault, so nothing was learned: more --samples or --groups, or more faults."
+          : "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select), or more --samples.",
       );
       return 1;
     }
