@@ -227,11 +227,10 @@ export async function trainOnRollouts(
       return 1;
     }
     if (result.updates === 0) {
-      out.note(
-        values["credit-after-fault"]
-          ? "In no group did a right and a wrong rollout differ after a fault, so nothing was learned: more --samples or --groups, or more faults."
-          : "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select), or more --samples.",
-      );
+      const groups = values["credit-after-fault"]
+        ? "In no group did a right and a wrong rollout differ after a fault, so nothing was learned: give more faults"
+        : "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select)";
+      out.note(`${groups}, or more --samples.`);
       return 1;
     }
     return 0;
