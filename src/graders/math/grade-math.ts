@@ -28,7 +28,8 @@ export async function gradeMath(golds: readonly string[], answer: string | null)
     const same = golden.some((expected) =>
       values.some((value) => readable(() => sameMath(calculator, expected, value))),
     );
-    if (same || plainText(wanted.text) === plainText(found.text) || plainText(gold) === plainText(answer)) {
+    const written = [plainText(found.text), plainText(answer)];
+    if (same || plainText(wanted.text) === written[0] || written.includes(plainText(gold))) {
       return { correct: true, score: 1, reason: `${quote(found.text)} equals ${quote(wanted.text)}` };
     }
   }
