@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3075,
+  core: 3080,
   "base/files": 1970,
   "base/http": 850,
   "base/wire": 2800,
@@ -18,7 +18,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   language: 3350,
   tokenizers: 950,
   models: 1550,
-  engines: 8120,
+  engines: 8135,
   tools: 7250,
   graders: 3900,
   tasks: 1600,
@@ -34,7 +34,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   serve: 6530,
   "studio/api": 4200,
   "studio/app": 6500,
-  cli: 9600,
+  cli: 9610,
   testing: 1350,
 };
 

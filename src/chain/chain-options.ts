@@ -28,6 +28,8 @@ export interface Sampling {
   topP?: number;
   topK?: number;
   seed?: number;
+  /** Keeps the entropy at each token with the chain, where the model gives it. */
+  entropies?: boolean;
 }
 
 /** The names inside those options of a chain that have options. */
@@ -35,7 +37,7 @@ export const chainParts = {
   limits: optionNames<Limits>()(
     "maxSteps maxToolCalls maxTokensPerCall maxCompletionTokens maxTotalTokens maxWallMs maxCostUsd answerReserve toolTimeoutMs maxRepairs",
   ),
-  sampling: optionNames<Sampling>()("temperature topP topK seed"),
+  sampling: optionNames<Sampling>()("temperature topP topK seed entropies"),
   compaction: optionNames<CompactionOptions>()("summarise keepNewest maxTokens targetShare"),
 };
 

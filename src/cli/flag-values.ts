@@ -12,6 +12,13 @@ export function choiceOf<const T extends string>(value: string, flag: string, ch
   return found;
 }
 
+/** The `--entropies` flag, of commands whose chains the studio can show token by token. */
+export const entropiesFlag = {
+  type: "boolean",
+  default: false,
+  describe: "Keep the entropy at each token with the chain, for the studio; models in this process give it",
+} as const;
+
 /** The `--price` flag, as every command that counts money takes it. */
 export const priceFlag = {
   type: "string",

@@ -68,7 +68,9 @@ export interface SampleRequest {
   allowedTokens?: (sampled: readonly number[]) => readonly number[] | undefined;
   /** Keeps the context's cache under this key; a later request that extends it computes only what is new. */
   sessionKey?: string;
-  onToken?: (token: number, logprob: number) => void;
+  /** Asks for the entropy of every distribution that is sampled from; an engine that can't tell leaves it out. */
+  entropies?: boolean;
+  onToken?: (token: number, logprob: number, entropy?: number) => void;
   signal?: AbortSignal;
 }
 
@@ -76,6 +78,8 @@ export interface Sample {
   tokens: number[];
   /** Of exactly the distribution sampled from, unless the engine's `logprobs` says otherwise. */
   logprobs: number[];
+  /** In nats, of the same distribution, where they were asked for. */
+  entropies?: number[];
   finish: "stop" | "length";
   /** Version of the weights that the first token was sampled with. */
   policyVersion: number;

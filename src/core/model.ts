@@ -28,6 +28,8 @@ export interface ContinueRequest {
   topP?: number;
   topK?: number;
   seed?: number;
+  /** Asks for the entropy at each token; models that can't tell leave it out. */
+  entropies?: boolean;
   grammar?: Grammar;
   /** Called per token by models that can mask: which token ids may come next (undefined = all). */
   allowedTokens?: (sampled: readonly number[]) => readonly number[] | undefined;

@@ -53,7 +53,7 @@ async function* sampleText(
     ...tokenizer.encodeWithSpecials(request.text),
   ];
   const stops = stopsFor(engine, tokenizer, request);
-  const pending: [token: number, logprob: number][] = [];
+  const pending: [token: number, logprob: number, entropy: number | undefined][] = [];
   let wake: () => void = () => {};
   let heard = 0;
   let sample: Sample | undefined;
@@ -66,14 +66,15 @@ async function* sampleText(
       topP: request.topP,
       topK: request.topK,
       seed: request.seed,
+      entropies: request.entropies,
       sessionKey: request.sessionKey,
       signal: request.signal,
       stopTokens: [...stops.tokens, ...tokenizer.endOfTurn],
       stopSequences: stops.sequences,
       allowedTokens: stops.allowedTokens,
-      onToken(token, logprob) {
+      onToken(token, logprob, entropy) {
         heard++;
-        pending.push([token, logprob]);
+        pending.push([token, logprob, entropy]);
         wake();
       },
     })
@@ -82,7 +83,7 @@ async function* sampleText(
         sample = result;
         // An engine on another machine may not report token by token; what it did not report comes with its result.
         for (let index = heard; index < result.tokens.length; index++)
-          pending.push([result.tokens[index]!, result.logprobs[index]!]);
+          pending.push([result.tokens[index]!, result.logprobs[index]!, result.entropies?.[index]]);
       },
       (error) => {
         failure = error;
@@ -94,11 +95,17 @@ async function* sampleText(
   let kept = 0;
   for (;;) {
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
-      const [token, logprob] = next;
+      const [token, logprob, entropy] = next;
       if (tokenizer.endOfTurn.includes(token)) continue;
       kept++;
       const text = decoder.decode(tokenizer.tokenBytes(token), { stream: true });
-      yield { type: "delta", text, tokens: [token], logprobs: [logprob] };
+      yield {
+        type: "delta",
+        text,
+        tokens: [token],
+        logprobs: [logprob],
+        ...(entropy !== undefined && { entropies: [entropy] }),
+      };
     }
     if (failure !== undefined) throw failure;
     if (sample) break;

@@ -91,6 +91,18 @@ describe("coa ask", () => {
     await assert.rejects(ask("--base-url", server.url), /needs a question/);
   });
 
+  it("keeps the entropy at each token with --entropies", async () => {
+    const model = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-2m");
+    for (const asked of [[], ["--entropies"]]) {
+      const { stdout } = await ask("--model", model, "--lab", "3", "--json", ...asked);
+      const { segments } = trajectorySchema.parse(JSON.parse(stdout));
+      const written = segments.filter(({ tokens, logprobs }) => tokens && logprobs);
+      assert.ok(written.length > 5);
+      for (const { tokens, entropies } of written)
+        assert.equal(entropies?.length, asked.length === 0 ? undefined : tokens!.length);
+    }
+  });
+
   it("takes a question from the lab world where none is given", async () => {
     const { code, stderr } = await ask(...flags(), "--quiet");
     assert.equal(code, 0);

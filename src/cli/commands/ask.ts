@@ -11,7 +11,7 @@ import { chainSystem } from "../../evaluate/chain-system.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
 import { bestOfFlags, chatOf, openBestOf } from "../choose-best.ts";
 import { defineCommand, numberOf, type Values } from "../command.ts";
-import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { choiceOf, entropiesFlag, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
 
@@ -32,6 +32,7 @@ export default defineCommand({
     temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature" },
     "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
     seed: { type: "string", default: "0", valueName: "n", describe: "Seed of the sampling" },
+    entropies: entropiesFlag,
     "max-steps": { type: "string", valueName: "n", describe: "Model calls" },
     "max-tokens": { type: "string", valueName: "n", describe: "Tokens the model may write in all" },
     "max-cost": { type: "string", valueName: "usd", describe: "Dollars the chain may cost (needs --price)" },
@@ -68,6 +69,7 @@ export default defineCommand({
           temperature: numberOf(values.temperature, "temperature", { min: 0 }),
           topP: numberOf(values["top-p"], "top-p", { min: 0, max: 1 }),
           seed: numberOf(values.seed, "seed", { min: 0, integer: true }),
+          entropies: values.entropies,
         },
         prices: priceOf(values.price),
         journal,

@@ -25,7 +25,7 @@ import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { bestOfFlags, openBestOf } from "../choose-best.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
-import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { choiceOf, entropiesFlag, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
 
 /** Flags that say what is evaluated. */
@@ -39,6 +39,7 @@ export const systemFlags = {
   temperature: { type: "string", default: "0", valueName: "x", describe: "Sampling temperature" },
   "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
   "top-k": { type: "string", valueName: "n", describe: "Sample among the k likeliest tokens" },
+  entropies: entropiesFlag,
   ...bestOfFlags,
   "max-tokens": { type: "string", valueName: "n", describe: "Tokens one run may write" },
   "max-steps": { type: "string", valueName: "n", describe: "Model calls of one run" },
@@ -234,7 +235,7 @@ function makeSystem(
       ...(maxSteps !== undefined && { maxSteps }),
     };
     const { profile, defaults } = opened;
-    const sampling = { temperature, topP, topK };
+    const sampling = { temperature, topP, topK, entropies: values.entropies };
     return chainSystem({
       name,
       model,

@@ -30,6 +30,7 @@ interface PendingSample extends Pending<Sample> {
   request: SampleRequest;
   tokens: number[];
   logprobs: number[];
+  entropies: number[];
   policyVersion: number;
   stopListening(): void;
 }
@@ -93,16 +94,18 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
         if (pending.tokens.length === 0) pending.policyVersion = policyVersion;
         pending.tokens.push(event.token);
         pending.logprobs.push(event.logprob);
+        if (event.entropy !== undefined) pending.entropies.push(event.entropy);
         if (pending.request.allowedTokens) askNext.add(event.id);
-        guard(event.id, () => pending.request.onToken?.(event.token, event.logprob));
+        guard(event.id, () => pending.request.onToken?.(event.token, event.logprob, event.entropy));
       } else {
         askNext.delete(event.id);
         finish(event.id);
         if (event.type === "failed") pending.reject(new CoaError("engine", event.message));
         else {
-          const { tokens, logprobs, policyVersion } = pending;
+          const { tokens, logprobs, entropies, policyVersion, request } = pending;
           const { finish, computedTokens } = event;
-          pending.resolve({ tokens, logprobs, finish, policyVersion, computedTokens });
+          const asked = request.entropies ? { entropies } : {};
+          pending.resolve({ tokens, logprobs, ...asked, finish, policyVersion, computedTokens });
         }
       }
     }
@@ -191,7 +194,16 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     };
     signal?.addEventListener("abort", onAbort, { once: true });
     const stopListening = () => signal?.removeEventListener("abort", onAbort);
-    samples.set(id, { request, tokens: [], logprobs: [], policyVersion: 0, resolve, reject, stopListening });
+    samples.set(id, {
+      request,
+      tokens: [],
+      logprobs: [],
+      entropies: [],
+      policyVersion: 0,
+      resolve,
+      reject,
+      stopListening,
+    });
     worker.ref();
     post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) }, policy });
     if (allowedTokens) answerMasks([id]);

@@ -36,10 +36,13 @@ describe("drawFromLogits", () => {
       const some = [...logits.keys()].filter(() => random.next() < 0.6);
       const allowed = some.length > 0 && random.next() < 0.5 ? some.toReversed() : undefined;
       const expected = distribution(logits, temperature, topK, topP, allowed);
+      const expectedEntropy = [...expected.values()].reduce((sum, p) => sum - (p > 0 ? p * Math.log(p) : 0), 0);
       const seen = new Set<number>();
       for (let draw = 0; draw < 400; draw++) {
         const uniform = () => (draw + 0.5) / 400;
-        const { token, logprob } = drawFromLogits(logits, { temperature, topK, topP, allowed, uniform });
+        const options = { temperature, topK, topP, allowed, uniform, entropy: true };
+        const { token, logprob, entropy } = drawFromLogits(logits, options);
+        assert.ok(Math.abs(entropy! - expectedEntropy) < 1e-9);
         assert.ok(expected.has(token), `${token} of ${[...expected.keys()]}`);
         assert.ok(Math.abs(Math.exp(logprob) - expected.get(token)!) < 1e-9);
         seen.add(token);

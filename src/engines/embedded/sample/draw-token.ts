@@ -13,11 +13,22 @@ export interface DrawOptions {
   allowed?: readonly number[] | undefined;
   /** In [0, 1). */
   uniform: () => number;
+  /** Also tells the entropy of the distribution. */
+  entropy?: boolean | undefined;
 }
 
 export interface Drawn {
   token: number;
   logprob: number;
+  /** In nats, where it was asked for. */
+  entropy?: number;
+}
+
+/** The entropy of a distribution, from weights that are not divided by their sum yet. */
+export function entropyOf(weights: Float32Array | Float64Array, sum: number): number {
+  let weighed = 0;
+  for (const weight of weights) if (weight > 1e-37) weighed += weight * Math.log(weight);
+  return Math.max(0, Math.log(sum) - weighed / sum);
 }
 
 /** What to say of logits that no distribution can be made of. */
@@ -51,9 +62,10 @@ export function drawFromLogits(logits: Float32Array, options: DrawOptions): Draw
   if (!greedy && options.topK > 0 && options.topK < ids.length) ids = mostLikely(logits, ids, options.topK);
   let weights = new Float64Array(ids.length);
   let sum = 0;
+  const entropy = () => (options.entropy ? { entropy: entropyOf(weights, sum) } : {});
   for (let index = 0; index < ids.length; index++)
     sum += weights[index] = Math.exp(scale * (logits[ids[index]!]! - largest));
-  if (greedy) return { token: best, logprob: -Math.log(sum) };
+  if (greedy) return { token: best, logprob: -Math.log(sum), ...entropy() };
   if (options.topP < 1) ({ ids, weights, sum } = nucleus(ids, weights, sum, options.topP));
   let left = options.uniform() * sum;
   let chosen = 0;
@@ -63,7 +75,7 @@ export function drawFromLogits(logits: Float32Array, options: DrawOptions): Draw
     left -= weights[index]!;
     if (left < 0) break;
   }
-  return { token: ids[chosen]!, logprob: Math.log(weights[chosen]! / sum) };
+  return { token: ids[chosen]!, logprob: Math.log(weights[chosen]! / sum), ...entropy() };
 }
 
 const masks = new WeakMap<readonly number[], Int32Array>();

@@ -50,6 +50,25 @@ describe("sampling and scoring", () => {
     );
   });
 
+  it("agree about the entropy at each token, where it is asked for", async () => {
+    const context = randomTokens(12);
+    const candidates = Array.from({ length: 300 }, (_, token) => {
+      const all = Int32Array.from([...context, token]);
+      return { input: all.slice(0, -1), targets: all.slice(1), weights: new Float32Array(context.length).fill(1) };
+    });
+    const { logprobs } = await engine.forward(candidates, { name: "cross_entropy" });
+    const expected = logprobs.reduce((sum, row) => sum - Math.exp(row.at(-1)!) * row.at(-1)!, 0);
+    const allowedTokens = () => candidates.map((_, token) => token);
+    for (const how of [{ temperature: 1 }, { temperature: 0 }, { temperature: 1, allowedTokens }]) {
+      const heard: (number | undefined)[] = [];
+      const onToken = (_token: number, _logprob: number, entropy?: number) => heard.push(entropy);
+      const sample = await engine.sample({ tokens: context, maxTokens: 3, entropies: true, onToken, ...how });
+      assert.ok(Math.abs(sample.entropies![0]! - expected) < 1e-3, `${sample.entropies![0]} ${expected}`);
+      assert.deepEqual(heard, sample.entropies);
+    }
+    assert.equal((await engine.sample({ tokens: context, maxTokens: 1 })).entropies, undefined);
+  });
+
   it("agree after an update of the weights", async () => {
     const context = randomTokens(30);
     const before = await engine.sample({ tokens: context, maxTokens: 8, temperature: 0, sessionKey: "s" });

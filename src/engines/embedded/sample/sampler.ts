@@ -15,6 +15,7 @@ export interface SamplerRequest {
   topP?: number;
   topK?: number;
   seed?: number;
+  entropies?: boolean;
   stopTokens?: readonly number[];
   stopSequences?: readonly (readonly number[])[];
   sessionKey?: string;
@@ -26,7 +27,7 @@ export interface SamplerRequest {
 }
 
 export type SamplerEvent =
-  | { type: "token"; id: number; token: number; logprob: number }
+  | { type: "token"; id: number; token: number; logprob: number; entropy?: number }
   /** The last event of a request. `computedTokens`: context tokens not found in the session's cache. */
   | { type: "finished"; id: number; finish: "stop" | "length"; computedTokens: number }
   /** The last event of a request that can't continue (not-a-number weights, an empty mask); others are unaffected. */

@@ -1,7 +1,7 @@
 /** One request on its way: what it asked, what it has, and whether its next token may be drawn. */
 import { CoaError } from "../../../core/errors.ts";
 import { seededRandom } from "../../../core/random.ts";
-import { brokenLogits, type Drawn, drawFromLogits, drawFromWeights } from "./draw-token.ts";
+import { brokenLogits, type Drawn, drawFromLogits, drawFromWeights, entropyOf } from "./draw-token.ts";
 import type { SamplerEvent, SamplerRequest } from "./sampler.ts";
 
 export interface Sequence {
@@ -57,10 +57,11 @@ export function logitScale({ request }: Sequence): number {
 /** Draws from exponentiated weights. */
 export function drawPlain(sequence: Sequence, weights: Float32Array, sum: number): Drawn {
   if (!Number.isFinite(sum)) throw new CoaError("engine", brokenLogits(sum));
-  if (!isGreedy(sequence.request)) return drawFromWeights(weights, sum, sequence.uniform());
+  const entropy = sequence.request.entropies ? { entropy: entropyOf(weights, sum) } : {};
+  if (!isGreedy(sequence.request)) return { ...drawFromWeights(weights, sum, sequence.uniform()), ...entropy };
   // The largest weight is e^0.
   const token = weights.indexOf(1);
-  return { token, logprob: -Math.log(sum) };
+  return { token, logprob: -Math.log(sum), ...entropy };
 }
 
 /** Draws from raw logits under the request's mask and cuts. */
@@ -72,6 +73,7 @@ export function drawMasked(sequence: Sequence, logits: Float32Array): Drawn {
     topP: request.topP ?? 1,
     allowed: mask.allowed,
     uniform,
+    entropy: request.entropies,
   });
 }
 
@@ -82,7 +84,7 @@ export function acceptToken(sequence: Sequence, drawn: Drawn, maxContext: number
   tokens.push(drawn.token);
   sequence.mask = { known: !request.masked, allowed: undefined };
   const sampled = tokens.length - request.tokens.length;
-  const events: SamplerEvent[] = [{ type: "token", id, token: drawn.token, logprob: drawn.logprob }];
+  const events: SamplerEvent[] = [{ type: "token", id, ...drawn }];
   const stopped =
     request.stopTokens?.includes(drawn.token) ||
     request.stopSequences?.some((stop) => stop.length <= sampled && stop.length > 0 && endsWith(tokens, stop));

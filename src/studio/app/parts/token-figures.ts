@@ -114,7 +114,8 @@ export function figureOf(name: FigureName, view: TokensView, first: Row, second:
       return one(name, view, logprobs, logprobSays(logprobs), missing);
     }
     case "entropy": {
-      const missing = "No entropies were kept with this chain: what sampled it gave none.";
+      const missing =
+        "No entropies were kept with this chain: coa ask and coa eval run keep them with --entropies, for models that run in their own process.";
       return one(name, view, view.entropies, meanSays("mean entropy", view.entropies, " nats"), missing);
     }
     case "advantage": {
