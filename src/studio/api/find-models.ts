@@ -1,24 +1,32 @@
 /** Folders below what was opened that hold a model or a tokenizer. */
-import { globSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { globSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { fitsTokenizer } from "../../dataset/read-tokens.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import type { StudioContext } from "./reader.ts";
 
 const notModels = (name: string) => name === "node_modules" || name === "checkpoints" || name === "cache";
 
-/** Folders with a file of that name, relative to the root. */
-function foldersWith(root: string, file: string): string[] {
-  return globSync(`**/${file}`, { cwd: root, exclude: notModels })
-    .map((path) => dirname(path))
-    .sort();
+/** What was opened, and the folder that names are relative to; nothing else below that folder is looked at. */
+type Opened = Pick<StudioContext, "root" | "paths">;
+
+/** Folders with a file of that name in what was opened, relative to the root. A file stands for the folder it is in. */
+function foldersWith({ root, paths }: Opened, file: string): string[] {
+  const folders = paths.flatMap((path) => {
+    const cwd = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
+    return globSync(`**/${file}`, { cwd, exclude: notModels }).map((found) =>
+      relative(root, dirname(join(cwd, found))),
+    );
+  });
+  return [...new Set(folders)].sort();
 }
 
 /** Model folders (Hugging Face layout). */
-export function findModels(root: string): string[] {
-  const weights = new Set(foldersWith(root, "*.safetensors"));
-  return foldersWith(root, "config.json").filter((folder) => weights.has(folder));
+export function findModels(opened: Opened): string[] {
+  const weights = new Set(foldersWith(opened, "*.safetensors"));
+  return foldersWith(opened, "config.json").filter((folder) => weights.has(folder));
 }
 
 const loaded = new Map<string, Promise<Tokenizer>>();
@@ -31,15 +39,15 @@ function tokenizerIn(folder: string): Promise<Tokenizer> {
 
 /** The tokenizer that a chain's ids were written with, or any that can encode it where it has no ids. */
 export async function findTokenizer(
-  root: string,
+  opened: Opened,
   chain: Trajectory,
   preferred?: string,
 ): Promise<{ tokenizer: Tokenizer; folder: string } | undefined> {
-  const folders = foldersWith(root, "tokenizer.json");
+  const folders = foldersWith(opened, "tokenizer.json");
   if (preferred !== undefined)
     folders.sort((a, b) => Number(b.startsWith(preferred)) - Number(a.startsWith(preferred)));
   for (const folder of folders) {
-    const tokenizer = await tokenizerIn(join(root, folder)).catch(() => undefined);
+    const tokenizer = await tokenizerIn(join(opened.root, folder)).catch(() => undefined);
     if (tokenizer && fitsTokenizer(chain, tokenizer)) return { tokenizer, folder };
   }
   return undefined;

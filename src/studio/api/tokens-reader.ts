@@ -60,7 +60,7 @@ export const readTokensOf: Reader = async (query, context) => {
   }
   const line = context.items.find("example", item.key);
   const example = line && readItem(context.root, line);
-  const found = await findTokenizer(context.root, chain, line && dirname(line.file));
+  const found = await findTokenizer(context, chain, line && dirname(line.file));
   if (!found) {
     throw new NotFound(
       "no tokenizer that fits this chain is in what was opened: open the model's folder too, as coa studio <path> <path>",
@@ -90,7 +90,7 @@ export const readTokensOf: Reader = async (query, context) => {
     tokenizer: found.folder,
     ...(line && { maskFrom: line.file }),
     sampled: chain.segments.some((segment) => segment.tokens !== undefined),
-    models: context.score ? findModels(context.root) : [],
+    models: context.score ? findModels(context) : [],
   } satisfies TokensView;
 };
 
@@ -117,8 +117,7 @@ function figuresOf(around: Around, folder: string, { index, root }: StudioContex
 export const readScore: Reader = async (query, context) => {
   if (!context.score) throw new NotFound("no engine is at hand to score tokens with");
   const model = query.get("model") ?? "";
-  if (!findModels(context.root).includes(model))
-    throw new NotFound(`${model} is not a model folder in what was opened`);
+  if (!findModels(context).includes(model)) throw new NotFound(`${model} is not a model folder in what was opened`);
   const { tokens } = (await readTokensOf(query, context)) as TokensView;
   return { model, logprobs: await context.score(join(context.root, model), tokens) };
 };
