@@ -81,7 +81,7 @@ async function examineTeam(): Promise<void> {
     }
   }
   console.log(`${all.length} runs, right ${percent(all.map(({ right }) => Number(right)))}`);
-  console.log(`checked low and planned anew ${percent(all.map(({ again }) => Number(again)))}`);
+  console.log(`checked low and made a new plan ${percent(all.map(({ again }) => Number(again)))}`);
   printCalibration(all);
 }
 

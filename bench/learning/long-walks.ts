@@ -1,6 +1,6 @@
 /**
  * Walks of four and five facts, which the shipped model was never taught (its plans end after three steps): what the team does with them, a
- * student that goes on from the shipped model with the team's runs, and what it then answers.
+ * student that continues from the shipped model with the team's runs, and what it then answers.
  *
  *   node bench/learning/long-walks.ts team  [--worlds 131,132,133] [--count 200]      the team's success and the length of its chains
  *   node bench/learning/long-walks.ts teach --seed 1 --out walks-1                     a student

@@ -44,7 +44,7 @@ function comparable({ segments, answer, ending, usage, violations, promptTokens 
 
 describe("a resumed chain", () => {
   for (const tokens of [false, true]) {
-    it(`goes on after any record without repeating model calls or tool calls (${tokens ? "tokens" : "text"})`, async () => {
+    it(`continues after any record without repeating model calls or tool calls (${tokens ? "tokens" : "text"})`, async () => {
       const whole = memoryJournal<ChainRecord>();
       const expected = await runChain(task, {
         model: model(tokens),

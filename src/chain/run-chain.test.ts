@@ -148,7 +148,7 @@ describe("runChain", () => {
     assert.ok(!trajectoryText(trajectory.segments).includes("forged"));
   });
 
-  it("refuses a move out of order under repair, says what may come, and goes on", async () => {
+  it("refuses a move out of order under repair, says what may come, and continues", async () => {
     const lines = [script[0]!, "<think>sure</think><answer>Paris</answer>", ...script.slice(1)];
     const repaired = await run(lines, { enforcement: "repair" });
     assert.equal(repaired.answer, "Rhône, 813 km");

@@ -129,13 +129,13 @@ describe("runEvaluation", () => {
   it("tries crashed runs again when asked to", async () => {
     let broken = true;
     const system = defineSystem({
-      name: "mended",
+      name: "repaired",
       async run(task) {
         if (broken && task.id === "t1") throw new Error("server down");
         return result(String(2 * Number(task.id.slice(1))));
       },
     });
-    const options = { folder: join(folder, "mended"), grader: taskGrader() };
+    const options = { folder: join(folder, "repaired"), grader: taskGrader() };
     assert.equal((await runEvaluation(tasksOf(4), system, options)).summary.successes, 3);
     broken = false;
     assert.equal((await runEvaluation(tasksOf(4), system, options)).summary.successes, 3);
@@ -174,7 +174,7 @@ describe("runEvaluation", () => {
     await assert.rejects(runEvaluation(tasksOf(3), system, options), /its tasks differ \(2 tasks, now 3 tasks\)/);
   });
 
-  it("stops on abort, keeps what was finished and goes on from there", async () => {
+  it("stops on abort, keeps what was finished and continues from there", async () => {
     const controller = new AbortController();
     let runs = 0;
     const system = defineSystem({

@@ -218,7 +218,7 @@ describe("the scripted team", () => {
     assert.equal(solved(asked.slice(0, 6), shared), 1);
   });
 
-  it("scores what stands on untrustworthy pages low and plans anew, and stays unsure where no other page is left", async () => {
+  it("scores what stands on untrustworthy pages low and makes a new plan, and stays unsure where no other page is left", async () => {
     const doubtful = createWorld({ seed: 2, pages: 600, split: "test", doubtful: 0.6 });
     const asked = worldTasks(doubtful, { count: 80, families: ["hop1", "hop2", "mixed"] });
     const runs = await play(asked, { tools: memoryLabTools(doubtful) });

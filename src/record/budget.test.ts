@@ -34,7 +34,7 @@ describe("what a call sets aside", () => {
     assert.equal(spent(3), 4 * spent(0));
   });
 
-  it("is charged whole where the server goes on in the background", () => {
+  it("is charged whole where the server continues in the background", () => {
     const budget = createBudget({ total: { tokens: 1000 } });
     const held = budget.admitNow(request({ input: "Q", max_output_tokens: 100 }, openaiResponses));
     assert.ok("settle" in held);

@@ -114,7 +114,7 @@ for (const topology of ["agents-as-tools", "handoff"] as const) {
       assert.ok(run.usage.computedTokens < run.usage.billedTokens);
     });
 
-    it("plans anew when something is rated Poor, when a member fails and when the score is low", async () => {
+    it("makes a new plan when something is rated Poor, when a member fails and when the score is low", async () => {
       const poor = "Bad.\ninformation_conflict : Good\ntool_effectiveness : Poor\ntrajectory_monitoring : Good";
       const manager = inOrder("1. search", delegateTo(reflect, "stuck"), "1. again", "811", "1. once more", "812");
       const roles = { manager, reflector: () => poor, verifier: inOrder("Wrong.\nThe score this time is:2", content) };
@@ -305,7 +305,7 @@ describe("runTeam", () => {
     assert.match(seen.at(-1)!.messages[1]!.content, /What was done so far:/);
   });
 
-  it("holds its budget when members work in parallel, and nothing goes on after the end", async () => {
+  it("holds its budget when members work in parallel, and nothing continues after the end", async () => {
     let calls = 0;
     const slow: RoleFunction = async ({ messages }) => {
       calls++;

@@ -186,7 +186,7 @@ describe("distill", () => {
     assert.ok(balanced.kept < once.kept);
   });
 
-  it("goes on where it was stopped and ends with the same files", async () => {
+  it("continues where it was stopped and ends with the same files", async () => {
     const out = join(root, "stopped");
     const controller = new AbortController();
     const stopAfter = (done: number) => {

@@ -29,7 +29,7 @@ describe("openJsonl", () => {
     );
   });
 
-  it("sets a torn last line aside and goes on after it", async () => {
+  it("sets a torn last line aside and continues after it", async () => {
     const file = fresh();
     await writeFile(file, '{"n":1}\n{"n":2');
     const torn: BadLine[] = [];

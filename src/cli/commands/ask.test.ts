@@ -61,7 +61,7 @@ describe("coa ask", () => {
     assert.equal(quiet.stdout, "42\n");
   });
 
-  it("goes on from its journal and saves what it decoded", async () => {
+  it("continues from its journal and saves what it decoded", async () => {
     const journal = join(folder, "journal.jsonl");
     const save = join(folder, "chains.jsonl");
     const asked = server.requests.length;

@@ -69,7 +69,7 @@ describe("coa grade", () => {
 });
 
 describe("coa eval", () => {
-  it("runs a system of one's own, goes on with it, compares two and writes the report", async () => {
+  it("runs a system of one's own, continues it, compares two and writes the report", async () => {
     await writeFile(
       join(folder, "tasks.jsonl"),
       Array.from({ length: 12 }, (_, i) => JSON.stringify({ question: `${i}?`, answer: String(i) })).join("\n"),

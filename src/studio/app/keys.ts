@@ -16,7 +16,7 @@ export interface KeyBinding {
 export const activeKeys = signal<readonly KeyBinding[]>([]);
 
 /**
- * Makes keys work while a component is there. `deps` say when the functions are to be taken anew: with the drawing itself, not
+ * Makes keys work while a component is there. `deps` say when the functions are to be taken again: with the drawing itself, not
  * after the next frame, so that a key pressed right after another one finds what that one did.
  */
 export function useKeys(bindings: readonly KeyBinding[], deps: readonly unknown[] = []): void {

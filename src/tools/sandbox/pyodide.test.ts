@@ -91,7 +91,7 @@ describe("pyodideSandbox, a child per trajectory", () => {
     assert.equal(new Set(draws.map((draw) => draw.stdout)).size, 3);
   });
 
-  it("can be aborted, and goes on working", async () => {
+  it("can be aborted, and still works", async () => {
     const controller = new AbortController();
     const running = run("while True: pass", { signal: controller.signal });
     setTimeout(() => controller.abort(), 50);

@@ -66,7 +66,7 @@ export function chunkedHead(graph: Graph, parts: HeadParts): { logprobs: Value; 
 
 /**
  * The chunk ends for a number of tokens. As few chunks as may hold `rows` tokens each are used, of even size, and the others
- * stay empty: a product of few rows is slow, for the head is read anew by each.
+ * stay empty: a product of few rows is slow, for the head is read again by each.
  */
 export function chunkFeeds(tokens: number, chunks: number, rows = 1): Record<string, HostTensor> {
   if (chunks === 1) return {};

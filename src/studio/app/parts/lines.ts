@@ -19,7 +19,7 @@ export function useLines<T>(file: string | undefined): { lines?: readonly T[]; e
         for (let more = true; more; ) {
           const query = new URLSearchParams({ file, from: String(next) });
           const view = await askJson<LinesView>(`lines?${query}`, gone.signal);
-          // A file that shrank was written anew.
+          // A file that shrank was written again.
           if (view.size < next) {
             lines = [];
             next = 0;

@@ -52,7 +52,7 @@ export function PlaySide({ name, about, played, active, at, editing, onSelect, o
               <SegmentEditor
                 index={index}
                 load={async () => segment.text}
-                note="What stands after it is written anew, with the tools as they are now."
+                note="What stands after it is written again, with the tools as they are now."
                 onSave={onContinue}
                 onCancel={onCancel}
                 saves="Continue from here"
