@@ -51,7 +51,7 @@ export function findModel(flags: ModelFlags, options: { lab: boolean }): FoundMo
   const known = [...shippedModels(), ...workspaceModels()].map(({ name }) => name);
   if (name !== undefined)
     throw new UsageError(
-      `there is no model "${name}" here${known.length > 0 ? `; there are ${known.join(", ")}` : ""}. For a model on a server give --base-url too, or set OPENAI_BASE_URL`,
+      `found no model "${name}" here${known.length > 0 ? `; there are ${known.join(", ")}` : ""}. For a model on a server give --base-url too, or set OPENAI_BASE_URL`,
     );
   const key = process.env["OPENAI_API_KEY"] ? " OPENAI_API_KEY is set: --base-url openai uses the public API." : "";
   throw new UsageError(

@@ -41,7 +41,7 @@ export function cachedModel<M extends AnyModel>(model: M, store: CallStore): M {
 export async function openReplayModel(file: string, name: string): Promise<Model & ChatModel> {
   const store = await openCallStore(file, { mode: "replay" });
   const absent = (): never => {
-    throw new CoaError("model", `${file}: there is no model to ask, only recorded calls`);
+    throw new CoaError("model", `${file} holds recorded calls only, and this call is not among them`);
   };
   const empty: Model & ChatModel = {
     name,

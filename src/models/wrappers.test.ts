@@ -140,7 +140,7 @@ describe("recorded calls", () => {
     await store.close();
     const again = await openCallStore(file, { mode: "replay" });
     const broken = cachedModel(
-      scriptedModel(() => new Error("there is no model")),
+      scriptedModel(() => new Error("must not be asked")),
       again,
     );
     const tools = cachedTools([{ ...table(), execute: () => assert.fail() }], again);

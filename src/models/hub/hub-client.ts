@@ -118,7 +118,8 @@ async function refusal(response: Response, name: string, revision: string, optio
       { code: "unauthorised" },
     );
   }
-  if (status === 404) return new UsageError(`there is no model ${name} at revision ${revision} on ${hub}`);
+  if (status === 404)
+    return new UsageError(`${hub} has no model ${name} at revision ${revision}: check the name and the revision`);
   return new CoaError("network", `${hub} answers HTTP ${status} for ${name}`, {
     retryable: status >= 500 || status === 429,
   });
