@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3080,
+  core: 3105,
   "base/files": 1970,
   "base/http": 850,
   "base/wire": 2800,
@@ -34,7 +34,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   serve: 6530,
   "studio/api": 4200,
   "studio/app": 6500,
-  cli: 9610,
+  cli: 9620,
   testing: 1350,
 };
 

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { loopbackTrainer } from "../../test/engine/loopback-trainer.ts";
+import { writeTar } from "../base/files/tar.ts";
+import type { Handler } from "../base/http/handler.ts";
 import { modelConfig } from "../engines/embedded/model/config.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
@@ -36,10 +43,14 @@ describe("--engine tinker, connected", () => {
   const sizes = { hiddenSize: 16, layers: 1, heads: 2, intermediateSize: 24, maxContext: 64 };
 
   /** A small model with the folder's vocabulary behind our server, and the flags that lead to it. */
-  async function serving(work: (values: Values) => Promise<void>, server?: Parameters<typeof loopbackTrainer>[2]) {
+  async function serving(
+    work: (values: Values) => Promise<void>,
+    server?: Parameters<typeof loopbackTrainer>[2],
+    served?: Parameters<typeof loopbackTrainer>[3],
+  ) {
     const { vocabularySize } = await loadTokenizer(folder);
     const config = modelConfig({ ...sizes, vocabularySize });
-    const trainer = await loopbackTrainer({ config, seed: 3, threads: 1 }, config, server);
+    const trainer = await loopbackTrainer({ config, seed: 3, threads: 1 }, config, server, served);
     const values = {
       engine: "tinker",
       "engine-url": trainer.origin,
@@ -62,6 +73,45 @@ describe("--engine tinker, connected", () => {
         /the folder's tokenizer has \d+ ids, that of coa\/test on the server has \d+: give the folder/,
       );
     }, other);
+  });
+
+  it("refuses to train all weights on a server that trains adapters, before the first step", async () => {
+    await serving(async (values) => {
+      const all = openTrainEngine({ ...values, lora: "0" }, folder, () => {});
+      await assert.rejects(all, /LoRA rank 0: this server trains adapters of rank 1 or more, not whole models/);
+    });
+  });
+
+  it("trains all weights where the server does, and writes its archive as the model", async () => {
+    /** A server that takes rank 0 for all weights and gives a model's files, as SkyRL on GPUs does. */
+    const whole = (handler: Handler): Handler => {
+      return async (request, reply) => {
+        if (request.path.endsWith("/download"))
+          return reply.send(200, gzipSync(writeTar({ "run/model.safetensors": Buffer.from("weights") })), {});
+        if (!request.path.endsWith("/create_model")) return handler(request, reply);
+        const asked = JSON.parse((await request.bytes(1e6)).toString("utf8"));
+        assert.equal(asked.lora_config.rank, 0);
+        const inside = { ...asked, lora_config: { ...asked.lora_config, rank: 1 } };
+        return handler({ ...request, bytes: async () => Buffer.from(JSON.stringify(inside)) }, reply);
+      };
+    };
+    const out = await mkdtemp(join(tmpdir(), "coa-whole-"));
+    await serving(
+      async (values) => {
+        const trained = await openTrainEngine({ ...values, lora: "0" }, folder, () => {});
+        try {
+          assert.equal(trained.engine.capabilities.fullParameter, true);
+          assert.deepEqual(await trained.save(out), { model: join(out, "model") });
+          assert.equal(await readFile(join(out, "model", "model.safetensors"), "utf8"), "weights");
+          assert.ok(existsSync(join(out, "model", "tokenizer.json")));
+        } finally {
+          await trained.close();
+        }
+      },
+      {},
+      whole,
+    );
+    await rm(out, { recursive: true });
   });
 
   it("samples from a router under the name that the training server gave the weights, also after resuming", async () => {

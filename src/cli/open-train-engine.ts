@@ -26,7 +26,7 @@ export const engineFlags = {
   "state-hours": { type: "string", valueName: "n", describe: "Hours after which the server may delete saved states; for ever by default" },
   "max-context": { type: "string", valueName: "n", describe: "Longest context on the server (default: what config.json says)" },
   "round-max-tokens": { type: "boolean", default: false, describe: "Ask for 64, 256, 1024... tokens and cut: for servers that compile for each number" },
-  lora: { type: "string", valueName: "rank", describe: "Train a low-rank adapter of this rank and leave the model's weights alone" },
+  lora: { type: "string", valueName: "rank", describe: "Train a low-rank adapter of this rank and leave the model's weights alone; 0 on a server: all weights" },
   "lora-alpha": { type: "string", valueName: "x", describe: "Scale of the adapter: alpha / rank (default 2 x rank; servers fix it at 32)" },
   "lora-targets": { type: "string", valueName: "names", describe: "Projections that get an adapter, such as q_proj,v_proj (default: all)" },
   threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
@@ -72,8 +72,9 @@ export async function openTrainEngine(
   folder: string,
   note: (text: string) => void,
 ): Promise<TrainEngine> {
-  const rank = numberOf(values.lora, "lora", { min: 1, integer: true });
-  return values.engine === "tinker" ? openFar(values, folder, rank, note) : openHere(values, folder, rank);
+  const far = values.engine === "tinker";
+  const rank = numberOf(values.lora, "lora", { min: far ? 0 : 1, integer: true });
+  return far ? openFar(values, folder, rank, note) : openHere(values, folder, rank);
 }
 
 async function openHere(values: EngineValues, folder: string, rank: number | undefined): Promise<TrainEngine> {
@@ -118,7 +119,10 @@ async function openFar(
   if (!baseURL) throw new UsageError("--engine tinker needs its server: --engine-url <url>, or set TINKER_BASE_URL");
   const baseModel = values["base-model"];
   if (!baseModel) throw new UsageError("--engine tinker needs the model's name on the server: --base-model <name>");
-  if (rank === undefined) throw new UsageError("a Tinker server trains an adapter: give its rank with --lora <rank>");
+  if (rank === undefined)
+    throw new UsageError(
+      "a Tinker server trains an adapter: give its rank with --lora <rank> (0: all weights, where the server can)",
+    );
   for (const flag of ["lora-alpha", "lora-targets"] as const)
     if (values[flag] !== undefined) throw new UsageError(`--${flag} is decided by the server: leave it out`);
   if (values.optimizer !== "adamw") throw new UsageError("a Tinker server trains with AdamW; leave --optimizer out");
@@ -172,16 +176,16 @@ async function openFar(
     description: { engine: "tinker", server: baseURL, baseModel, lora: { rank }, reduction: engine.server.reduction },
     modelFor: async (policy) => (samplerURL ? samplerOf(samplerURL, policy) : engineModel(policy, tokenizer)),
     async save(out) {
+      const model = join(out, "model");
       const adapter = join(out, "adapter");
-      await engine.saveAdapter!(adapter);
-      if (!hasWeights) {
+      await engine.saveAdapter?.(adapter);
+      if (!hasWeights && engine.saveAdapter) {
         note(`${basename(folder)} has no weights here, so the adapter is not merged; it is in ${adapter}`);
         return { adapter };
       }
-      const model = join(out, "model");
       await engine.saveModel(model);
       await tokenizer.save(model);
-      return { adapter, model };
+      return { model, ...(engine.saveAdapter && { adapter }) };
     },
     async close() {
       await engine.close();

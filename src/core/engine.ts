@@ -40,6 +40,8 @@ export interface EngineCapabilities {
   /** Sampled log-probabilities are of the distribution sampled from, or of the plain model at temperature 1. */
   logprobs: "sampled" | "model";
   fullParameter: boolean;
+  /** False: matrices can't be trained with Muon, and a learning rate of their own is refused. */
+  muon?: boolean;
   gradientClipping: boolean;
   /** `optimStep` says the norm of the gradient. */
   gradientNorm: boolean;
@@ -64,6 +66,11 @@ export interface SampleRequest {
   stopTokens?: readonly number[];
   /** Generation ends after any of these id sequences (included). */
   stopSequences?: readonly (readonly number[])[];
+  /**
+   * All of these stops as text, where one of them is not a single id: for engines that can watch the text, because a string can be
+   * written by other ids than those of its sequence.
+   */
+  stopStrings?: readonly string[];
   /** Which ids may come next, given those sampled so far in this request; undefined = all. */
   allowedTokens?: (sampled: readonly number[]) => readonly number[] | undefined;
   /** Keeps the context's cache under this key; a later request that extends it computes only what is new. */
@@ -91,6 +98,8 @@ export interface Sample {
 export interface Sampler {
   readonly name: string;
   readonly capabilities: EngineCapabilities;
+  /** What it samples is trained on as it was sampled, so a grammar, which would change the distribution, is refused. */
+  readonly exact?: true;
   sample(request: SampleRequest): Promise<Sample>;
   /** Forgets a session's cache. */
   endSession?(sessionKey: string): void;
@@ -180,4 +189,18 @@ export function sampleManyWith(sample: Policy["sample"]): Policy["sampleMany"] {
         sample({ ...request, ...(request.seed === undefined ? {} : { seed: request.seed + at }) }),
       ),
     );
+}
+
+/** Whether the first `length` tokens, of which the last `sampled` were drawn, end with a stop. */
+export function endsAtStop(
+  tokens: readonly number[],
+  sampled: number,
+  { stopTokens, stopSequences }: Pick<SampleRequest, "stopTokens" | "stopSequences">,
+  length = tokens.length,
+): boolean {
+  const endsWith = (stop: readonly number[]) => stop.every((token, at) => tokens[length - stop.length + at] === token);
+  return (
+    (sampled > 0 && stopTokens?.includes(tokens[length - 1]!)) ||
+    (stopSequences?.some((stop) => stop.length > 0 && stop.length <= sampled && endsWith(stop)) ?? false)
+  );
 }

@@ -63,7 +63,8 @@ export type ContinueEvent =
 export interface ModelCapabilities {
   /** Returns token ids and log-probabilities. */
   tokens: boolean;
-  grammar: "none" | "server" | "masks";
+  /** `refused`: the model is trained on what it samples, and a chain that enforces a grammar is not run. */
+  grammar: "none" | "server" | "masks" | "refused";
   contextWindow?: number;
 }
 

@@ -28,7 +28,7 @@ export function engineModel(
     name: options.name ?? engine.name,
     capabilities: {
       tokens: true,
-      grammar: engine.capabilities.tokenMasks ? "masks" : "none",
+      grammar: engine.exact ? "refused" : engine.capabilities.tokenMasks ? "masks" : "none",
       contextWindow: engine.capabilities.maxContext,
     },
     tokenizer,
@@ -71,6 +71,7 @@ async function* sampleText(
       signal: request.signal,
       stopTokens: [...stops.tokens, ...tokenizer.endOfTurn],
       stopSequences: stops.sequences,
+      stopStrings: stops.strings,
       allowedTokens: stops.allowedTokens,
       onToken(token, logprob, entropy) {
         heard++;
@@ -135,6 +136,7 @@ async function* sampleText(
 interface Stops {
   tokens: number[];
   sequences: number[][];
+  strings?: string[];
   allowedTokens: ContinueRequest["allowedTokens"];
   /** A stop string made of ordinary tokens was written. */
   reached(): boolean;
@@ -142,7 +144,8 @@ interface Stops {
 
 /**
  * Where to stop. A stop string that is one special token is a stop token. One that is not can be split into tokens in
- * several ways, so the text is watched instead: once the string is there, the end of the turn is the only token left.
+ * several ways, so the text is watched instead: once the string is there, the end of the turn is the only token left. An
+ * engine that takes no masks is told the strings, to watch the text itself.
  */
 function stopsFor(engine: Sampler, tokenizer: Tokenizer, request: ContinueRequest): Stops {
   const tokens: number[] = [];
@@ -156,7 +159,9 @@ function stopsFor(engine: Sampler, tokenizer: Tokenizer, request: ContinueReques
   const { allowedTokens } = request;
   if (strings.length === 0) return { tokens, sequences: [], allowedTokens, reached: () => false };
   if (!engine.capabilities.tokenMasks || end === undefined) {
-    return { tokens, sequences: strings.map((stop) => tokenizer.encode(stop)), allowedTokens, reached: () => false };
+    const ends = tokenizer.endOfTurn.map((token) => new TextDecoder().decode(tokenizer.tokenBytes(token)));
+    const sequences = strings.map((stop) => tokenizer.encode(stop));
+    return { tokens, sequences, strings: [...request.stop, ...ends], allowedTokens, reached: () => false };
   }
   const longest = Math.max(...strings.map((stop) => stop.length));
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

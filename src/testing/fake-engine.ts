@@ -7,6 +7,7 @@
 import {
   type Engine,
   type EngineCapabilities,
+  endsAtStop,
   type Sample,
   type SampleRequest,
   type Sampler,
@@ -70,10 +71,7 @@ export function fakeEngine(
       tokens.push(token);
       request.onToken?.(token, -0.5);
       if (tokens.length % 8 === 0) await null;
-      const stopped =
-        request.stopTokens?.includes(token) ||
-        request.stopSequences?.some((stop) => stop.every((id, index) => tokens.at(index - stop.length) === id));
-      if (stopped) {
+      if (endsAtStop(tokens, tokens.length, request)) {
         finish = "stop";
         break;
       }

@@ -66,6 +66,18 @@ export const samplingChecks: Record<string, EngineCheck> = {
     assert.deepEqual(stopped.tokens, free.tokens.slice(0, free.tokens.indexOf(stop) + 1));
   },
 
+  "stops after a sequence of ids": async (engine) => {
+    const policy = await engine.publish();
+    const ask = { tokens: context, maxTokens: 6, temperature: 0 };
+    const free = await policy.sample(ask);
+    const sequence = free.tokens.slice(1, 3);
+    const stopped = await policy.sample({ ...ask, stopSequences: [[...sequence, 0, 0], sequence] });
+    assert.equal(stopped.finish, "stop");
+    assert.deepEqual(stopped.tokens, free.tokens.slice(0, stopped.tokens.length));
+    assert.deepEqual(stopped.tokens.slice(-2), sequence);
+    assert.ok(stopped.tokens.length <= 3);
+  },
+
   "keeps to the allowed tokens where it takes masks": async (engine) => {
     if (!engine.capabilities.tokenMasks) return;
     const policy = await engine.publish();

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import {
   type Engine,
   type EngineCapabilities,
+  endsAtStop,
   type ForwardResult,
   type LossSpec,
   type OptimizerStep,
@@ -188,7 +189,7 @@ export function tokenLoss(
 }
 
 function sampleFrom(row: (previous: number) => Float64Array, request: SampleRequest): Omit<Sample, "policyVersion"> {
-  const { temperature = 1, maxTokens, stopTokens = [] } = request;
+  const { temperature = 1, maxTokens } = request;
   const random = seededRandom(request.seed ?? 0).next;
   const tokens: number[] = [];
   const logprobs: number[] = [];
@@ -203,7 +204,8 @@ function sampleFrom(row: (previous: number) => Float64Array, request: SampleRequ
     tokens.push(token);
     logprobs.push(logs[token] ?? 0);
     request.onToken?.(token, logs[token] ?? 0);
-    if (stopTokens.includes(token)) return { tokens, logprobs, finish: "stop", computedTokens: tokens.length };
+    if (endsAtStop(tokens, tokens.length, request))
+      return { tokens, logprobs, finish: "stop", computedTokens: tokens.length };
     previous = token;
   }
   return { tokens, logprobs, finish: "length", computedTokens: tokens.length };

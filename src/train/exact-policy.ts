@@ -28,6 +28,7 @@ export function exactPolicy(policy: Policy, temperature: number): Policy {
   };
   return {
     ...policy,
+    exact: true,
     sample: (request) => policy.sample(exact(request)),
     sampleMany: (request, n) => policy.sampleMany(exact(request), n),
   };

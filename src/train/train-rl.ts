@@ -37,7 +37,7 @@ import {
   successFactor,
   trainingParts,
 } from "./schedule.ts";
-import { costOf, effectiveLoss } from "./take-step.ts";
+import { checkOptimizer, costOf, effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
 import { updatePolicy } from "./update-policy.ts";
 
@@ -159,6 +159,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
   const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
   for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);
   const loss = effectiveLoss({ ...(options.loss ?? dapoLoss), temperature }, engine.capabilities);
+  checkOptimizer(options.optimizer, engine);
   const { maxStaleness = 0 } = options;
   const inFlight = groupsInFlight(options, settings.groups);
   const folder = await openRunFolder<Memory>(

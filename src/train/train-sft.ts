@@ -16,7 +16,7 @@ import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";
 import { defaultSchedule, type Schedule, scheduleFactor, trainingParts } from "./schedule.ts";
-import { costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
+import { checkOptimizer, costOf, effectiveLoss, microBatches, takeStep } from "./take-step.ts";
 
 export interface SftOptions {
   engine: Engine;
@@ -77,6 +77,7 @@ export async function trainSft(options: SftOptions): Promise<SftResult> {
   });
   const { engine, source, steps, seed, signal } = options;
   const loss = effectiveLoss({ name: "cross_entropy" }, engine.capabilities);
+  checkOptimizer(options.optimizer, engine);
   const description = {
     kind: "sft" as const,
     config: {

@@ -8,6 +8,8 @@ import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
+import { engineModel } from "../../src/models/engine-model.ts";
+import { byteTokenizer } from "../../src/testing/index.ts";
 import type { RolloutLine } from "../../src/train/credit-group.ts";
 import { whole } from "../fixtures/test-size.ts";
 import { base, close, config, farLora, figures, lora, rl, sft, walks } from "./far-runs.ts";
@@ -15,7 +17,8 @@ import { loopbackTrainer } from "./loopback-trainer.ts";
 import { unreliableProxy } from "./unreliable-proxy.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-far-"));
-const server = await loopbackTrainer(base, config);
+const tokenizer = byteTokenizer();
+const server = await loopbackTrainer(base, config, { tokenizer });
 after(async () => {
   await server.close();
   await rm(folder, { recursive: true, force: true });
@@ -108,18 +111,29 @@ describe("training far away", () => {
       }
     });
 
-  if (whole)
-    it("refuses whole models and token masks before the first step", async () => {
-      await assert.rejects(server.open({ lora: { rank: 0 } }), /adapters of rank 1 or more, not whole models/);
-      await withEngine("far", async (engine) => {
-        assert.deepEqual([engine.capabilities.fullParameter, engine.capabilities.tokenMasks], [false, false]);
-        const policy = await engine.publish();
-        await assert.rejects(
-          policy.sample({ tokens: [1], maxTokens: 1, allowedTokens: () => [2] }),
-          /this engine takes no token masks/,
-        );
+  it("is told to stop at text that no single token stands for, and samples nothing after it", async () => {
+    await withEngine("far", async (engine) => {
+      const model = engineModel(await engine.publish(), tokenizer);
+      const ask = { prompt: [], text: "", tokens: [1, 2], maxTokens: 24, temperature: 1, seed: 8 };
+      const heard = async (stop: string[]) => {
+        const before = engine.usage!()["sampledTokens"]!;
+        const tokens: number[] = [];
+        let finish = "";
+        for await (const event of model.continue({ ...ask, stop })) {
+          if (event.type === "delta") tokens.push(...(event.tokens ?? []));
+          else finish = event.finish;
+        }
+        return { tokens, finish, sampled: engine.usage!()["sampledTokens"]! - before };
+      };
+      const free = await heard([]);
+      const at = free.tokens.findIndex((token) => token >= 32 && token < 127);
+      assert.deepEqual(await heard([String.fromCharCode(free.tokens[at]!)]), {
+        tokens: free.tokens.slice(0, at + 1),
+        finish: "stop",
+        sampled: at + 1,
       });
     });
+  });
 
   if (whole)
     it("shows the same losses through a network that loses, delays, repeats and reorders", async () => {

@@ -30,8 +30,10 @@ export function usualRates(
   const size = parameters === 0 ? "on the server" : `${(parameters / 1e6).toPrecision(3)} M parameters`;
   if (given.rate !== undefined || given.optimizer === "muon")
     return { rate: 1e-4, flags: {}, reason: `Rate 1e-4 (${size}).` };
-  if (given.lora !== undefined) return { rate: 2e-4, flags: {}, reason: `Rate 2e-4 for an adapter (${size}).` };
-  if (parameters > 50e6) return { rate: 1e-5, flags: {}, reason: `Rate 1e-5 for a model of ${size}.` };
+  if (given.lora !== undefined && given.lora !== "0")
+    return { rate: 2e-4, flags: {}, reason: `Rate 2e-4 for an adapter (${size}).` };
+  if (parameters === 0 || parameters > 50e6)
+    return { rate: 1e-5, flags: {}, reason: `Rate 1e-5 for a model of ${size}.` };
   const share = trainedBefore > 0 ? 0.2 : 1;
   const [rate, matrix] = [1.5e-3 * share, 5e-3 * share];
   const why = trainedBefore > 0 ? "trained before" : "from scratch";

@@ -20,13 +20,14 @@ import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { passFormat } from "./pass-format.ts";
+import { cutSample, roundedUp } from "./sample-length.ts";
 import { findServer, type ServerKind } from "./server-kind.ts";
 import { type TinkerClientOptions, type TinkerFuture, type TinkerResult, tinkerClient } from "./tinker-client.ts";
 import { openSession, remembered } from "./tinker-session.ts";
 
 export interface TinkerEngineOptions extends TinkerClientOptions {
   baseModel: string;
-  /** Rank of the adapter that is trained, and the seed of its first weights. */
+  /** Rank of the adapter that is trained, and the seed of its first weights. Rank 0: all weights, where the server trains them. */
   lora: { rank: number; seed?: number };
   vocabularySize: number;
   maxContext: number;
@@ -72,6 +73,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     prices: optionNames<NonNullable<TinkerEngineOptions["prices"]>>()("prefill sample train"),
   });
   const { vocabularySize, onNote = () => {} } = options;
+  if (!(Number.isInteger(options.lora?.rank) && options.lora.rank >= 0))
+    throw new CoaError("usage", "openTinkerEngine needs lora.rank: of the adapter, or 0 for all weights");
   const client = tinkerClient(options);
   const used: TinkerUsage = { prefillTokens: 0, cachedTokens: 0, sampledTokens: 0, forwardTokens: 0, trainTokens: 0 };
   const server = await findServer(client, options);
@@ -193,7 +196,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
 
   async function sampleMany(id: string, stamp: number, request: SampleRequest, n: number): Promise<Sample[]> {
     if (request.allowedTokens) throw new CoaError("usage", "this engine takes no token masks");
-    const { tokens, maxTokens, signal, seed, sessionKey, stopTokens = [] } = request;
+    const { tokens, maxTokens, signal, seed, sessionKey, stopTokens = [], stopStrings = [] } = request;
+    const stop = stopStrings.length > 0 ? stopStrings : stopTokens; // ids or strings, never both
     signal?.throwIfAborted();
     session.check();
     const release = await places.acquire(signal);
@@ -212,7 +216,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
             top_k: request.topK || -1,
             top_p: request.topP ?? 1,
             ...(seed === undefined ? {} : { seed }),
-            ...(stopTokens.length > 0 ? { stop: [...stopTokens] } : {}),
+            ...(stop.length > 0 ? { stop: [...stop] } : {}),
           },
           prompt_logprobs: false,
           topk_prompt_logprobs: 0,
@@ -247,7 +251,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     capabilities: {
       losses: server.losses,
       logprobs: "sampled",
-      fullParameter: false,
+      fullParameter: options.lora.rank === 0,
+      muon: false,
       gradientClipping: server.gradientClipping,
       gradientNorm: server.gradientNorm,
       tokenMasks: false,
@@ -272,10 +277,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     },
     async optimStep(step) {
       checkStep(step);
-      if (step.matrixLearningRate !== undefined && !warned) {
-        warned = true;
-        onNote("this engine trains with AdamW alone: the learning rate of matrices has no effect");
-      }
+      if (step.matrixLearningRate !== undefined)
+        throw new CoaError("usage", "a Tinker server trains with AdamW: leave matrixLearningRate out");
       const result = await inOrder(submitted("optim_step", { adam_params: toAdam(step) }), jsonOf, {
         before() {
           if (!gradientsFailed) return;
@@ -325,9 +328,11 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     async saveModel(folder) {
       await saveCheckpointFiles(await archive(), folder, { merge: true, baseFolder: options.baseFolder });
     },
-    async saveAdapter(folder) {
-      await saveCheckpointFiles(await archive(), folder, { merge: false });
-    },
+    ...(options.lora.rank > 0 && {
+      async saveAdapter(folder: string) {
+        await saveCheckpointFiles(await archive(), folder, { merge: false });
+      },
+    }),
     async verify(tokens) {
       const policy = await engine.publish();
       const sample = await policy.sample({ tokens, maxTokens: 1, temperature: 0 });
@@ -355,8 +360,6 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       await client.close();
     },
   };
-  let warned = false;
-
   async function archive(): Promise<Uint8Array> {
     const name = `model-${version}-${seqId}`;
     await saveAs("save_weights_for_sampler", name, "sampler_weights");
@@ -369,23 +372,4 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
 function jsonOf(result: TinkerResult): Record<string, unknown> {
   if (!result.json) throw new CoaError("format", "the server answered with bytes where JSON was expected");
   return result.json;
-}
-
-/** The next of the steps, within the room there is. */
-function roundedUp(wanted: number, steps: readonly number[] | undefined, room: number): number {
-  const next = steps?.find((step) => step >= wanted) ?? wanted;
-  return Math.max(wanted, Math.min(next, room));
-}
-
-/** What was asked for of a sample: at most `maxTokens`, and nothing after the first stop token. */
-function cutSample(
-  { tokens, logprobs, stop_reason }: WireSamples["sequences"][number],
-  maxTokens: number,
-  { stopTokens = [] }: SampleRequest,
-): Pick<Sample, "tokens" | "logprobs" | "finish"> {
-  const stop = tokens.findIndex((token) => stopTokens.includes(token));
-  const length = Math.min(tokens.length, maxTokens, stop === -1 ? tokens.length : stop + 1);
-  const stopped = stop !== -1 && stop < length;
-  const finish = stopped ? "stop" : length < tokens.length ? "length" : stop_reason;
-  return { tokens: tokens.slice(0, length), logprobs: logprobs.slice(0, length), finish };
 }

@@ -59,6 +59,7 @@ const sampleRequest = z.object({
     seed: z.number().optional(),
     stopTokens: z.array(z.number()).optional(),
     stopSequences: z.array(z.array(z.number())).optional(),
+    stopStrings: z.array(z.string()).optional(),
     sessionKey: z.string().optional(),
   }),
 });

@@ -172,6 +172,7 @@ function remotePolicy(capabilities: EngineCapabilities, how: Pick<Policy, "sampl
   return {
     name: "coordinator",
     capabilities: { ...capabilities, tokenMasks: false },
+    exact: true,
     version: 0,
     sample,
     sampleMany: sampleManyWith(sample),

@@ -1,4 +1,5 @@
 /** One request on its way: what it asked, what it has, and whether its next token may be drawn. */
+import { endsAtStop } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { seededRandom } from "../../../core/random.ts";
 import { brokenLogits, type Drawn, drawFromLogits, drawFromWeights, entropyOf } from "./draw-token.ts";
@@ -85,9 +86,7 @@ export function acceptToken(sequence: Sequence, drawn: Drawn, maxContext: number
   sequence.mask = { known: !request.masked, allowed: undefined };
   const sampled = tokens.length - request.tokens.length;
   const events: SamplerEvent[] = [{ type: "token", id, ...drawn }];
-  const stopped =
-    request.stopTokens?.includes(drawn.token) ||
-    request.stopSequences?.some((stop) => stop.length <= sampled && stop.length > 0 && endsWith(tokens, stop));
+  const stopped = endsAtStop(tokens, sampled, request);
   if (stopped || sampled >= request.maxTokens || tokens.length > maxContext)
     events.push({
       type: "finished",
@@ -96,11 +95,6 @@ export function acceptToken(sequence: Sequence, drawn: Drawn, maxContext: number
       computedTokens: sequence.contextComputed,
     });
   return events;
-}
-
-function endsWith(tokens: readonly number[], ending: readonly number[]): boolean {
-  const start = tokens.length - ending.length;
-  return ending.every((token, index) => tokens[start + index] === token);
 }
 
 /** How many first tokens two sequences share; the last of `tokens` does not count, its logits must be computed. */
