@@ -101,17 +101,27 @@ export function tokenCounter(model: Model): (text: string) => number {
   return estimateTokens;
 }
 
-/** Cuts the middle out of a text that has more than `maxTokens`. */
+/**
+ * A text of at most `maxTokens`. Its middle is cut out; where hardly more than the note of it would be left, the end is cut off instead.
+ */
 export function capTokens(text: string, maxTokens: number, count: (text: string) => number): string {
   // No tokenizer makes more tokens than there are bytes, so short texts need no counting.
   if (text.length * 3 <= maxTokens) return text;
   const tokens = count(text);
   if (tokens <= maxTokens) return text;
+  const cut = count(cutMiddle(text, 0).text) > maxTokens / 2 ? cutEnd : (keep: number) => cutMiddle(text, keep).text;
   let keep = Math.max(2, Math.floor((text.length * maxTokens) / tokens));
   for (;;) {
-    const cut = cutMiddle(text, keep).text;
-    if (keep <= 2 || count(cut) <= maxTokens) return cut;
+    const shorter = cut(keep);
+    if (keep <= 2 || count(shorter) <= maxTokens) return shorter;
     keep = Math.floor(keep * 0.9) - 1;
+  }
+
+  /** After a whole word where one ends in time: half a name is another name. */
+  function cutEnd(keep: number): string {
+    const head = text.slice(0, isLowSurrogate(text, keep) ? keep - 1 : keep);
+    const word = head.search(/\s\S*$/);
+    return `${(word > keep / 2 ? head.slice(0, word) : head).trimEnd()} ...`;
   }
 }
 
