@@ -16,7 +16,7 @@ import { bothValues } from "./understand-question.ts";
 /** The families that are asked unless others are named. */
 export const families = ["hop1", "hop2", "hop3", "arith", "mixed"] as const;
 /** Longer walks: chains of 500 tokens and more, for long contexts. */
-const longFamilies = ["hop4", "hop5"] as const;
+export const longFamilies = ["hop4", "hop5"] as const;
 /** Families whose look-ups do not depend on each other: they can be made in one turn. */
 export const wideFamilies = ["mixed", "both"] as const;
 export type Family = (typeof families)[number] | (typeof longFamilies)[number] | (typeof wideFamilies)[number];
