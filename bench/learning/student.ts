@@ -25,23 +25,36 @@ export async function teamChains(
   return chains.slice(0, count);
 }
 
-export interface TeachOptions {
-  start: string;
+export interface ImitateOptions {
   steps: number;
   seed: number;
   batchTokens?: number;
   rate?: number;
+}
+
+export interface TeachOptions extends ImitateOptions {
+  start: string;
   /** Where to keep the student. */
   save?: string;
 }
 
-/** Opens the starting model and imitates the chains for some steps; the rate falls to a twentieth. */
+/** Opens the starting model and imitates the chains for some steps. */
 export async function teach(chains: readonly Trajectory[], options: TeachOptions): Promise<LabModel> {
-  const { start, steps, seed, batchTokens = 2048, rate = 5e-4 } = options;
-  const lab = await openLabModel(start, { optimizer: "muon", threads: 1 });
+  const lab = await openLabModel(options.start, { optimizer: "muon", threads: 1 });
   const examples = chains.flatMap(
     (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [],
   );
+  await imitate(lab, examples, options);
+  if (options.save) await saveLabModel(lab, options.save, []);
+  return lab;
+}
+
+/** Imitates examples with a model whose optimizer is Muon; the rate falls to a twentieth. */
+export async function imitate(
+  lab: LabModel,
+  examples: readonly Example[],
+  { steps, seed, batchTokens = 2048, rate = 5e-4 }: ImitateOptions,
+): Promise<void> {
   const source = fixedExamples(examples, batchTokens, seed);
   const optimizer = { learningRate: rate, matrixLearningRate: rate * 3.3, beta1: 0.9, beta2: 0.95, gradientClip: 1 };
   let sum = 0;
@@ -54,6 +67,4 @@ export async function teach(chains: readonly Trajectory[], options: TeachOptions
     console.error(`step ${step + 1}: mean loss ${(sum / 20).toFixed(4)} (${Math.round(processorSeconds())} s)`);
     sum = 0;
   }
-  if (options.save) await saveLabModel(lab, options.save, []);
-  return lab;
 }
