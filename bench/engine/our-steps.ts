@@ -3,12 +3,16 @@ import { createInterface } from "node:readline";
 import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { initialParameters } from "../../src/engines/embedded/model/parameters.ts";
 import { openRuntime } from "../../src/engines/embedded/runtime/open-runtime.ts";
+import { shareParameters } from "../../src/engines/embedded/shared-base.ts";
 import { createTrainer } from "../../src/engines/embedded/train/create-trainer.ts";
+import { chooseLanes } from "../../src/engines/embedded/train/lane-threads.ts";
 
 const setting = JSON.parse(process.argv[2]!);
 const config = modelConfig({ ...setting, architecture: "llama", maxContext: setting.length });
 const runtime = await openRuntime({ threads: setting.threads, name: setting.runtime });
-const trainer = createTrainer({ config, parameters: initialParameters(config, 1), runtime });
+const parameters = shareParameters(initialParameters(config, 1));
+const lanes = runtime.name === "native" ? chooseLanes(config, setting.threads) : undefined;
+const trainer = createTrainer({ config, parameters, runtime, lanes });
 const examples = Array.from({ length: setting.rows }, () => {
   const ids = Int32Array.from({ length: setting.length + 1 }, () => Math.floor(Math.random() * setting.vocabularySize));
   const weights = new Float32Array(setting.length).fill(1 / (setting.rows * setting.length));

@@ -16,9 +16,10 @@ import { initialParameters } from "./model/parameters.ts";
 import { openRuntime } from "./runtime/open-runtime.ts";
 import { createSampler } from "./sample/create-sampler.ts";
 import type { Sampler, SamplerRequest } from "./sample/sampler.ts";
-import type { SharedBase } from "./shared-base.ts";
+import { type SharedBase, shareParameters } from "./shared-base.ts";
 import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
+import { chooseLanes } from "./train/lane-threads.ts";
 
 const port = parentPort!;
 const post = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
@@ -34,8 +35,10 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     name: options.runtime,
     executionProviders: options.executionProviders,
   });
-  const { config, parameters, folder: companions } = await weightsOf(options);
-  const adapter = await openAdapter(config, options.lora);
+  const { config, folder: companions, ...weights } = await weightsOf(options);
+  const lanes = runtime.name === "native" && !options.executionProviders ? chooseLanes(config, threads) : undefined;
+  const parameters = lanes && !("base" in options) ? shareParameters(weights.parameters) : weights.parameters;
+  const adapter = await openAdapter(config, options.lora, lanes !== undefined);
   const trainer = createTrainer({
     config,
     parameters,
@@ -43,6 +46,7 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     adapter,
     optimizer: options.optimizer,
     maxBatchTokens: options.maxBatchTokens,
+    lanes,
   });
   const state = { config, parameters, adapter, optimizer: trainer.optimizer, sampleSeed: 1, shared: "base" in options };
 
@@ -190,9 +194,15 @@ async function weightsOf(options: EmbeddedEngineOptions): Promise<SharedBase> {
   return { config: options.config, parameters: initialParameters(options.config, options.seed ?? 0, options) };
 }
 
-async function openAdapter(config: ModelConfig, lora: EmbeddedEngineOptions["lora"]): Promise<Adapter | undefined> {
+async function openAdapter(
+  config: ModelConfig,
+  lora: EmbeddedEngineOptions["lora"],
+  shared: boolean,
+): Promise<Adapter | undefined> {
   if (!lora) return undefined;
-  return "folder" in lora ? loadAdapterFolder(lora.folder, config) : createAdapter(config, lora, lora.seed ?? 0);
+  const adapter =
+    "folder" in lora ? await loadAdapterFolder(lora.folder, config) : createAdapter(config, lora, lora.seed ?? 0);
+  return shared ? { ...adapter, parameters: shareParameters(adapter.parameters) } : adapter;
 }
 
 main(workerData as EmbeddedEngineOptions).catch((error: unknown) => {

@@ -11,7 +11,9 @@ import { createAdapter, mergedParameters } from "../lora/adapter.ts";
 import { type ModelConfig, modelConfig } from "../model/config.ts";
 import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
+import { shareParameters } from "../shared-base.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
+import { chooseLanes, type Lanes } from "./lane-threads.ts";
 import { layOutBatches } from "./lay-out-batches.ts";
 
 const runtime = await openRuntime({ threads: 2 });
@@ -349,7 +351,9 @@ describe("forwardBackward", () => {
     const examples = longChains(config.vocabularySize);
     const loss: LossSpec = { name: "cross_entropy" };
     const factors = examples.map((example) => example.weights!);
-    const shapes = layOutBatches(examples, factors, { maxTokens: 4096, everyLogprob: false }).map(({ shape }) => shape);
+    const shapes = layOutBatches(examples, factors, { maxTokens: 4096, everyLogprob: false }).map(
+      ({ feeds }) => feeds.shape,
+    );
     assert.deepEqual(
       shapes.map(({ trunk, rows }) => ({ trunk, rows })),
       [{ trunk: 150, rows: 4 }],
@@ -392,7 +396,7 @@ describe("forwardBackward", () => {
     await trainer.close();
   });
 
-  it("is bit for bit the same in many runs on 2 threads, and the same up to rounding on 1, at a realistic size", async () => {
+  it("is bit for bit the same in many runs on 2 threads and in 2 lanes, and the same up to rounding on 1, at a realistic size", async () => {
     const config = modelConfig({
       vocabularySize: 512,
       hiddenSize: 128,
@@ -401,11 +405,11 @@ describe("forwardBackward", () => {
       kvHeads: 2,
       intermediateSize: 352,
     });
-    const parameters = initialParameters(config, 1, { copyInit: true });
+    const parameters = shareParameters(initialParameters(config, 1, { copyInit: true }));
     // Few distinct ids: many rows of the embedding's gradient are hit again and again.
-    const examples = randomExamples(8, [256, 200, 256, 180], 2);
-    const gradientsWith = async (threads: number, repeats: number) => {
-      const trainer = createTrainer({ config, parameters, runtime: await openRuntime({ threads }) });
+    const examples = randomExamples(8, [256, 200, 256, 180, 140], 2);
+    const gradientsWith = async (threads: number, repeats: number, how: { lanes?: Lanes; maxBatchTokens?: number }) => {
+      const trainer = createTrainer({ config, parameters, runtime: openRuntime({ threads }), ...how });
       const all: Map<string, Float32Array>[] = [];
       for (let repeat = 0; repeat < repeats; repeat++) {
         await trainer.forwardBackward(examples, { name: "cross_entropy" });
@@ -415,17 +419,72 @@ describe("forwardBackward", () => {
       await trainer.close();
       return all;
     };
-    const [first, ...others] = await gradientsWith(2, testSize(6, 60));
-    for (const other of others) {
-      for (const [name, gradient] of first!) assert.deepEqual(other.get(name), gradient, name);
+    // Two lanes compute four batches, of a quarter of the tokens at most.
+    const division = { maxBatchTokens: 1032 / 4 };
+    for (const [how, alone] of [
+      [{}, {}],
+      [{ lanes: { count: 2, threads: 1 } }, division],
+    ]) {
+      const [single] = await gradientsWith(1, 1, alone!);
+      const [first, ...others] = await gradientsWith(2, testSize(6, 60), how!);
+      for (const other of others) {
+        for (const [name, gradient] of first!) assert.deepEqual(other.get(name), gradient, name);
+      }
+      // Two threads may cut a sum at other places than one, and lanes add in another order: the last bits differ, nothing else does.
+      for (const [name, gradient] of first!) {
+        const norm = Math.hypot(...gradient);
+        const distance = Math.hypot(...gradient.map((value, index) => value - single!.get(name)![index]!));
+        assert.ok(distance <= 1e-6 * norm, `${name}: ${distance} apart, its length is ${norm}`);
+      }
     }
-    // Two threads may cut a sum at other places than one: the last bits differ, nothing else does.
-    const [single] = await gradientsWith(1, 1);
-    for (const [name, gradient] of first!) {
-      const norm = Math.hypot(...gradient);
-      const distance = Math.hypot(...gradient.map((value, index) => value - single!.get(name)![index]!));
-      assert.ok(distance <= 1e-6 * norm, `${name}: ${distance} apart, its length is ${norm}`);
+  });
+
+  it("adds nothing of a pass that failed in a lane to the next", async () => {
+    const config = models["llama, untied"];
+    const parameters = shareParameters(livelyParameters(config));
+    const trainer = createTrainer({ config, parameters, runtime, lanes: { count: 2, threads: 1 } });
+    const alone = createTrainer({ config, parameters, runtime });
+    const examples = randomExamples(
+      config.vocabularySize,
+      Array.from({ length: 20 }, () => 60),
+      3,
+    );
+    const weight = parameters.get("model.norm.weight")!.data;
+    const kept = weight[0]!;
+    weight[0] = Number.NaN;
+    await assert.rejects(trainer.forwardBackward(examples, { name: "cross_entropy" }), /not a number/);
+    await assert.rejects(trainer.optimStep({ learningRate: 1 }), /its gradients are forgotten/);
+    weight[0] = kept;
+    const found = await trainer.forwardBackward(examples, { name: "cross_entropy" });
+    const expected = await alone.forwardBackward(examples, { name: "cross_entropy" });
+    found.logprobs.forEach((row, number) => {
+      row.forEach((logprob, at) => {
+        assert.ok(Math.abs(logprob - expected.logprobs[number]![at]!) < 1e-5);
+      });
+    });
+    for (const [name, gradient] of alone.gradients()) {
+      const other = trainer.gradients().get(name)!;
+      const scale = Math.hypot(...gradient);
+      for (const [i, value] of gradient.entries()) assert.ok(Math.abs(value - other[i]!) < 1e-5 * scale, name);
     }
+    await Promise.all([trainer.close(), alone.close()]);
+  });
+});
+
+describe("chooseLanes", () => {
+  it("gives a small model a lane per thread up to four, and a large one or one thread none", () => {
+    const small = models.qwen3;
+    assert.deepEqual(chooseLanes(small, 2), { count: 2, threads: 1 });
+    assert.deepEqual(chooseLanes(small, 8), { count: 4, threads: 2 });
+    assert.equal(chooseLanes(small, 1), undefined);
+    const large = modelConfig({
+      vocabularySize: 151_936,
+      hiddenSize: 896,
+      layers: 24,
+      heads: 14,
+      intermediateSize: 4864,
+    });
+    assert.equal(chooseLanes(large, 8), undefined);
   });
 });
 

@@ -1,21 +1,22 @@
 /**
- * The training half of the engine without any thread around it: examples in, log-probabilities and gradients out,
- * optimizer steps applied to the weights in place. A graph for each kind of batch is compiled when first needed and kept.
+ * The training half of the engine: examples in, log-probabilities and gradients out, optimizer steps applied to the weights
+ * in place. Examples become batches, which are divided among lanes (gradient-lane.ts): one on this thread, and for small
+ * models others on threads of their own.
  */
 import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
 import { checkStep, lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
 import type { Adapter } from "../lora/adapter.ts";
-import { chunkFeeds } from "../loss/chunked-head.ts";
-import { type CompiledGraph, compile } from "../model/compile.ts";
 import type { ModelConfig } from "../model/config.ts";
-import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
-import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
+import type { ParameterSet } from "../model/parameters.ts";
 import { type Optimizer, type OptimizerName, openOptimizer } from "../optim/optimizer.ts";
-import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import { openRuntime } from "../runtime/open-runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { affordableTokens, defaultChunkRows, defaultHeadChunks } from "./batch-memory.ts";
 import { checkExamples } from "./check-examples.ts";
+import { addInto, createGradientLane, type LaneTask } from "./gradient-lane.ts";
+import { type Lanes, type LaneThread, startLane } from "./lane-threads.ts";
 import { type LaidOutBatch, layOutBatches } from "./lay-out-batches.ts";
 
 /** What a trainer works on. */
@@ -30,6 +31,8 @@ export interface TrainerOptions {
   maxBatchTokens?: number;
   /** In how many pieces the logits are computed; 8 for large vocabularies, else 1. */
   headChunks?: number;
+  /** Batches computed side by side, and threads of each; the weights must be in memory that threads share. All on `runtime` by default. */
+  lanes?: Lanes;
   /** How many rows of logits a piece should have; fewer pieces are used where it allows. Near 100 MB by default. */
   chunkRows?: number;
 }
@@ -49,44 +52,28 @@ export interface Trainer {
   close(): Promise<void>;
 }
 
-interface LoadedGraph extends CompiledGraph {
-  session: Session;
-}
+/** A lane with fewer tokens than this is not worth its start. */
+const tokensPerLane = 512;
+/** Batches are made small enough for this many in each lane, so that lanes finish together. */
+const piecesPerLane = 2;
 
 /** Creates a trainer. */
 export function createTrainer(options: TrainerOptions): Trainer {
-  const { config, parameters, runtime, adapter } = options;
+  const { config, parameters, runtime, adapter, lanes } = options;
   const trainable = adapter?.parameters ?? parameters;
-  const trainableNames = new Set(trainable.keys());
   const optimizer = openOptimizer(options.optimizer ?? "adamw", trainable, runtime);
   const headChunks = options.headChunks ?? defaultHeadChunks(config);
   const chunkRows = options.chunkRows ?? defaultChunkRows(config);
   const maxTokens = options.maxBatchTokens ?? affordableTokens(config, headChunks * chunkRows);
-  const graphs = new Map<string, Promise<LoadedGraph>>();
-  const gradients = new Map<string, Float32Array>();
-  const scratch = new Map<string, Float32Array>();
+  const model = { config, parameters, adapter, headChunks, chunkRows };
+  const own = createGradientLane(model, lanes ? openRuntime({ threads: lanes.threads, name: runtime.name }) : runtime);
+  const others: LaneThread[] = [];
   let accumulated = false;
   /** A `forwardBackward` failed: what was summed is not the gradient that was asked for. */
   let incomplete = false;
-  const feedsOfWeights: Record<string, HostTensor> = Object.fromEntries([
-    ...parameters,
-    ...(adapter?.parameters ?? []),
-  ]);
-
-  const graphFor = (kind: "training" | "scoring", shape: BatchShape): Promise<LoadedGraph> => {
-    const blocks = layoutBlocks(config, shape);
-    const key = `${kind} ${JSON.stringify(blocks)}`;
-    let loaded = graphs.get(key);
-    if (!loaded) {
-      const compiled = compile(config, { kind, blocks, headChunks, trainable: trainableNames, adapter });
-      loaded = runtime.load(compiled.graph.encode()).then((session) => ({ ...compiled, session }));
-      graphs.set(key, loaded);
-    }
-    return loaded;
-  };
 
   const run = async (
-    kind: "training" | "scoring",
+    kind: LaneTask["kind"],
     examples: readonly Example[],
     loss: LossSpec,
     everyLogprob: boolean,
@@ -95,70 +82,43 @@ export function createTrainer(options: TrainerOptions): Trainer {
     const { sharpness, ...numbers } = lossNumbers(loss);
     const factors = examples.map((example) => tokenFactors(example, loss));
     const logprobs: Float32Array[] = examples.map((example) => new Float32Array(example.targets.length));
-    for (const batch of layOutBatches(examples, factors, { maxTokens, everyLogprob })) {
-      const loaded = await graphFor(kind, batch.shape);
-      const feeds: Record<string, HostTensor> = {
-        ...feedsOfWeights,
-        ...layoutFeeds(config, batch.shape),
-        ...chunkFeeds(batch.targets.data.length, headChunks, chunkRows),
-        tokens: batch.tokens,
-        targets: batch.targets,
-        sharpness: { data: Float32Array.of(sharpness), shape: [] },
-      };
-      if (kind === "training") {
-        Object.assign(feeds, { factor: batch.factor, old: batch.old });
-        for (const [name, value] of Object.entries(numbers)) feeds[name] = { data: Float32Array.of(value), shape: [] };
-      }
-      const results = await loaded.session.run(feeds, kind === "training" ? places(loaded) : {});
-      batch.readLogprobs(results["logprobs"]!, logprobs);
-      if (kind === "training") collect(loaded, results, batch);
+    const total = examples.reduce((sum, { input }) => sum + input.length, 0);
+    const spread = Math.max(1, Math.min(lanes?.count ?? 1, Math.floor(total / tokensPerLane)));
+    const batches = layOutBatches(examples, factors, {
+      maxTokens: spread > 1 ? Math.min(maxTokens, Math.ceil(total / (spread * piecesPerLane))) : maxTokens,
+      everyLogprob,
+    });
+    const [mine = [], ...theirs] = divide(batches, spread);
+    const taskOf = ({ feeds: batch }: LaidOutBatch): LaneTask => ({ kind, batch, sharpness, numbers });
+    const elsewhere = theirs.map(async (share, index) => {
+      others[index] ??= startLane({ model, runtime: runtime.name, threads: lanes!.threads });
+      const { logprobs: found, gradients } = await others[index].run(share.map(taskOf));
+      share.forEach((batch, at) => {
+        batch.readLogprobs(found[at]!, logprobs);
+      });
+      return gradients;
+    });
+    // A lane may fail while this thread still computes.
+    const finished = Promise.all(elsewhere);
+    finished.catch(() => {});
+    for (const batch of mine) batch.readLogprobs(await own.run(taskOf(batch)), logprobs);
+    const sums = await finished;
+    if (kind === "training") {
+      for (const sum of sums) for (const [name, gradient] of sum) addInto(own.gradients.get(name)!, gradient);
+      accumulated = true;
     }
-    if (kind === "training" && !accumulated) beginWithZeros();
     checkLogprobs(logprobs);
     return { logprobs };
   };
 
-  /** A pass that teaches nothing has a gradient too: nothing. */
-  const beginWithZeros = () => {
-    for (const [name, { data }] of trainable) {
-      if (!gradients.has(name)) gradients.set(name, new Float32Array(data.length));
-    }
-    accumulated = true;
-  };
-
-  /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
-  const places = (loaded: LoadedGraph): Record<string, HostTensor> => {
-    const store = accumulated ? scratch : gradients;
-    return Object.fromEntries(
-      loaded.gradientNames.map((name) => {
-        const { shape, data } = trainable.get(name)!;
-        let place = store.get(name);
-        if (!place) store.set(name, (place = new Float32Array(data.length)));
-        return [`gradient:${name}`, { data: place, shape }];
-      }),
-    );
-  };
-
-  const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: LaidOutBatch): void => {
-    if (accumulated) {
-      for (const name of loaded.gradientNames) addInto(gradients.get(name)!, scratch.get(name)!);
-    }
-    accumulated = true;
-    const { embedding, head } = loaded.tableRows;
-    const width = config.hiddenSize;
-    if (head) {
-      const table = gradients.get(config.tieEmbeddings ? embeddingName : headName)!;
-      addRows(table, results["headRows"]!, batch.targets.data, width);
-    }
-    if (embedding) {
-      let table = gradients.get(embeddingName);
-      if (!table) gradients.set(embeddingName, (table = new Float32Array(config.vocabularySize * width)));
-      addRows(table, results["embeddingRows"]!, batch.tokens.data, width);
-    }
-  };
+  /** What was summed, with zeros for what no batch reached. */
+  const summed = (): ReadonlyMap<string, Float32Array> =>
+    own.accumulated
+      ? own.gradients
+      : new Map(Array.from(trainable, ([name, { data }]) => [name, new Float32Array(data.length)]));
 
   const clearGradients = () => {
-    for (const gradient of gradients.values()) gradient.fill(0);
+    own.clear();
     accumulated = false;
     incomplete = false;
   };
@@ -166,7 +126,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
   return {
     optimizer,
     trainable,
-    gradients: () => (accumulated ? gradients : new Map()),
+    gradients: () => (accumulated ? summed() : new Map()),
     clearGradients,
     forward: (examples, loss) => run("scoring", examples, loss, true),
     async forwardBackward(examples, loss, { everyLogprob = false } = {}) {
@@ -188,16 +148,30 @@ export function createTrainer(options: TrainerOptions): Trainer {
       if (!accumulated) throw new UsageError("optimStep without gradients; call forwardBackward first");
       checkStep(step);
       try {
-        return { gradientNorm: await optimizer.step(trainable, gradients, step) };
+        return { gradientNorm: await optimizer.step(trainable, summed(), step) };
       } finally {
         clearGradients();
       }
     },
     async close() {
-      for (const loaded of graphs.values()) await (await loaded).session.release();
-      graphs.clear();
+      await Promise.all([own.close(), ...others.map((lane) => lane.close())]);
     },
   };
+}
+
+/** Shares of nearly equal size, the largest batches given out first; the same division every time. */
+function divide(batches: readonly LaidOutBatch[], lanes: number): LaidOutBatch[][] {
+  const shares = Array.from({ length: Math.min(lanes, batches.length) }, () => ({
+    tokens: 0,
+    batches: [] as LaidOutBatch[],
+  }));
+  const sizeOf = ({ feeds }: LaidOutBatch) => feeds.tokens.data.length;
+  for (const batch of batches.toSorted((a, b) => sizeOf(b) - sizeOf(a))) {
+    const share = shares.reduce((least, other) => (other.tokens < least.tokens ? other : least));
+    share.tokens += sizeOf(batch);
+    share.batches.push(batch);
+  }
+  return shares.map((share) => share.batches);
 }
 
 function checkLogprobs(logprobs: readonly Float32Array[]): void {
@@ -210,17 +184,4 @@ function checkLogprobs(logprobs: readonly Float32Array[]): void {
       );
     }
   });
-}
-
-function addInto(target: Float32Array, values: Float32Array): void {
-  for (let index = 0; index < target.length; index++) target[index]! += values[index]!;
-}
-
-/** Adds row i of `rows` to row `indices[i]` of the table, in order: the same sum every time, whatever the threads do. */
-function addRows(table: Float32Array, rows: Float32Array, indices: BigInt64Array, width: number): void {
-  for (let row = 0; row < indices.length; row++) {
-    const target = Number(indices[row]!) * width;
-    const source = row * width;
-    for (let index = 0; index < width; index++) table[target + index]! += rows[source + index]!;
-  }
 }

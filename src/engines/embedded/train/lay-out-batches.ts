@@ -8,13 +8,18 @@ import type { BatchShape } from "../model/row-layout.ts";
 import type { HostTensor } from "../runtime/runtime.ts";
 import { type BatchPlan, type PlannedExample, planBatches } from "./plan-batches.ts";
 
-/** One batch: what a graph is fed with, and the way back from its log-probabilities to the examples'. */
-export interface LaidOutBatch {
+/** What a graph is fed with. */
+export interface BatchFeeds {
   shape: BatchShape;
   tokens: { data: BigInt64Array; shape: number[] };
   targets: { data: BigInt64Array; shape: number[] };
   factor: HostTensor;
   old: HostTensor;
+}
+
+/** One batch, and the way back from its log-probabilities to the examples'. */
+export interface LaidOutBatch {
+  feeds: BatchFeeds;
   readLogprobs(from: Float32Array, into: readonly Float32Array[]): void;
 }
 
@@ -89,16 +94,18 @@ function layOut(
     if (oldLogprobs) old[place] = oldLogprobs[position]!;
   });
   return {
-    shape: {
-      trunk,
-      length,
-      rows: members.length,
-      ...(picks ? { scored: scored.map((row) => row.map((position) => position - trunk)) } : {}),
+    feeds: {
+      shape: {
+        trunk,
+        length,
+        rows: members.length,
+        ...(picks ? { scored: scored.map((row) => row.map((position) => position - trunk)) } : {}),
+      },
+      tokens: { data: tokens, shape: [positions] },
+      targets: { data: targets, shape: [size] },
+      factor: { data: factor, shape: [size, 1] },
+      old: { data: old, shape: [size, 1] },
     },
-    tokens: { data: tokens, shape: [positions] },
-    targets: { data: targets, shape: [size] },
-    factor: { data: factor, shape: [size, 1] },
-    old: { data: old, shape: [size, 1] },
     readLogprobs: (from, into) =>
       each((member, position, place) => {
         into[member]![position] = from[place]!;

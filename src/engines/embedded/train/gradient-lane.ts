@@ -1,0 +1,158 @@
+/**
+ * Computes batches one after another and sums their gradients. A graph for each kind of batch is compiled when first needed
+ * and kept.
+ */
+import type { Adapter } from "../lora/adapter.ts";
+import { chunkFeeds } from "../loss/chunked-head.ts";
+import { type CompiledGraph, compile } from "../model/compile.ts";
+import type { ModelConfig } from "../model/config.ts";
+import { embeddingName, headName, type ParameterSet } from "../model/parameters.ts";
+import { type BatchShape, layoutBlocks, layoutFeeds } from "../model/row-layout.ts";
+import type { HostTensor, Runtime, Session } from "../runtime/runtime.ts";
+import type { BatchFeeds } from "./lay-out-batches.ts";
+
+/** What a lane computes with. */
+export interface LaneModel {
+  config: ModelConfig;
+  parameters: ParameterSet;
+  /** Trained instead of the parameters. */
+  adapter?: Adapter;
+  headChunks: number;
+  chunkRows: number;
+}
+
+/** One batch and what is wanted of it: log-probabilities alone, or gradients too, of the loss with these numbers. */
+export interface LaneTask {
+  kind: "training" | "scoring";
+  batch: BatchFeeds;
+  sharpness: number;
+  numbers: Readonly<Record<string, number>>;
+}
+
+/** One batch at a time, gradients summed. */
+export interface GradientLane {
+  /** Log-probabilities of what the batch scores; in training its gradients are added to the sums. */
+  run(task: LaneTask): Promise<Float32Array>;
+  /** By parameter name; without meaning before the first training batch. */
+  readonly gradients: ReadonlyMap<string, Float32Array>;
+  /** Something was summed since the beginning or the last `clear`. */
+  readonly accumulated: boolean;
+  clear(): void;
+  close(): Promise<void>;
+}
+
+interface LoadedGraph extends CompiledGraph {
+  session: Session;
+}
+
+/** Opens a lane on this thread; the sums get their memory from `memory`. */
+export function createGradientLane(
+  model: LaneModel,
+  runtime: Runtime,
+  memory: (length: number) => Float32Array = (length) => new Float32Array(length),
+): GradientLane {
+  const { config, parameters, adapter, headChunks, chunkRows } = model;
+  const trainable = adapter?.parameters ?? parameters;
+  const trainableNames = new Set(trainable.keys());
+  const graphs = new Map<string, Promise<LoadedGraph>>();
+  const gradients = new Map<string, Float32Array>();
+  const scratch = new Map<string, Float32Array>();
+  let accumulated = false;
+  const feedsOfWeights: Record<string, HostTensor> = Object.fromEntries([
+    ...parameters,
+    ...(adapter?.parameters ?? []),
+  ]);
+
+  const graphFor = (kind: LaneTask["kind"], shape: BatchShape): Promise<LoadedGraph> => {
+    const blocks = layoutBlocks(config, shape);
+    const key = `${kind} ${JSON.stringify(blocks)}`;
+    let loaded = graphs.get(key);
+    if (!loaded) {
+      const compiled = compile(config, { kind, blocks, headChunks, trainable: trainableNames, adapter });
+      loaded = runtime.load(compiled.graph.encode()).then((session) => ({ ...compiled, session }));
+      graphs.set(key, loaded);
+    }
+    return loaded;
+  };
+
+  const sumOf = (name: string, length: number): Float32Array => {
+    let sum = gradients.get(name);
+    if (!sum) gradients.set(name, (sum = memory(length)));
+    return sum;
+  };
+
+  /** Where the graph writes gradients: straight into the sums when those are empty, beside them otherwise. */
+  const places = (loaded: LoadedGraph): Record<string, HostTensor> =>
+    Object.fromEntries(
+      loaded.gradientNames.map((name) => {
+        const { shape, data } = trainable.get(name)!;
+        let place = accumulated ? scratch.get(name) : sumOf(name, data.length);
+        if (!place) scratch.set(name, (place = new Float32Array(data.length)));
+        return [`gradient:${name}`, { data: place, shape }];
+      }),
+    );
+
+  const collect = (loaded: LoadedGraph, results: Record<string, Float32Array>, batch: BatchFeeds): void => {
+    if (accumulated) {
+      for (const name of loaded.gradientNames) addInto(gradients.get(name)!, scratch.get(name)!);
+    }
+    accumulated = true;
+    const { embedding, head } = loaded.tableRows;
+    const width = config.hiddenSize;
+    if (head) {
+      const table = gradients.get(config.tieEmbeddings ? embeddingName : headName)!;
+      addRows(table, results["headRows"]!, batch.targets.data, width);
+    }
+    if (embedding) {
+      const table = sumOf(embeddingName, config.vocabularySize * width);
+      addRows(table, results["embeddingRows"]!, batch.tokens.data, width);
+    }
+  };
+
+  return {
+    gradients,
+    get accumulated() {
+      return accumulated;
+    },
+    async run({ kind, batch, sharpness, numbers }) {
+      const loaded = await graphFor(kind, batch.shape);
+      const feeds: Record<string, HostTensor> = {
+        ...feedsOfWeights,
+        ...layoutFeeds(config, batch.shape),
+        ...chunkFeeds(batch.targets.data.length, headChunks, chunkRows),
+        tokens: batch.tokens,
+        targets: batch.targets,
+        sharpness: { data: Float32Array.of(sharpness), shape: [] },
+      };
+      if (kind === "training") {
+        Object.assign(feeds, { factor: batch.factor, old: batch.old });
+        for (const [name, value] of Object.entries(numbers)) feeds[name] = { data: Float32Array.of(value), shape: [] };
+      }
+      const results = await loaded.session.run(feeds, kind === "training" ? places(loaded) : {});
+      if (kind === "training") collect(loaded, results, batch);
+      return results["logprobs"]!;
+    },
+    clear() {
+      for (const gradient of gradients.values()) gradient.fill(0);
+      accumulated = false;
+    },
+    async close() {
+      for (const loaded of graphs.values()) await (await loaded).session.release();
+      graphs.clear();
+    },
+  };
+}
+
+/** Adds number by number. */
+export function addInto(target: Float32Array, values: Float32Array): void {
+  for (let index = 0; index < target.length; index++) target[index]! += values[index]!;
+}
+
+/** Adds row i of `rows` to row `indices[i]` of the table, in order: the same sum every time, whatever the threads do. */
+function addRows(table: Float32Array, rows: Float32Array, indices: BigInt64Array, width: number): void {
+  for (let row = 0; row < indices.length; row++) {
+    const target = Number(indices[row]!) * width;
+    const source = row * width;
+    for (let index = 0; index < width; index++) table[target + index]! += rows[source + index]!;
+  }
+}
