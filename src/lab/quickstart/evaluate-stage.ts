@@ -4,6 +4,7 @@
  * training world.
  */
 import { join } from "node:path";
+import { inParallel } from "../../core/limiter.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
 import { chainResult } from "../../evaluate/chain-system.ts";
@@ -42,6 +43,9 @@ export function systemsOf(imperfect: number): readonly string[] {
   ];
 }
 
+/** Systems measured at once: while the model of one waits for its tools, the other's computes. */
+const atOnce = 2;
+
 export const evaluateStage: Stage = {
   name: "evaluate",
   what: "team and models answer the same new questions about names and numbers that training never showed",
@@ -50,33 +54,32 @@ export const evaluateStage: Stage = {
     const tasks = worldTasks(world, { count: context.settings.testTasks, seed: context.seed });
     const sandbox = chooseSandbox({ isolation: "run" });
     const lab = await realLabTools(world, sandbox);
-    const figures: Record<string, number> = {};
-    try {
-      for (const name of systemsOf(context.imperfect)) {
-        const failing = name.endsWith("-failing");
-        const tools = failing
-          ? withFaults(lab.tools, disturbances[context.settings.failing].plan(context.seed))
-          : lab.tools;
-        const { system, concurrency, close } = await openSystem(name, context, tools);
-        try {
-          const { summary } = await runEvaluation(tasks, system, {
-            folder: join(folder, name),
-            grader: taskGrader(),
-            concurrency,
-            seed: context.seed,
-            signal: context.signal,
-            onProgress: context.onProgress,
-          });
-          figures[name] = summary.success.value;
-        } finally {
-          await close();
-        }
+    const measure = async (name: string): Promise<[string, number]> => {
+      const failing = name.endsWith("-failing");
+      const tools = failing
+        ? withFaults(lab.tools, disturbances[context.settings.failing].plan(context.seed))
+        : lab.tools;
+      const { system, concurrency, close } = await openSystem(name, context, tools);
+      try {
+        const { summary } = await runEvaluation(tasks, system, {
+          folder: join(folder, name),
+          grader: taskGrader(),
+          concurrency,
+          seed: context.seed,
+          signal: context.signal,
+          onProgress: context.onProgress,
+        });
+        return [name, summary.success.value];
+      } finally {
+        await close();
       }
+    };
+    try {
+      return Object.fromEntries(await inParallel(systemsOf(context.imperfect), atOnce, measure));
     } finally {
       await lab.close();
       await sandbox.close();
     }
-    return figures;
   },
 };
 
@@ -100,7 +103,7 @@ async function openSystem(name: string, context: QuickstartContext, tools: reado
   }
   const stage = name.startsWith("chain-sft") ? "sft" : "rl";
   const temperature = name.endsWith("-sampled") ? 1 : 0;
-  const { model, engine } = await openLabModel(modelFolder(context.folder, stage));
+  const { model, engine } = await openLabModel(modelFolder(context.folder, stage), { threads: 1 });
   const system = defineSystem({
     name,
     topology: "single",
