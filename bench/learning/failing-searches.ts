@@ -2,6 +2,7 @@
  * What to do when a search finds nothing: learned by RL, against controls that cost as much processor time.
  *
  *   node bench/learning/failing-searches.ts rl   --seed 1 --out runs/rl-1      reinforcement among failing searches
+ *   node bench/learning/failing-searches.ts trees --seed 1 --out runs/trees-1  the same with groups that branch at the first fault
  *   node bench/learning/failing-searches.ts kept --seed 1 --out runs/kept-1    the start's own right rollouts there, imitated
  *   node bench/learning/failing-searches.ts more --seed 1 --out runs/more-1    more team runs where searches work, imitated
  *   node bench/learning/failing-searches.ts team --seed 1 --out runs/team-1    the team's runs among failing searches, imitated
@@ -34,6 +35,7 @@ import { fixedExamples } from "../../src/train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
+import { afterFirstFault } from "../../src/train/tree-groups.ts";
 import { bothExams, byFamily, gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
 import { teamChain } from "./team-chain.ts";
 
@@ -81,9 +83,9 @@ const reward = outcomeReward(taskGrader(), { format: { rule: "strict", profile: 
 
 if (method === "exam") await takeExam();
 else if (method === "table") await printTable();
-else if (method === "rl") await reinforce();
+else if (method === "rl" || method === "trees") await reinforce();
 else if (method === "kept" || method === "more" || method === "team") await imitate(method);
-else throw new Error(`rl, kept, more, team, exam or table, not "${method}"`);
+else throw new Error(`rl, trees, kept, more, team, exam or table, not "${method}"`);
 
 async function reinforce(): Promise<void> {
   const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
@@ -101,12 +103,14 @@ async function reinforce(): Promise<void> {
     updatesPerEpoch: 3,
     baseline: "least-variance",
     creditFrom: creditAfterFault,
+    ...(method === "trees" && { branchAt: afterFirstFault }),
     guard: { source: fixedExamples(toExamples(lab, await teamChains(false, 300)), 2048, seed), coefficient: 1 },
     keepModels: 0.5,
     tasks: tasksOf,
     async rollout(task, run) {
       const model = engineModel(run.policy, lab.tokenizer);
-      const chain = await runLabChain(task, { model, tools: toolsOf(task).failing, temperature: 1, seed: run.seed });
+      const tools = toolsOf(task).failing;
+      const chain = await runLabChain(task, { model, tools, temperature: 1, seed: run.seed, from: run.from });
       return withFaultMarks(chain, recorder.take(chain.id));
     },
     reward,

@@ -15,7 +15,6 @@ import { inParallel } from "../../src/core/limiter.ts";
 import { seededRandom } from "../../src/core/random.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { emptyUsage } from "../../src/core/usage.ts";
 import { loadModelFolder } from "../../src/engines/embedded/files/model-folder.ts";
 import { mean } from "../../src/evaluate/statistics.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
@@ -34,6 +33,7 @@ import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.t
 import type { Rollout } from "../../src/train/run-rollout.ts";
 import type { Group } from "../../src/train/sort-groups.ts";
 import type { RlOptions } from "../../src/train/train-rl.ts";
+import { afterFirstFault, upTo, withBranch } from "../../src/train/tree-groups.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
 const { values } = parseArgs({
@@ -68,15 +68,6 @@ async function roll(task: Task, id: string, number: number, from?: Trajectory): 
 const written = (segments: Trajectory["segments"]) =>
   segments.reduce((sum, { logprobs }) => sum + (logprobs?.length ?? 0), 0);
 
-/** The chain up to a segment, as if it had been left there. */
-function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory {
-  const segments = chain.segments.slice(0, end);
-  const modelCalls = segments.filter(({ tag }) => tag === labProfile.observation).length;
-  const usage = { ...emptyUsage(), modelCalls, completionTokens: written(segments) };
-  const compactions = chain.compactions?.filter(({ fromSegment }) => fromSegment <= end);
-  return { ...chain, segments, compactions, answer: null, usage, violations: [] };
-}
-
 async function grouped(task: Task, chains: readonly Trajectory[]): Promise<Group> {
   const rollouts = await Promise.all(
     chains.map(async (trajectory, sample): Promise<Rollout> => {
@@ -99,7 +90,7 @@ async function tree(task: Task, trunk: Trajectory, at: number) {
   const others = await inParallel(Array.from({ length: samples - 1 }), samples, (_, sample) =>
     roll(task, `${trunk.id}-${at}-${sample}`, sample + 100, shared),
   );
-  const chains = [trunk, ...others].map((chain) => ({ ...chain, meta: { branch: at } }));
+  const chains = [trunk, ...others].map((chain) => withBranch(chain, at));
   const tokens = written(trunk.segments) + others.reduce((sum, { segments }) => sum + written(segments.slice(at)), 0);
   return { chains, tokens };
 }
@@ -117,9 +108,8 @@ const atFault: Kind = {
   name: "trees at the first fault",
   async group(task) {
     const trunk = await roll(task, `${task.id}-trunk`, 0);
-    const fault = creditAfterFault(trunk);
-    if (fault === trunk.segments.length) return { chains: [], tokens: written(trunk.segments) };
-    return tree(task, trunk, fault + 1);
+    const branch = afterFirstFault(trunk);
+    return branch === null ? { chains: [], tokens: written(trunk.segments) } : tree(task, trunk, branch);
   },
 };
 const anywhere: Kind = {
@@ -196,7 +186,6 @@ function halfCosines(gradients: readonly Float32Array[]): number {
 }
 
 const { maxContext } = lab.engine.capabilities;
-const afterBranch = ({ meta }: Trajectory) => Number(meta!["branch"]);
 type Credit = Pick<RlOptions, "baseline" | "creditFrom">;
 const rows: [Kind, [string, Credit][]][] = [
   [
@@ -210,11 +199,11 @@ const rows: [Kind, [string, Credit][]][] = [
   [
     atFault,
     [
-      ["after the branch, group mean", { baseline: "group", creditFrom: afterBranch }],
-      ["after the branch, least variance", { baseline: "least-variance", creditFrom: afterBranch }],
+      ["after the branch, group mean", { baseline: "group" }],
+      ["after the branch, least variance", { baseline: "least-variance" }],
     ],
   ],
-  [anywhere, [["after the branch, least variance", { baseline: "least-variance", creditFrom: afterBranch }]]],
+  [anywhere, [["after the branch, least variance", { baseline: "least-variance" }]]],
 ];
 for (const [kind, credits] of rows) {
   const { groups, tokens, asked } = await collect(kind);

@@ -19,7 +19,7 @@ export interface RolloutChain {
 /** Runs a task with these seeds and this context window. */
 export function playRollout(
   task: Task,
-  run: { seed: number; step: number; maxContext: number; signal?: AbortSignal },
+  run: { seed: number; step: number; maxContext: number; from?: Trajectory; signal?: AbortSignal },
   how: { model: Model; tools: readonly Tool[]; profile: Profile; chain: RolloutChain },
 ): Promise<Trajectory> {
   const { model, tools, profile, chain } = how;
@@ -31,6 +31,7 @@ export function playRollout(
     limits: chain.limits,
     sampling: { temperature: chain.temperature, seed: run.seed },
     id: `${task.id}-${run.step}-${run.seed}`,
+    from: run.from,
     signal: run.signal,
   });
 }

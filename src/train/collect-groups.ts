@@ -7,8 +7,10 @@
 import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
+import { type BranchAt, branchOf, upTo, withBranch } from "./tree-groups.ts";
 
 export interface CollectOptions extends RunRolloutOptions {
   step: number;
@@ -19,6 +21,8 @@ export interface CollectOptions extends RunRolloutOptions {
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
+  /** Where the others of a group continue its first rollout; each is run whole unless said. */
+  branchAt?: BranchAt;
   /** Keep groups whose rewards are all equal: a teacher can judge them too. */
   keepAll?: boolean;
   concurrency: number;
@@ -38,10 +42,7 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
     const share = round === 0 ? 1 : Math.max(0.1, kept.length / Math.max(1, sorter.rollouts / samples));
     const count = round === 0 ? wanted : Math.min(wanted * 2, Math.ceil((wanted - kept.length) / share));
     const tasks = await options.tasks(step, round, count);
-    const jobs = tasks.flatMap((task, slot) =>
-      Array.from({ length: samples }, (_, sample) => ({ task, slot, sample })),
-    );
-    const rollouts = await inParallel(jobs, options.concurrency, (job) => oneRollout(options, round, job));
+    const rollouts = await rollOut(options, round, tasks);
     for (const [slot, task] of tasks.entries()) {
       const rolled = rollouts.filter((item) => item.slot === slot);
       const group = sorter.add(task, rolled);
@@ -54,15 +55,36 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
   return sorter.take(kept);
 }
 
+/** Every rollout of a round; of trees, the first of each task before all others. */
+async function rollOut(options: CollectOptions, round: number, tasks: readonly Task[]): Promise<Rollout[]> {
+  const { samples, concurrency, branchAt } = options;
+  const jobs = tasks.flatMap((task, slot) => Array.from({ length: samples }, (_, sample) => ({ task, slot, sample })));
+  if (!branchAt) return inParallel(jobs, concurrency, (job) => oneRollout(options, round, job));
+  const first = jobs.filter(({ sample }) => sample === 0);
+  const trunks = await inParallel(first, concurrency, async (job) => {
+    const rollout = await oneRollout(options, round, job);
+    const branch = branchAt(rollout.trajectory);
+    return branch === null ? rollout : { ...rollout, trajectory: withBranch(rollout.trajectory, branch) };
+  });
+  const others = jobs.filter(({ sample }) => sample > 0);
+  const branches = await inParallel(others, concurrency, (job) =>
+    oneRollout(options, round, job, trunks[job.slot]!.trajectory),
+  );
+  return [...trunks, ...branches];
+}
+
 async function oneRollout(
   options: CollectOptions,
   round: number,
   { task, slot, sample }: { task: Task; slot: number; sample: number },
+  trunk?: Trajectory,
 ): Promise<Rollout> {
   const place = { step: options.step, round, slot, sample };
   const known = options.finished.get(rolloutKey(place));
   if (known) return known;
-  const rollout = await runRollout(task, place, options);
+  const branch = trunk && branchOf(trunk);
+  const rolled = await runRollout(task, place, options, branch === undefined ? undefined : upTo(trunk!, branch));
+  const rollout = branch === undefined ? rolled : { ...rolled, trajectory: withBranch(rolled.trajectory, branch) };
   await options.journal.append(rollout);
   options.onRollout?.(rollout);
   return rollout;

@@ -1,7 +1,8 @@
 /**
  * The credit that each rollout of a group gets: its reward against the group's, on the tokens that it sampled. Where
  * only a part of each rollout can have made the difference (what came after a tool failed, say), `creditFrom` leaves
- * the rest without advantage, and rollouts without any credited token are not compared at all.
+ * the rest without advantage, and rollouts without any credited token are not compared at all. A rollout of a tree is
+ * credited from its branch on.
  */
 import type { Example } from "../core/example.ts";
 import type { RolloutFigures } from "../core/rollout.ts";
@@ -11,6 +12,7 @@ import { trainedTokens } from "./normalise.ts";
 import { rolloutKey } from "./run-rollout.ts";
 import type { DroppedRollout, Group } from "./sort-groups.ts";
 import type { RlOptions } from "./train-rl.ts";
+import { branchOf } from "./tree-groups.ts";
 
 /** What happened to one rollout; a line of rollout-figures.jsonl. */
 export interface RolloutLine extends RolloutFigures {
@@ -68,8 +70,8 @@ export function creditGroup(
 
 /** The rollout with log-probabilities, and so advantages, from the credited segment on alone. */
 function credited(rollout: Group["rollouts"][number], creditFrom: RlOptions["creditFrom"]): Group["rollouts"][number] {
-  if (!creditFrom) return rollout;
-  const from = creditFrom(rollout.trajectory);
+  const from = branchOf(rollout.trajectory) ?? creditFrom?.(rollout.trajectory) ?? 0;
+  if (from === 0) return rollout;
   const segments = rollout.trajectory.segments.map((segment, at) => {
     if (at >= from) return segment;
     const { logprobs: _, ...rest } = segment;

@@ -6,3 +6,4 @@ export { type TeamCorrectorOptions, teamCorrector } from "./team-corrector.ts";
 export { engineTeacher, type TokenTeacher } from "./token-teacher.ts";
 export { dapoLoss, type RlOptions, type RlResult, trainRl } from "./train-rl.ts";
 export { type SftOptions, type SftResult, trainSft } from "./train-sft.ts";
+export { afterFirstFault, type BranchAt } from "./tree-groups.ts";

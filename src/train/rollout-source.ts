@@ -63,6 +63,7 @@ export async function stepSource(options: SourceOptions, done: number): Promise<
         step,
         maxContext: maxContext(step),
         rollout: (task, run) => play(task, run, policy),
+        branchAt: options.branchAt,
         concurrency: options.concurrency ?? 64,
         journal,
         finished,

@@ -32,6 +32,8 @@ export interface RolloutRun {
   step: number;
   /** Longest context of the chain in this step. */
   maxContext: number;
+  /** The chain to continue, where the group is a tree. */
+  from?: Trajectory;
   signal?: AbortSignal;
 }
 
@@ -50,11 +52,16 @@ export function rolloutKey({ step, round, slot, sample }: RolloutPlace): string 
 }
 
 /** Runs and rewards one; a reward that fails leaves it unjudged, a wrong key or a missing tool stops the run. */
-export async function runRollout(task: Task, place: RolloutPlace, options: RunRolloutOptions): Promise<Rollout> {
+export async function runRollout(
+  task: Task,
+  place: RolloutPlace,
+  options: RunRolloutOptions,
+  from?: Trajectory,
+): Promise<Rollout> {
   const { signal, maxContext } = options;
   const { step, round, slot, sample } = place;
   const seed = derivedSeed(options.seed, "rollout", step, round, slot, sample);
-  const trajectory = await options.rollout(task, { seed, sample, step, maxContext, signal });
+  const trajectory = await options.rollout(task, { seed, sample, step, maxContext, from, signal });
   signal?.throwIfAborted();
   throwIfUserMustFix(trajectory.ending);
   const verdict = await options.reward(trajectory, task, signal).catch((error: unknown) => {

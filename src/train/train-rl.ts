@@ -39,6 +39,7 @@ import {
 } from "./schedule.ts";
 import { checkOptimizer, costOf, effectiveLoss } from "./take-step.ts";
 import { assertSameVocabulary, type TokenTeacher } from "./token-teacher.ts";
+import type { BranchAt } from "./tree-groups.ts";
 import { updatePolicy } from "./update-policy.ts";
 
 export interface RlOptions {
@@ -73,6 +74,11 @@ export interface RlOptions {
   baseline?: Baseline;
   /** From which segment on a rollout is credited with its advantage; all of it unless said. */
   creditFrom?: (trajectory: Trajectory) => number;
+  /**
+   * Groups are trees: the first rollout is run whole, the others continue it from this segment on (`rollout` is given it as `from`),
+   * and all are credited from there. Where it says null, the group's rollouts are run whole.
+   */
+  branchAt?: BranchAt;
   /** How much the reward counts in the advantage; 1 unless said. With 0 the teachers alone decide. */
   rewardWeight?: number;
   /**
@@ -143,7 +149,7 @@ interface Memory {
 }
 
 const trainRlNames = optionNames<RlOptions>()(
-  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom rewardWeight teachers corrections guard optimizer schedule rateFromSuccess microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom branchAt rewardWeight teachers corrections guard optimizer schedule rateFromSuccess microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
 );
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
@@ -173,6 +179,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
         ...(options.rateFromSuccess && { rateFromSuccess: true }),
+        ...(options.branchAt && { trees: true }),
         ...(inFlight > 0 && { maxStaleness, inFlight }),
         ...options.config,
       },
@@ -199,12 +206,13 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
 }
 
 /** Groups in flight; 0 where every step waits for its own. */
-function groupsInFlight({ maxStaleness = 0, inFlight, engine }: RlOptions, groups: number): number {
+function groupsInFlight({ maxStaleness = 0, inFlight, engine, branchAt }: RlOptions, groups: number): number {
   if (maxStaleness === 0 && inFlight === undefined) return 0;
   if (!Number.isInteger(maxStaleness) || maxStaleness < 1)
     throw new UsageError(
       `maxStaleness is ${maxStaleness}: with groups in flight it is a whole number of steps, 1 or more`,
     );
+  if (branchAt) throw new UsageError("branchAt needs steps that wait for their own groups: leave maxStaleness out");
   const wanted = inFlight ?? groups * (maxStaleness + 1);
   if (!Number.isInteger(wanted) || wanted < groups)
     throw new UsageError(

@@ -87,6 +87,24 @@ describe("coa train rl", () => {
     await assert.rejects(train("rl", "x", "--mine-failures", "--max-staleness", "1"), /leave --max-staleness out/);
   });
 
+  it("continues a rollout from its first fault, and compares what follows", async () => {
+    const faults = ["--tool-faults", "web_search:empty=0.9", "--branch-at-fault"];
+    const { stderr } = await train("rl", "trees", ...faults);
+    const rollouts = await readAllJsonl<Rollout>(join(at("trees"), "rollouts.jsonl"));
+    const trunk = rollouts.find(({ sample, trajectory }) => sample === 0 && trajectory.meta?.["faults"]);
+    const branch = rollouts.find(
+      ({ round, slot, sample }) => sample === 1 && round === trunk?.round && slot === trunk.slot,
+    );
+    const at0 = Number(branch?.trajectory.meta?.["branch"]);
+    assert.ok(at0 > 0, stderr);
+    const tokens = ({ trajectory }: Rollout) => trajectory.segments.slice(0, at0).map((segment) => segment.tokens);
+    assert.deepEqual(tokens(branch!), tokens(trunk!));
+    assert.match(trunk!.trajectory.segments[at0 - 1]!.text, /no results/);
+    const line = await metrics("trees");
+    assert.ok((line["ratioGap"] ?? 0) < 1e-3, JSON.stringify(line));
+    await assert.rejects(train("rl", "x", ...faults, "--max-staleness", "1"), /leave maxStaleness out/);
+  });
+
   it("leaves rollouts from which distillation keeps the right ones: rejection sampling", async () => {
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
     const right = rollouts.filter(({ correct }) => correct).length;
@@ -176,6 +194,7 @@ describe("coa train rl", () => {
 
   it("refuses to credit after faults where there are none, and a context that is not one", async () => {
     await assert.rejects(train("rl", "x", "--credit-after-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--branch-at-fault"), /--tool-faults/);
     await assert.rejects(train("rl", "x", "--context", "many"), /16384,32768@40/);
   });
 });

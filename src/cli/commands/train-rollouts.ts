@@ -20,6 +20,7 @@ import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import { mineFailures } from "../../train/mine-failures.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
+import { afterFirstFault } from "../../train/tree-groups.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
@@ -49,6 +50,7 @@ export const rolloutFlags = {
   "mine-failures": { type: "boolean", default: false, describe: "Try four times as many tasks once, greedily, and practise those that fail, with a quarter of others" },
   temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
+  "branch-at-fault": { type: "boolean", default: false, describe: "With --tool-faults: continue a task's first rollout from its first fault --samples times, and compare only what follows" },
   guard: { type: "string", valueName: "dataset", describe: "A dataset of demonstrations that are imitated in every update, so that what was taught is not lost" },
   "guard-weight": { type: "string", default: "1", valueName: "x", describe: "How much the mean loss of --guard counts beside the policy's" },
   average: { type: "string", default: "0", valueName: "share", describe: "Average the weights over this last share of the steps" },
@@ -189,6 +191,7 @@ export async function trainOnRollouts(
         return withFaultMarks(trajectory, faults.take(trajectory.id));
       },
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
+      ...(values["branch-at-fault"] ? { branchAt: afterFirstFault } : {}),
       reward,
       dataFingerprint: `${tasks.length} tasks of ${file}`,
       config: {
@@ -227,9 +230,10 @@ export async function trainOnRollouts(
       return 1;
     }
     if (result.updates === 0) {
-      const groups = values["credit-after-fault"]
-        ? "In no group did a right and a wrong rollout differ after a fault, so nothing was learned: give more faults"
-        : "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select)";
+      const groups =
+        values["credit-after-fault"] || values["branch-at-fault"]
+          ? "In no group did a right and a wrong rollout differ after a fault, so nothing was learned: give more faults"
+          : "Every group of rollouts was all right or all wrong, so nothing was learned: choose tasks in between (coa tasks select)";
       out.note(`${groups}, or more --samples.`);
       return 1;
     }
@@ -248,6 +252,8 @@ function disturbance(values: RolloutValues, steps: number) {
   const plan = values["tool-faults"] ? parseFaultPlan(values["tool-faults"]) : null;
   if (!plan && values["credit-after-fault"])
     throw new UsageError("--credit-after-fault needs faults to credit after: give --tool-faults");
+  if (!plan && values["branch-at-fault"])
+    throw new UsageError("--branch-at-fault needs faults to branch at: give --tool-faults");
   const recorder = faultRecorder();
   return {
     take: recorder.take,

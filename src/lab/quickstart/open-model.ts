@@ -51,6 +51,8 @@ export function runLabChain(
     tools: readonly Tool[];
     temperature: number;
     seed: number;
+    /** The chain to continue. */
+    from?: Trajectory;
     profile?: Profile;
     signal?: AbortSignal;
   },
@@ -64,6 +66,7 @@ export function runLabChain(
     limits: labLimits,
     sampling: { temperature: how.temperature, seed: how.seed },
     id: `${task.id}-${how.seed}`,
+    from: how.from,
     signal: how.signal,
   });
 }

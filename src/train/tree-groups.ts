@@ -1,0 +1,38 @@
+/**
+ * Groups as trees. The first rollout of a task is run whole; the others continue it from one of its steps on. They share everything
+ * before, so what their rewards differ by was decided after it, and that alone is credited.
+ */
+import type { Trajectory } from "../core/trajectory.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { creditAfterFault } from "./fault-credit.ts";
+
+/** The segment from which on others continue a chain; null where it is not worth continuing. */
+export type BranchAt = (trajectory: Trajectory) => number | null;
+
+/** What follows the observation of the first fault; null where nothing failed, or nothing was written after it. */
+export const afterFirstFault: BranchAt = (trajectory) => {
+  const at = creditAfterFault(trajectory) + 1;
+  return at < trajectory.segments.length ? at : null;
+};
+
+/** The chain up to a segment, as if it had been left there. */
+export function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory {
+  const segments = chain.segments.slice(0, end);
+  const usage = {
+    ...emptyUsage(),
+    modelCalls: segments.filter(({ by }) => by === "tool").length,
+    completionTokens: segments.reduce((sum, { logprobs }) => sum + (logprobs?.length ?? 0), 0),
+  };
+  const compactions = chain.compactions?.filter(({ fromSegment }) => fromSegment <= end);
+  return { ...chain, segments, compactions, answer: null, usage, violations: [] };
+}
+
+/** The trajectory with the segment that it was branched at, where `branchOf` finds it. */
+export function withBranch(trajectory: Trajectory, branch: number): Trajectory {
+  return { ...trajectory, meta: { ...trajectory.meta, branch } };
+}
+
+/** The segment from which on a rollout of a tree is its own. */
+export function branchOf({ meta }: Trajectory): number | undefined {
+  return meta?.["branch"] as number | undefined;
+}
