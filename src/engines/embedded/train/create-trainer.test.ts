@@ -13,7 +13,7 @@ import { initialParameters, type ParameterSet } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer, type Trainer } from "./create-trainer.ts";
-import { chooseLanes, type Lanes } from "./lane-threads.ts";
+import type { Lanes } from "./lane-threads.ts";
 import { layOutBatches } from "./lay-out-batches.ts";
 
 const runtime = await openRuntime({ threads: 2 });
@@ -437,54 +437,6 @@ describe("forwardBackward", () => {
         assert.ok(distance <= 1e-6 * norm, `${name}: ${distance} apart, its length is ${norm}`);
       }
     }
-  });
-
-  it("adds nothing of a pass that failed in a lane to the next", async () => {
-    const config = models["llama, untied"];
-    const parameters = shareParameters(livelyParameters(config));
-    const trainer = createTrainer({ config, parameters, runtime, lanes: { count: 2, threads: 1 } });
-    const alone = createTrainer({ config, parameters, runtime });
-    const examples = randomExamples(
-      config.vocabularySize,
-      Array.from({ length: 20 }, () => 60),
-      3,
-    );
-    const weight = parameters.get("model.norm.weight")!.data;
-    const kept = weight[0]!;
-    weight[0] = Number.NaN;
-    await assert.rejects(trainer.forwardBackward(examples, { name: "cross_entropy" }), /not a number/);
-    await assert.rejects(trainer.optimStep({ learningRate: 1 }), /its gradients are forgotten/);
-    weight[0] = kept;
-    const found = await trainer.forwardBackward(examples, { name: "cross_entropy" });
-    const expected = await alone.forwardBackward(examples, { name: "cross_entropy" });
-    found.logprobs.forEach((row, number) => {
-      row.forEach((logprob, at) => {
-        assert.ok(Math.abs(logprob - expected.logprobs[number]![at]!) < 1e-5);
-      });
-    });
-    for (const [name, gradient] of alone.gradients()) {
-      const other = trainer.gradients().get(name)!;
-      const scale = Math.hypot(...gradient);
-      for (const [i, value] of gradient.entries()) assert.ok(Math.abs(value - other[i]!) < 1e-5 * scale, name);
-    }
-    await Promise.all([trainer.close(), alone.close()]);
-  });
-});
-
-describe("chooseLanes", () => {
-  it("gives a small model a lane per thread up to four, and a large one or one thread none", () => {
-    const small = models.qwen3;
-    assert.deepEqual(chooseLanes(small, 2), { count: 2, threads: 1 });
-    assert.deepEqual(chooseLanes(small, 8), { count: 4, threads: 2 });
-    assert.equal(chooseLanes(small, 1), undefined);
-    const large = modelConfig({
-      vocabularySize: 151_936,
-      hiddenSize: 896,
-      layers: 24,
-      heads: 14,
-      intermediateSize: 4864,
-    });
-    assert.equal(chooseLanes(large, 8), undefined);
   });
 });
 

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { seededRandom } from "../../../core/random.ts";
+import { modelConfig } from "../model/config.ts";
+import { initialParameters } from "../model/parameters.ts";
+import { openRuntime } from "../runtime/open-runtime.ts";
+import { shareParameters } from "../shared-base.ts";
+import { createTrainer } from "./create-trainer.ts";
+import { chooseLanes } from "./lane-threads.ts";
+
+const config = modelConfig({ vocabularySize: 11, hiddenSize: 16, layers: 2, heads: 2, intermediateSize: 20 });
+const random = seededRandom(3);
+const examples = Array.from({ length: 20 }, () => {
+  const ids = Int32Array.from({ length: 61 }, () => Math.floor(random.next() * config.vocabularySize));
+  return { input: ids.slice(0, -1), targets: ids.slice(1), weights: new Float32Array(60).fill(1 / 60) };
+});
+
+describe("lanes", () => {
+  it("adds nothing of a pass that failed in a lane to the next", async () => {
+    const parameters = shareParameters(initialParameters(config, 1));
+    const trainer = createTrainer({
+      config,
+      parameters,
+      runtime: openRuntime({ threads: 2 }),
+      lanes: { count: 2, threads: 1 },
+    });
+    const alone = createTrainer({ config, parameters, runtime: openRuntime({ threads: 2 }) });
+    const weight = parameters.get("model.norm.weight")!.data;
+    const kept = weight[0]!;
+    weight[0] = Number.NaN;
+    await assert.rejects(trainer.forwardBackward(examples, { name: "cross_entropy" }), /not a number/);
+    await assert.rejects(trainer.optimStep({ learningRate: 1 }), /its gradients are forgotten/);
+    weight[0] = kept;
+    const found = await trainer.forwardBackward(examples, { name: "cross_entropy" });
+    const expected = await alone.forwardBackward(examples, { name: "cross_entropy" });
+    found.logprobs.forEach((row, number) => {
+      row.forEach((logprob, at) => {
+        assert.ok(Math.abs(logprob - expected.logprobs[number]![at]!) < 1e-5);
+      });
+    });
+    for (const [name, gradient] of alone.gradients()) {
+      const other = trainer.gradients().get(name)!;
+      const scale = Math.hypot(...gradient);
+      for (const [i, value] of gradient.entries()) assert.ok(Math.abs(value - other[i]!) < 1e-5 * scale, name);
+    }
+    await Promise.all([trainer.close(), alone.close()]);
+  });
+});
+
+describe("chooseLanes", () => {
+  it("gives a small model a lane per thread up to four, and a large one or one thread none", () => {
+    assert.deepEqual(chooseLanes(config, 2), { count: 2, threads: 1 });
+    assert.deepEqual(chooseLanes(config, 8), { count: 4, threads: 2 });
+    assert.equal(chooseLanes(config, 1), undefined);
+    const large = modelConfig({
+      vocabularySize: 151_936,
+      hiddenSize: 896,
+      layers: 24,
+      heads: 14,
+      intermediateSize: 4864,
+    });
+    assert.equal(chooseLanes(large, 8), undefined);
+  });
+});
