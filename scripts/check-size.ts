@@ -27,7 +27,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   record: 6400,
   distill: 2950,
   dataset: 1600,
-  train: 2970,
+  train: 2980,
   evaluate: 1600,
   report: 950,
   lab: 3800,
