@@ -10,7 +10,7 @@ const testLimit = 500;
 
 /** Lines a folder may have, by its row of the import table. */
 export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3105,
+  core: 3115,
   "base/files": 1970,
   "base/http": 850,
   "base/wire": 2800,
@@ -27,14 +27,14 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   record: 6400,
   distill: 2950,
   dataset: 1600,
-  train: 2980,
+  train: 3015,
   evaluate: 1600,
   report: 950,
-  lab: 3800,
+  lab: 3850,
   serve: 6530,
   "studio/api": 4200,
   "studio/app": 6500,
-  cli: 9630,
+  cli: 9640,
   testing: 1350,
 };
 

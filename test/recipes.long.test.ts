@@ -34,6 +34,7 @@ describe("recipes/whole-paper.ts", () => {
 
   it("does the same for calls side by side, for checks and for unseen tools", () => {
     assert.match(cookPart("parallel"), /rounds per success/);
+    assert.match(cookPart("check"), /area under the curve [\s\S]+check against majority of four: /);
     assert.match(cookPart("tools"), /unseen names, announced: .+ of 2/);
   });
 });

@@ -1,28 +1,35 @@
 /**
  * Does the check check? Worlds in which half of the things also have a page that is out of date, contradicted or about another one of that
  * name: the area under the curve of the check's scores, for the team and for a student that is trained further from a model, and the best of four chains
- * chosen by the check against the majority of the same four.
+ * chosen by the check against the majority of the same four. The student imitates the team; then it works in training worlds itself,
+ * and the grades of its answers teach its check, beside checking examples and chains of the team (`--rollouts 0` leaves that out).
  *
  *   node bench/learning/check-scores.ts team  [--seeds 1,2,3] [--count 200]
- *   node bench/learning/check-scores.ts student --seed 1 --steps 150 --out seed-1.json
+ *   node bench/learning/check-scores.ts student --seed 1 --steps 150 --rollouts 1800 --check-steps 220 --out seed-1.json
  *   node bench/learning/check-scores.ts table seed-1.json,seed-2.json,seed-3.json
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { checkScore } from "../../src/chain/check-score.ts";
 import { inParallel } from "../../src/core/limiter.ts";
+import { sampleSeed } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
+import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { runLabChain, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, runLabChain, saveLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { checkingExamples } from "../../src/lab/reading-examples.ts";
 import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
+import { checkCorrector } from "../../src/train/check-corrector.ts";
+import { correctRollouts } from "../../src/train/correct-rollouts.ts";
+import type { Rollout } from "../../src/train/run-rollout.ts";
 import { processorSeconds } from "./lab-exam.ts";
-import { teach, teamChains } from "./student.ts";
+import { examplesOf, imitate, teach, teamChains } from "./student.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -33,6 +40,8 @@ const { values, positionals } = parseArgs({
     steps: { type: "string", default: "150" },
     chains: { type: "string", default: "1000" },
     rate: { type: "string", default: "2e-3" },
+    rollouts: { type: "string", default: "1800" },
+    "check-steps": { type: "string", default: "220" },
     batch: { type: "string", default: "1536" },
     /** Where to keep the student. */
     save: { type: "string", default: "" },
@@ -89,15 +98,22 @@ async function examineStudent(seed: number): Promise<Outcome[]> {
   const runs = { seed: 70 + seed, tasksPerWorld: 40, pages: 600, families, doubtful };
   const chains = await teamChains({ ...runs, count: Number(values.chains), profile: labProfile, wrong: true });
   const lab = await teach(chains, {
-    ...{ start: values.start, steps: Number(values.steps), seed, save: values.save },
+    ...{ start: values.start, steps: Number(values.steps), seed },
     ...{ batchTokens: Number(values.batch), rate: Number(values.rate) },
   });
+  if (Number(values.rollouts) > 0) await teachCheck(lab, chains, seed);
+  if (values.save) await saveLabModel(lab, values.save, []);
   const { tasks, tools } = examOf(seed);
   const outcomes = await inParallel(tasks, 32, async (task): Promise<Outcome> => {
     const outcome: Outcome = [];
     for (let sample = 0; sample < 5; sample++) {
       const temperature = sample === 0 ? 0 : 1;
-      const chain = await runLabChain(task, { model: lab.model, tools, temperature, seed: sample });
+      const chain = await runLabChain(task, {
+        model: lab.model,
+        tools,
+        temperature,
+        seed: sampleSeed(seed, task.id, sample),
+      });
       const answer = chain.answer?.trim() ?? null;
       const at = chain.segments.findLastIndex(({ tag }) => tag === "double_check");
       const sum = (segments: Trajectory["segments"]) =>
@@ -119,18 +135,62 @@ async function examineStudent(seed: number): Promise<Outcome[]> {
   return outcomes;
 }
 
+/** Teaches the score on the student's own chains: as many wrong ones as right ones, with the grade as the teacher. */
+async function teachCheck(lab: LabModel, chains: readonly Trajectory[], seed: number): Promise<void> {
+  const rollouts = await ownRollouts(lab, seed);
+  const wrong = rollouts.filter(({ correct }) => !correct);
+  const right = rollouts.filter(({ correct }) => correct).slice(0, wrong.length);
+  console.error(`${wrong.length} wrong of ${rollouts.length} (${Math.round(processorSeconds())} s)`);
+  const { tokenizer } = lab;
+  const graded = await correctRollouts([...right, ...wrong], checkCorrector(labProfile), {
+    tokenizer,
+    maxContext: 1024,
+  });
+  const pages = [0, 1, 2].flatMap((world) => checkingExamples(trainingWorld({ seed: 270 + seed, pages: 600 }, world)));
+  const checked = examplesOf(pages, lab, ({ tag }) => Number(tag === "double_check"));
+  const beside = [
+    { examples: checked, batchTokens: 768 },
+    { examples: examplesOf(chains, lab), batchTokens: 512 },
+  ];
+  const how = { steps: Number(values["check-steps"]), seed, rate: Number(values.rate), batchTokens: 1024, beside };
+  await imitate(lab, graded.examples, how);
+}
+
+/** What the student does in training worlds of their own, sampled as in the exam. */
+async function ownRollouts({ model }: LabModel, seed: number): Promise<Rollout[]> {
+  const rollouts: Rollout[] = [];
+  const place = { step: 0, round: 0, sample: 0, reward: null, reason: "" };
+  for (let number = 0; rollouts.length < Number(values.rollouts); number++) {
+    const world = trainingWorld({ seed: 170 + seed, pages: 600, doubtful }, number);
+    const tools = memoryLabTools(world);
+    const tasks = worldTasks(world, { count: 80, families, seed: 7 });
+    const played = await inParallel(tasks, 40, async (task, slot): Promise<Rollout> => {
+      const chainSeed = sampleSeed(seed, task.id, number);
+      const trajectory = await runLabChain(task, { model, tools, temperature: 1, seed: chainSeed });
+      return { ...place, slot, task, trajectory, correct: trajectory.answer?.trim() === task.answers[0] };
+    });
+    rollouts.push(...played);
+  }
+  return rollouts.slice(0, Number(values.rollouts));
+}
+
 async function printTable(): Promise<void> {
   const read = files.split(",").map(async (file) => JSON.parse(await readFile(file, "utf8")) as Outcome[]);
   const outcomes = (await Promise.all(read)).flat();
   console.log(`${outcomes.length} tasks, greedy ${percent(outcomes.map(([greedy]) => Number(greedy!.right)))}`);
   printCalibration(outcomes.flat().map(({ check, right }) => ({ check: check ?? undefined, right })));
   const samples = outcomes.map((outcome) => outcome.slice(1));
+  const areaOf = (sureness: (one: Answered) => number) =>
+    calibrationOf(samples.flat().map((one) => ({ check: sureness(one), right: one.right })))?.auc?.toFixed(3) ?? "–";
+  console.log(
+    `area under the curve over the samples: written score ${areaOf(({ check }) => check ?? 0)}, with the probability it was written with ${areaOf(sure)}, probability of the whole chain ${areaOf(({ all }) => all)}`,
+  );
   const right = (chosen: readonly (Answered | undefined)[]) => chosen.map((one) => Number(one?.right ?? false));
   const tokens = (used: readonly Outcome[]) =>
     Math.round(mean(used.map((some) => some.reduce((sum, one) => sum + one.tokens, 0))));
   const one = right(samples.map(([first]) => first));
   const byCheck = right(samples.map(bestChecked));
-  const byVotes = right(samples.map(mostVoted));
+  const byVotes = right(samples.map((some) => mostVoted(some)));
   const tried = samples.map((some) => {
     const enough = some.findIndex(({ check }) => check === 4);
     return enough === -1 ? some : some.slice(0, enough + 1);
@@ -143,6 +203,8 @@ async function printTable(): Promise<void> {
     `again until the check is 4, at most four (${tokens(tried)} tokens): ${percent(retried)}; one sample (${tokens(samples.map((some) => some.slice(0, 1)))} tokens): ${percent(one)}`,
   );
   compared("check against majority of four", byVotes, byCheck);
+  const byChance = right(samples.map((some) => mostVoted(some, chance)));
+  compared(`votes that count their chance (${percent(byChance)}) against majority of four`, byVotes, byChance);
   compared("again by check against one sample", one, retried);
   compared("again by check against majority of four", byVotes, retried);
 }
@@ -153,10 +215,22 @@ function bestChecked(some: readonly Answered[]): Answered | undefined {
   return mostVoted(some.filter(({ check }) => (check ?? 0) === highest));
 }
 
-function mostVoted(some: readonly Answered[]): Answered | undefined {
+/** The score, and how surely it was written: a 4 of low probability is nearly a 3, a 3 of low probability nearly a 4. */
+function sure({ answer, check, score }: Answered): number {
+  if (answer === null || check === null) return 0;
+  return check === 4 ? 3 + Math.exp(score) : check + 1 - Math.exp(score);
+}
+
+/** The same as a chance that the answer is right: 3 is none, 4 is certain. */
+function chance(one: Answered): number {
+  return Math.max(0, sure(one) - 3);
+}
+
+function mostVoted(some: readonly Answered[], weight: (one: Answered) => number = () => 1): Answered | undefined {
   const answered = some.filter(({ answer }) => answer !== null);
   const votes = [...Map.groupBy(answered, ({ answer }) => answer).values()];
-  return votes.toSorted((a, b) => b.length - a.length)[0]?.[0];
+  const sum = (group: readonly Answered[]) => group.reduce((total, one) => total + weight(one), 0);
+  return votes.toSorted((a, b) => sum(b) - sum(a))[0]?.[0];
 }
 
 function compared(title: string, before: readonly number[], after: readonly number[]): void {
@@ -168,14 +242,19 @@ function compared(title: string, before: readonly number[], after: readonly numb
 }
 
 function printCalibration(chains: readonly { check?: number | undefined; right: boolean }[]): void {
-  const records = chains.map(({ check, right }) => ({
-    ...(check !== undefined && { check }),
-    grade: { correct: right, score: Number(right), reason: "" },
-  }));
-  const calibration = checkCalibration(records);
+  const calibration = calibrationOf(chains);
   if (!calibration) throw new Error("nothing was checked");
   console.log(`area under the curve ${calibration.auc?.toFixed(3) ?? "–"}, Brier ${calibration.brier.toFixed(3)}`);
   for (const { score, runs, right } of calibration.groups) console.log(`  score ${score}: ${right} of ${runs} right`);
+}
+
+function calibrationOf(chains: readonly { check?: number | undefined; right: boolean }[]) {
+  return checkCalibration(
+    chains.map(({ check, right }) => ({
+      ...(check !== undefined && { check }),
+      grade: { correct: right, score: Number(right), reason: "" },
+    })),
+  );
 }
 
 function percent(shares: readonly number[]): string {

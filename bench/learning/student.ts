@@ -2,7 +2,7 @@
 import type { Example } from "../../src/core/example.ts";
 import type { Profile } from "../../src/core/profile.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
+import { type ExampleOptions, trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { type LabRunOptions, labRuns } from "../../src/lab/lab-runs.ts";
 import { type LabModel, openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
@@ -30,6 +30,8 @@ export interface ImitateOptions {
   seed: number;
   batchTokens?: number;
   rate?: number;
+  /** More sets of examples: each step takes a batch of every set, and the mean loss of each counts the same. */
+  beside?: readonly { examples: readonly Example[]; batchTokens: number }[];
 }
 
 export interface TeachOptions extends ImitateOptions {
@@ -41,28 +43,37 @@ export interface TeachOptions extends ImitateOptions {
 /** Opens the starting model and imitates the chains for some steps. */
 export async function teach(chains: readonly Trajectory[], options: TeachOptions): Promise<LabModel> {
   const lab = await openLabModel(options.start, { optimizer: "muon", threads: 1 });
-  const examples = chains.flatMap(
-    (chain) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [],
-  );
-  await imitate(lab, examples, options);
+  await imitate(lab, examplesOf(chains, lab), options);
   if (options.save) await saveLabModel(lab, options.save, []);
   return lab;
 }
 
+/** Chains as examples of a model; those longer than its context are left out. */
+export function examplesOf(
+  chains: readonly Trajectory[],
+  { tokenizer }: Pick<LabModel, "tokenizer">,
+  weightOf?: ExampleOptions["weightOf"],
+): Example[] {
+  return chains.flatMap((chain) => trajectoryToExample(chain, tokenizer, { maxTokens: 1024, weightOf }).example ?? []);
+}
+
 /** Imitates examples with a model whose optimizer is Muon; the rate falls to a twentieth. */
 export async function imitate(
-  lab: LabModel,
+  { engine }: Pick<LabModel, "engine">,
   examples: readonly Example[],
-  { steps, seed, batchTokens = 2048, rate = 5e-4 }: ImitateOptions,
+  { steps, seed, batchTokens = 2048, rate = 5e-4, beside = [] }: ImitateOptions,
 ): Promise<void> {
-  const source = fixedExamples(examples, batchTokens, seed);
+  const sources = [{ examples, batchTokens }, ...beside].map((set) =>
+    fixedExamples(set.examples, set.batchTokens, seed),
+  );
   const optimizer = { learningRate: rate, matrixLearningRate: rate * 3.3, beta1: 0.9, beta2: 0.95, gradientClip: 1 };
+  const loss = { name: "cross_entropy" } as const;
   let sum = 0;
   for (let step = 0; step < steps; step++) {
     const factor = Math.min(1, (step + 1) / 10) * (1 - (0.95 * step) / steps);
-    const batch = (await source.batch(step)) as Example[];
-    const { loss } = await takeStep(lab.engine, batch, { loss: { name: "cross_entropy" }, optimizer, factor });
-    sum += loss;
+    const [first, ...others] = (await Promise.all(sources.map((source) => source.batch(step)))) as Example[][];
+    const also = others.map((batch) => ({ examples: batch, coefficient: 1 }));
+    sum += (await takeStep(engine, first!, { loss, optimizer, factor, imitate: also })).loss;
     if (step % 20 !== 19) continue;
     console.error(`step ${step + 1}: mean loss ${(sum / 20).toFixed(4)} (${Math.round(processorSeconds())} s)`);
     sum = 0;

@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { runChain } from "../../src/chain/run-chain.ts";
 import { inParallel } from "../../src/core/limiter.ts";
 import type { Model } from "../../src/core/model.ts";
+import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { mean } from "../../src/evaluate/statistics.ts";
@@ -75,18 +76,22 @@ async function printTable(files: readonly string[]): Promise<void> {
   }
 }
 
-/** The team's runs, each under names of its own: the recorded calls are renamed, nothing else. */
+/**
+ * The team's runs, each under names of its own: the recorded calls are renamed, nothing else. A quarter keep the usual names and
+ * announce nothing, so that they are not forgotten.
+ */
 async function variedChains(count: number): Promise<Trajectory[]> {
   const chains: Trajectory[] = [];
   for (let number = 0; chains.length < count; number++) {
     for await (const { task, run } of labRuns({ seed: 50 + seed, tasksPerWorld: 40, pages: 600, families }, number)) {
-      const names = variedNames(`${seed}-${task.id}`, "train");
+      const asUsual = seededRandom("as usual", seed, task.id).next() < 0.25;
+      const names = asUsual ? {} : variedNames(`${seed}-${task.id}`, "train");
       const rename = (name: string) => names[name] ?? name;
       const steps = run.steps.map((step) => ({
         ...step,
         toolCalls: step.toolCalls.map((call) => ({ ...call, name: rename(call.name) })),
       }));
-      const { question } = announceTools(task, Object.values(names));
+      const { question } = asUsual ? task : announceTools(task, Object.values(names));
       const profile = renameTags(labProfile, names);
       const { trajectory } = distillRun({ ...run, steps, question }, { profile, systemPrompt: false });
       if (trajectory && run.answer === task.answers[0]) chains.push(trajectory);
@@ -106,6 +111,7 @@ async function examine(model: Model): Promise<Results> {
   await take("usual names, announced", usual);
   await take("names of the training, announced", variedNames(seed, "train"));
   await take("unseen names, announced", variedNames(seed, "test"));
+  await take("unseen names and a needless tool, announced", variedNames(seed, "test"), true);
   return results;
 }
 
@@ -120,8 +126,9 @@ async function exam(model: Model, title: string, names: ToolNames | null, needle
         tools.map(({ name, description }) => ({ name, description, inputSchema: {} })),
       )
     : base;
+  const announced = [...Object.values(names ?? {}), ...(needless ? [needlessTool().name] : [])];
   const chains = await inParallel(tasks, 32, (task, at) =>
-    runChain(names ? announceTools(task, Object.values(names)) : task, {
+    runChain(names ? announceTools(task, announced) : task, {
       ...{ model, tools, profile, systemPrompt: false as const, enforcement: "repair" as const, limits: labLimits },
       sampling: { temperature: 0, seed: at },
       id: `${title}-${at}`,

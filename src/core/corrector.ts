@@ -17,10 +17,16 @@ export interface Correction {
 
 export interface Corrector {
   readonly name: string;
+  /** Which rollouts it is asked about: those that were graded wrong (default), or all. */
+  readonly asks?: "wrong" | "all";
   /** null: nothing to correct, or a state that it can't continue (`reason` says which). */
   correct(
     task: Task,
     trajectory: Trajectory,
-    options?: { signal?: AbortSignal },
+    options?: {
+      /** Whether the chain's answer was graded right, where somebody could tell. */
+      correct?: boolean | null;
+      signal?: AbortSignal;
+    },
   ): Promise<{ correction: Correction } | { correction: null; reason: string }>;
 }

@@ -12,7 +12,7 @@ export type { Split } from "./names.ts";
 export { labProfile, wideLabProfile } from "./profile.ts";
 export { type QuickstartOptions, type QuickstartResult, runQuickstart } from "./quickstart/run-quickstart.ts";
 export { type QuickstartSettings, quickstartSizes } from "./quickstart/settings.ts";
-export { isReadingQuestion, readingExamples } from "./reading-examples.ts";
+export { checkingExamples, isReadingQuestion, readingExamples } from "./reading-examples.ts";
 export { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
 export { type ServedWorld, serveWorld } from "./serve-world.ts";
 export { announceTools, needlessTool, renameTags, renameTools, type ToolNames, variedNames } from "./tool-names.ts";

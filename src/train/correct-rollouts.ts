@@ -20,20 +20,20 @@ export interface Corrections {
   refused: Record<string, number>;
 }
 
-/** Asks about every rollout that was graded wrong, at most `limit` of them. */
+/** Asks about every rollout that was graded wrong, or about all where the corrector wants them; at most `limit` of them. */
 export async function correctRollouts(
   rollouts: readonly Rollout[],
   corrector: Corrector,
   options: { tokenizer: Tokenizer; maxContext: number; limit?: number; concurrency?: number; signal?: AbortSignal },
 ): Promise<Corrections> {
-  const wrong = rollouts.filter(({ correct }) => correct === false).slice(0, options.limit);
-  const result: Corrections = { examples: [], asked: wrong.length, refused: {} };
+  const asked = rollouts.filter(({ correct }) => corrector.asks === "all" || correct === false).slice(0, options.limit);
+  const result: Corrections = { examples: [], asked: asked.length, refused: {} };
   const refuse = (reason: string) => {
     result.refused[reason] = (result.refused[reason] ?? 0) + 1;
   };
-  const answers = await inParallel(wrong, options.concurrency ?? 8, async ({ task, trajectory }) => {
+  const answers = await inParallel(asked, options.concurrency ?? 8, async ({ task, trajectory, correct }) => {
     try {
-      return await corrector.correct(task, trajectory, { signal: options.signal });
+      return await corrector.correct(task, trajectory, { correct, signal: options.signal });
     } catch (error) {
       options.signal?.throwIfAborted();
       return { correction: null, reason: messageOf(error) };
@@ -45,7 +45,7 @@ export async function correctRollouts(
       continue;
     }
     const { from, segments } = answer.correction;
-    const corrected = correctedChain(wrong[at]!.trajectory, from, segments);
+    const corrected = correctedChain(asked[at]!.trajectory, from, segments);
     const { example } = trajectoryToExample(corrected, options.tokenizer, {
       maxTokens: options.maxContext,
       endOfTurn: false,

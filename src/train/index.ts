@@ -1,4 +1,5 @@
 /** Training: SFT and RL over an engine. Every export is named here, one by one; what is not here is not public. */
+export { checkCorrector } from "./check-corrector.ts";
 export { type ExampleSource, fixedExamples } from "./example-source.ts";
 export { creditAfterFault, type FaultMark, withFaultMarks } from "./fault-credit.ts";
 export { type MiningOptions, mineFailures } from "./mine-failures.ts";

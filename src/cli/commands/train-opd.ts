@@ -4,6 +4,7 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { labCorrector } from "../../lab/lab-corrector.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { checkCorrector } from "../../train/check-corrector.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher } from "../../train/token-teacher.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
@@ -17,6 +18,7 @@ const examples = [
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare-question --teacher-team --scripted --out .coa/opd",
+  "coa train opd tasks.jsonl --model .coa/sft/model --teacher-grade --guard .coa/dataset --search index --index .coa/wiki --out .coa/opd",
 ];
 
 export default defineCommand({
@@ -28,6 +30,7 @@ export default defineCommand({
     teacher: { type: "string", valueName: "folder", describe: "A model folder of the same vocabulary that scores every token the student writes; with --base-url, a name on that server" },
     "teacher-tokenizer": { type: "string", valueName: "folder", describe: "With --base-url: the tokenizer of the teacher's model, to be compared with the student's" },
     "teacher-team": { type: "boolean", default: false, describe: "A team takes over where the student first goes wrong" },
+    "teacher-grade": { type: "boolean", default: false, describe: "The grade of each answer teaches the score that the model's own check should have given it" },
     scripted: { type: "boolean", default: false, describe: "Scripts play the team, no LLM; for tasks of the lab" },
     "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the teacher or the team (default for teams OPENAI_BASE_URL)" },
     "team-model": { type: "string", valueName: "name", describe: "Model that plays the team's roles (default OPENAI_MODEL)" },
@@ -39,8 +42,9 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   async run(context) {
     const { values } = context;
-    if ((values.teacher !== undefined) === values["teacher-team"])
-      throw missingArgument(this, "one teacher: --teacher <folder> or --teacher-team");
+    const graded = values["teacher-grade"];
+    if (Number(values.teacher !== undefined) + Number(values["teacher-team"]) + Number(graded) !== 1)
+      throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
     const coefficient = numberOf(values.coefficient, "coefficient", { min: 0 })!;
     const rewardWeight = numberOf(values["reward-weight"], "reward-weight", { min: 0 })!;
     const limit = numberOf(values["team-calls"], "team-calls", { min: 1, integer: true });
@@ -84,6 +88,11 @@ export default defineCommand({
       });
       return { options: { rewardWeight, corrections: { corrector, coefficient, limit } }, close: players.close };
     };
-    return trainOnRollouts({ name, examples }, context, values.teacher === undefined ? teamTeacher : modelTeacher);
+    const grade: Teach = async ({ profile }) => ({
+      options: { rewardWeight, corrections: { corrector: checkCorrector(profile), coefficient, limit } },
+      close: async () => {},
+    });
+    const teach = graded ? grade : values["teacher-team"] ? teamTeacher : modelTeacher;
+    return trainOnRollouts({ name, examples }, context, teach);
   },
 });

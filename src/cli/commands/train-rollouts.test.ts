@@ -223,6 +223,16 @@ describe("coa train opd", () => {
     assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
   });
 
+  it("teaches the check by the grades, of right answers too", async () => {
+    const { code, stderr } = await train("opd", "grade", "--teacher-grade", "--groups", "1");
+    assert.equal(code, 0, stderr);
+    const line = await metrics("grade");
+    assert.ok(
+      Number(line["corrected"]) > 0 && Number(line["asked"]) === Number(line["rollouts"]),
+      JSON.stringify(line),
+    );
+  });
+
   it("lets a team behind a server correct failed chains", async () => {
     const team = await servedLabTeam();
     try {
@@ -239,6 +249,7 @@ describe("coa train opd", () => {
   it("refuses two teachers, none, and one of another vocabulary, before the first step", async () => {
     await assert.rejects(train("opd", "y"), /needs one teacher/);
     await assert.rejects(train("opd", "y", "--teacher", shipped, "--teacher-team"), /needs one teacher/);
+    await assert.rejects(train("opd", "y", "--teacher-grade", "--teacher-team"), /needs one teacher/);
     const tokenizer = trainTokenizer(["the cat sat on the mat"], { vocabularySize: 300, specialTokens: ["<think>"] });
     await tokenizer.save(at("tokenizer"));
     const size = ["--hidden", "32", "--layers", "1", "--heads", "1", "--tokenizer", at("tokenizer")];
