@@ -11,6 +11,7 @@ import { after, describe, it } from "node:test";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { loadModelConfig } from "../../src/engines/embedded/files/model-folder.ts";
 import { openTinkerEngine } from "../../src/engines/tinker/tinker-engine.ts";
+import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
 import { figures, rl, sft, walks } from "./far-runs.ts";
 
 const baseURL = process.env["COA_TEST_SKYRL_URL"];
@@ -22,12 +23,12 @@ const folder = await mkdtemp(join(tmpdir(), "coa-skyrl-"));
 after(() => rm(folder, { recursive: true, force: true }));
 const notes: string[] = [];
 
-async function open() {
+async function open(lora = { rank: 4, seed: 5 }) {
   const { vocabularySize, maxContext } = await loadModelConfig(model);
   return openTinkerEngine({
     baseURL: baseURL!,
     baseModel: model,
-    lora: { rank: 4, seed: 5 },
+    lora,
     vocabularySize,
     maxContext,
     reduction: "sequence-mean",
@@ -81,18 +82,42 @@ describe("a live SkyRL server", { skip }, () => {
     }
   });
 
-  it("reinforces: the reward rises, and the first ratio of each sampled token is 1", async () => {
-    const path = join(folder, "rl");
+  it("refuses all weights and Muon before the first step, and stops at text", async () => {
+    await assert.rejects(open({ rank: 0, seed: 5 }), /rank/i);
     const engine = await open();
     try {
-      await rl(engine, path, { steps: 12, temperature: 1, optimizer: { learningRate: 0.003 } });
-      const rewards = await figures(path, ["meanReward"]);
-      const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-      console.log(`skyrl: rewards ${rewards.map((reward) => reward.toFixed(2))}`);
-      assert.ok(mean(rewards.slice(-3)) > rewards[0]! + 0.2, `${rewards}`);
-      assert.ok(Math.max(...(await figures(path, ["ratioGap"]))) < 1e-3);
+      const optimizer = { learningRate: 0.01, matrixLearningRate: 0.01 };
+      await assert.rejects(sft(engine, join(folder, "muon"), { optimizer }), /AdamW, not Muon/);
+      await assert.rejects(rl(engine, join(folder, "tempered"), { temperature: 0.9 }), /temperature 0.9; sample at 1/);
+      const tokenizer = await loadTokenizer(model);
+      const policy = await engine.publish();
+      const ask = { tokens: [5, 9, 13], maxTokens: 16, temperature: 1, seed: 3 };
+      const free = await policy.sample(ask);
+      const text = new TextDecoder().decode(tokenizer.tokenBytes(free.tokens[4]!));
+      const stopped = await policy.sample({ ...ask, stopStrings: [text] });
+      console.log(`skyrl: stopped at ${JSON.stringify(text)} after ${stopped.tokens.length} of 16 tokens`);
+      assert.equal(stopped.finish, "stop");
+      assert.deepEqual(stopped.tokens, free.tokens.slice(0, stopped.tokens.length));
+      assert.ok(stopped.tokens.length <= 5);
     } finally {
       await engine.close();
     }
   });
+
+  for (const seed of [4, 5, 6])
+    it(`reinforces: the reward rises, and the first ratio of each sampled token is 1 (seed ${seed})`, async () => {
+      const path = join(folder, `rl-${seed}`);
+      const engine = await open({ rank: 4, seed });
+      try {
+        await rl(engine, path, { seed, steps: 12, temperature: 1, optimizer: { learningRate: 0.003 } });
+        const rewards = await figures(path, ["meanReward"]);
+        const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+        const gap = Math.max(...(await figures(path, ["ratioGap"])));
+        console.log(`skyrl: seed ${seed}, rewards ${rewards.map((reward) => reward.toFixed(2))}, ratio gap ${gap}`);
+        assert.ok(mean(rewards.slice(-3)) > rewards[0]! + 0.2, `${rewards}`);
+        assert.ok(gap < 1e-3);
+      } finally {
+        await engine.close();
+      }
+    });
 });

@@ -95,7 +95,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
 
   async function createModel(): Promise<string> {
     const { rank, seed = 0 } = options.lora;
-    const future = await client.submit("create_model", {
+    const asked = client.submit("create_model", {
       session_id: session.id,
       model_seq_id: models++,
       base_model: options.baseModel,
@@ -103,7 +103,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       user_metadata: { client: "chain-of-agents" },
       type: "create_model",
     });
-    return String(jsonOf(await future.result())["model_id"]);
+    const future = await remembered(asked);
+    return String(jsonOf(await remembered(future.result()))["model_id"]);
   }
 
   async function unload(id: string): Promise<void> {
