@@ -160,10 +160,11 @@ async function teachCheck(lab: LabModel, chains: readonly Trajectory[], seed: nu
 async function ownRollouts({ model }: LabModel, seed: number): Promise<Rollout[]> {
   const rollouts: Rollout[] = [];
   const place = { step: 0, round: 0, sample: 0, reward: null, reason: "" };
-  for (let number = 0; rollouts.length < Number(values.rollouts); number++) {
+  const wanted = Number(values.rollouts);
+  for (let number = 0; rollouts.length < wanted; number++) {
     const world = trainingWorld({ seed: 170 + seed, pages: 600, doubtful }, number);
     const tools = memoryLabTools(world);
-    const tasks = worldTasks(world, { count: 80, families, seed: 7 });
+    const tasks = worldTasks(world, { count: Math.min(80, wanted), families, seed: 7 });
     const played = await inParallel(tasks, 40, async (task, slot): Promise<Rollout> => {
       const chainSeed = sampleSeed(seed, task.id, number);
       const trajectory = await runLabChain(task, { model, tools, temperature: 1, seed: chainSeed });
@@ -171,7 +172,7 @@ async function ownRollouts({ model }: LabModel, seed: number): Promise<Rollout[]
     });
     rollouts.push(...played);
   }
-  return rollouts.slice(0, Number(values.rollouts));
+  return rollouts.slice(0, wanted);
 }
 
 async function printTable(): Promise<void> {
