@@ -105,4 +105,28 @@ describe("progress", () => {
     out.progress({ stage: "x", done: 2, total: 2 });
     assert.equal(stderr.split("\n").length, 2);
   });
+
+  it("times every round and each of several works side by side by itself, without what was done before", () => {
+    const lines: string[] = [];
+    let time = 0;
+    const out = createOutput(
+      { stdout: { write: () => 0 }, stderr: { write: (text: string) => lines.push(text.trim()) } },
+      () => time,
+    );
+    const report = (stage: string, at: number, done: number, total: number) => {
+      time = at * 1000;
+      out.progress({ stage, done, total });
+    };
+    for (let at = 0; at <= 40; at++) for (const stage of ["a", "b"]) report(stage, at, at, 100);
+    assert.equal(lines.length, 6);
+    report("sft", 100, 0, 1000);
+    report("sft", 1100, 1000, 1000);
+    report("sft", 1101, 1, 200);
+    report("sft", 1121, 21, 200);
+    assert.match(lines.at(-1)!, /2 min 59 s left/);
+    // A run that was resumed at step 500 says how long the rest takes at the speed of today.
+    report("rl", 2000, 500, 600);
+    report("rl", 2020, 510, 600);
+    assert.match(lines.at(-1)!, /3 min 0 s left/);
+  });
 });

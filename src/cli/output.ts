@@ -34,9 +34,8 @@ export function createOutput(streams: OutputStreams = process, now: () => number
   const forced = !["", "0", undefined].includes(process.env["FORCE_COLOR"]);
   const coloured = (forced || (stdout.isTTY ?? false)) && process.env["NO_COLOR"] === undefined;
   let line = "";
-  let stage = "";
-  let startedAt = now();
-  let lastPlainAt = 0;
+  /** Work under way by name; some of it is side by side. */
+  const stages = new Map<string, { total: number | undefined; from: number; startedAt: number; plainAt: number }>();
 
   function clear(): void {
     if (line !== "" && stderr.isTTY) stderr.write(`\r${" ".repeat(line.length)}\r`);
@@ -59,18 +58,19 @@ export function createOutput(streams: OutputStreams = process, now: () => number
       stderr.write(`${text}\n`);
     },
     progress(event) {
-      if (event.stage !== stage) {
-        stage = event.stage;
-        startedAt = now();
-        lastPlainAt = 0;
+      let known = stages.get(event.stage);
+      // The same name with another amount of work, or less of it done, is a new round.
+      if (!known || known.total !== event.total || event.done < known.from) {
+        known = { total: event.total, from: event.done, startedAt: now(), plainAt: Number.NEGATIVE_INFINITY };
+        stages.set(event.stage, known);
       }
-      const text = progressLine(event, now() - startedAt);
+      const text = progressLine(event, now() - known.startedAt, known.from);
       if (stderr.isTTY) {
         const cut = text.slice(0, (stderr.columns ?? 100) - 1);
         stderr.write(`\r${cut.padEnd(line.length)}`);
         line = cut;
-      } else if (now() - lastPlainAt > 15_000) {
-        lastPlainAt = now();
+      } else if (now() - known.plainAt > 15_000) {
+        known.plainAt = now();
         stderr.write(`${text}\n`);
       }
     },
@@ -81,8 +81,8 @@ export function createOutput(streams: OutputStreams = process, now: () => number
   };
 }
 
-/** One line: bar, count, figures, time left. */
-export function progressLine(event: ProgressEvent, elapsedMs: number): string {
+/** One line: bar, count, figures, time left; `from` was done before the time began. */
+export function progressLine(event: ProgressEvent, elapsedMs: number, from = 0): string {
   const { stage, done, total, figures } = event;
   const parts = [stage];
   if (total !== undefined && total > 0) {
@@ -91,8 +91,8 @@ export function progressLine(event: ProgressEvent, elapsedMs: number): string {
     parts.push(`${"█".repeat(filled)}${"░".repeat(20 - filled)}`, `${done}/${total}`);
   } else parts.push(String(done));
   for (const [name, value] of Object.entries(figures ?? {})) parts.push(`${name} ${formatFigure(value)}`);
-  if (total !== undefined && done > 0 && done < total && elapsedMs > 1000) {
-    parts.push(`${duration((elapsedMs / done) * (total - done))} left`);
+  if (total !== undefined && done > from && done < total && elapsedMs > 1000) {
+    parts.push(`${duration((elapsedMs / (done - from)) * (total - done))} left`);
   }
   return parts.join("  ");
 }
