@@ -1,4 +1,4 @@
-/** The three sizes of the quickstart, for 2 cores: at most 4 minutes, 10 to 13, and up to two hours. */
+/** The three sizes of the quickstart, for 2 cores: at most 4 minutes, about 9, and up to two hours. */
 
 import type { disturbances } from "../failing-tools.ts";
 
