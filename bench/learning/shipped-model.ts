@@ -2,7 +2,10 @@
  * How the shipped model was made from the one after two rounds of SFT (`coa quickstart --full`), stage by stage.
  *
  *   node bench/learning/shipped-model.ts team --start full/sft/model --out ship     team runs that still teach, and runs among failing searches
- *   node bench/learning/shipped-model.ts exam --model ship/model --world 111 --out ship-111.json
+ *   node bench/learning/shipped-model.ts team --start ship/model --out names --seed 2 --runs 1600 --failing 500 --steps 220 --other-names 0.6
+ *   node bench/learning/shipped-model.ts team --start names/model --out more --seed 3 --runs 1200 --failing 500 --steps 160 --other-names 0.4 --rate 2e-4
+ *   node bench/learning/shipped-model.ts mean --start ship/model --model more/model --share 0.35 --out mean     what the rounds were not meant to change
+ *   node bench/learning/shipped-model.ts exam --model mean --world 121 --out mean-121.json
  *
  * An exam is greedy, in one test world: tasks of all families where searches work, tasks among failing searches, and, with
  * `--long-names`, tasks of a world whose names are longer than any in training.
@@ -10,8 +13,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
+import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { failingSearches } from "../../src/lab/failing-tools.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
@@ -23,6 +28,7 @@ import { fixedExamples } from "../../src/train/example-source.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { engineTeacher } from "../../src/train/token-teacher.ts";
 import { byFamily, exam, processorSeconds, searching, share } from "./lab-exam.ts";
+import { withOtherNames } from "./other-names.ts";
 import { teamChain } from "./team-chain.ts";
 
 const { values, positionals } = parseArgs({
@@ -38,6 +44,10 @@ const { values, positionals } = parseArgs({
     /** Team runs where searches work, of which the ones that surprise the model are taught, and runs among failing searches. */
     runs: { type: "string", default: "3000" },
     failing: { type: "string", default: "700" },
+    /** Share of training worlds whose names are of another form than the lab's own. */
+    "other-names": { type: "string", default: "0" },
+    /** How much of the mean is the start's weights. */
+    share: { type: "string", default: "0.35" },
     world: { type: "string", default: "111" },
     clean: { type: "string", default: "1000" },
     disturbed: { type: "string", default: "1000" },
@@ -50,8 +60,10 @@ const families: readonly Family[] = ["hop1", "hop2", "hop3", "mixed", "arith", "
 const searchingToo: readonly Family[] = ["hop1", "hop2", "mixed", "hop3"];
 
 if (method === "team") await teach();
+else if (method === "mean")
+  await averageModels([values.model], values.out, { start: { folder: values.start, share: Number(values.share) } });
 else if (method === "exam") await takeExam();
-else throw new Error(`team or exam, not "${method}"`);
+else throw new Error(`team, mean or exam, not "${method}"`);
 
 async function teach(): Promise<void> {
   const seed = Number(values.seed);
@@ -97,7 +109,9 @@ async function teach(): Promise<void> {
 async function teamChains(seed: number, count: number, failing: boolean): Promise<Trajectory[]> {
   const chains: Trajectory[] = [];
   for (let number = failing ? 200 : 0; chains.length < count; number++) {
-    const world = trainingWorld({ seed: 60 + seed, pages: 600 }, number);
+    const own = trainingWorld({ seed: 60 + seed, pages: 600 }, number);
+    const random = seededRandom("other names", seed, number);
+    const world = random.next() < Number(values["other-names"]) ? withOtherNames(own, random, 0.8) : own;
     const clean = memoryLabTools(world);
     const tools = failing ? withFaults(clean, failingSearches(2000 + seed, 0.45)) : clean;
     for (const task of worldTasks(world, { count: 40, families: failing ? searchingToo : families, seed })) {
