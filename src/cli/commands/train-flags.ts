@@ -33,7 +33,7 @@ export function usualRates(
   if (given.lora !== undefined && given.lora !== "0")
     return { rate: 2e-4, flags: {}, reason: `Rate 2e-4 for an adapter (${size}).` };
   if (parameters === 0 || parameters > 50e6)
-    return { rate: 1e-5, flags: {}, reason: `Rate 1e-5 for a model of ${size}.` };
+    return { rate: 1e-5, flags: {}, reason: `Rate 1e-5 for all weights (${size}).` };
   const share = trainedBefore > 0 ? 0.2 : 1;
   const [rate, matrix] = [1.5e-3 * share, 5e-3 * share];
   const why = trainedBefore > 0 ? "trained before" : "from scratch";

@@ -222,3 +222,33 @@ describe("waiting for a Tinker server", () => {
     });
   });
 });
+
+describe("a server that is not there", () => {
+  it("is given up after a few tries where it never answered, and an address that is none at once", async () => {
+    const pauses: number[] = [];
+    const notes: string[] = [];
+    const client = tinkerClient({
+      baseURL: "http://127.0.0.1:9",
+      sleep: async (ms) => void pauses.push(ms),
+      onNote: (note) => notes.push(note),
+    });
+    await assert.rejects(client.ask("GET", "healthz"), /ECONNREFUSED.*is the server running/);
+    await client.close();
+    assert.deepEqual(pauses, [500, 1000, 2000]);
+    assert.match(notes.join(), /^GET http:\/\/127.0.0.1:9.*trying again$/);
+    for (const baseURL of ["gpu-box:8000", "not a url", ""])
+      assert.throws(() => tinkerClient({ baseURL }), /is not the address of a server, such as http/);
+  });
+
+  it("is waited for where it did answer before, and a person hears once that it is away and that it is back", async () => {
+    const drop = { status: 0, drop: true };
+    const ok = { status: 200, body: {} };
+    await scripted({ a: [ok, ...Array(6).fill(drop), ok] }, async (client, seen, _, notes) => {
+      await client.ask("GET", "a");
+      await client.ask("GET", "a");
+      assert.equal(seen.length, 8);
+      assert.match(notes[0] ?? "", /trying again$/);
+      assert.deepEqual(notes.slice(1), ["the server answers again"]);
+    });
+  });
+});

@@ -1,7 +1,8 @@
 /**
  * Talking to a Tinker server (hosted, SkyRL, or our own): every operation is submitted, answered with the number of a
  * future, and its result fetched by that number. The rules of repeating are here and nowhere else: submission: broken
- * connections, 408, 429 and 5xx are repeated with the same body, which servers recognise by its seq_id; waiting: a
+ * connections, 408, 429 and 5xx are repeated with the same body, which servers recognise by its seq_id (only a few times until the
+ * server has answered once: its address may be wrong); waiting: a
  * time-out, 408 or `try_again` means ask again; 410 means submit the original again; an empty 400 is a proxy's and
  * asked again up to 3 times, a 400 with words is the operation's failure, as is 200 `{error, category}`; 402 (no
  * credit) pauses, reported once; 429 on sampling pauses all sampling and uses up no try; everything else is final.
@@ -56,6 +57,8 @@ export interface TinkerFuture {
 }
 
 const maxPauseMs = 30_000;
+/** Tries of the first request of all. */
+const firstTries = 4;
 const creditPauseMs = 5_000;
 const maxCreditMs = 3_600_000;
 const largePrompt = 128 * 1024;
@@ -63,6 +66,8 @@ const largePrompt = 128 * 1024;
 /** Opens a client. */
 export function tinkerClient(options: TinkerClientOptions): TinkerClient {
   const { tries = 10, retrieveTimeoutMs = 45_000, sleep = sleepFor, onNote = () => {} } = options;
+  if (!/^https?:$/.test(URL.parse(options.baseURL)?.protocol ?? ""))
+    throw new CoaError("usage", `"${options.baseURL}" is not the address of a server, such as http://127.0.0.1:8000`);
   const root = `${options.baseURL.replace(/\/+$/, "")}/api/v1/`;
   const apiKey = options.apiKey ?? process.env["TINKER_API_KEY"];
   const http = httpClient({
@@ -73,8 +78,24 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
   });
   let samplingPause: Promise<void> | null = null;
   let lastQueue = "active";
+  /** The server has answered at least once; one that never did is more likely not there than busy. */
+  let reached = false;
+  let troubled = false;
 
-  const backoff = (attempt: number, signal?: AbortSignal) => sleep(Math.min(2 ** attempt * 500, maxPauseMs), signal);
+  /** Waits before something is sent again; a person is told once, when it lasts. */
+  async function backoff(attempt: number, error: unknown, signal?: AbortSignal): Promise<void> {
+    if (attempt >= 2 && !troubled) {
+      troubled = true;
+      onNote(`${messageOf(error)}; trying again`);
+    }
+    await sleep(Math.min(2 ** attempt * 500, maxPauseMs), signal);
+  }
+
+  function answered(): void {
+    reached = true;
+    if (troubled) onNote("the server answers again");
+    troubled = false;
+  }
 
   /** Sends until the server takes it or refuses for good. */
   async function send(
@@ -90,9 +111,11 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
       try {
         const answer = await http.send(method, root + path, body, { signal, headers: headersFor(body, sampling) });
         const said = await answer.text();
+        answered();
         return said === "" ? {} : (JSON.parse(said) as Json);
       } catch (error) {
         const status = error instanceof HttpError ? error.status : undefined;
+        if (status !== undefined) reached = true;
         if (status === 402 && waitedForCredit < maxCreditMs) {
           if (waitedForCredit === 0) onNote("the server says that the account has no credit left; waiting for it");
           waitedForCredit += creditPauseMs;
@@ -103,7 +126,8 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
           samplingPause ??= sleep(sizeOf(body) > largePrompt ? 5_000 : 1_000).finally(() => {
             samplingPause = null;
           });
-        } else if (isPassing(error) && attempt + 1 < tries) await backoff(attempt, signal);
+        } else if (isPassing(error) && attempt + 1 < (reached ? tries : Math.min(tries, firstTries)))
+          await backoff(attempt, error, signal);
         else throw error;
       }
     }
@@ -126,6 +150,7 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
             headers: how.protobuf ? { accept: protobufType } : {},
           },
         );
+        answered();
         if (answer.header("content-type")?.startsWith(protobufType)) return { bytes: await answer.bytes() };
         const json = JSON.parse(await answer.text()) as Json;
         if (json["type"] === "try_again") noteQueue(json);
@@ -139,9 +164,10 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
         if (status === 408) noteQueue(parsed(body));
         else if (status === undefined && /no answer within/.test(error.message)) continue;
         else if (status === 410) current = await again();
-        else if (status === 400 && body.trim() === "" && ++emptyAnswers <= 3) await backoff(emptyAnswers, how.signal);
+        else if (status === 400 && body.trim() === "" && ++emptyAnswers <= 3)
+          await backoff(emptyAnswers, error, how.signal);
         else if (status === 400) throw failed(detailOf(body), false);
-        else if (isPassing(error) && failures < tries * 3) await backoff(Math.min(failures++, 6), how.signal);
+        else if (isPassing(error) && failures < tries * 3) await backoff(Math.min(failures++, 6), error, how.signal);
         else throw error;
       }
     }

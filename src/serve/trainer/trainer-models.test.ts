@@ -96,3 +96,32 @@ describe("models and policies in little memory", () => {
     await models.close();
   });
 });
+
+describe("a silent session", () => {
+  it("loses its models after a while, but not because the server itself was stopped", async (test) => {
+    test.mock.timers.enable({ apis: ["setInterval"] });
+    let time = 0;
+    const pass = (ms: number) => {
+      for (const end = time + ms; time < end; ) {
+        time += 60_000;
+        test.mock.timers.tick(60_000);
+      }
+    };
+    const models = trainerModels({
+      openAdapter: async () => tabularEngine(8),
+      maxModels: 1,
+      maxPolicies: 1,
+      sessionTimeoutMs: 300_000,
+      register: futures().add,
+      now: () => time,
+    });
+    const model = await models.create(models.createSession(), 0, { rank: 1, seed: 0 });
+    pass(120_000);
+    time += 3_600_000; // Ctrl-Z, or a machine that was frozen
+    pass(60_000);
+    assert.equal(models.get(model.id), model);
+    pass(360_000);
+    assert.throws(() => models.get(model.id), /Model not found/);
+    await models.close();
+  });
+});

@@ -15,6 +15,9 @@ import { type OrderedRequests, orderedRequests } from "./ordered-requests.ts";
 /** How a model's engine is opened: a new adapter, or one from a PEFT folder. */
 export type OpenAdapter = (lora: { rank: number; alpha: number; seed: number } | { folder: string }) => Promise<Engine>;
 
+/** How often silent sessions are looked for. */
+const sweepMs = 60_000;
+
 /** Every server of this kind scales adapters by 32 / rank. */
 export const loraAlpha = 32;
 
@@ -160,13 +163,18 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     policies.set(id, { ...entry, number: made++, inUse: 0 });
     return id;
   };
+  let sweptAt = now();
   const sweep = setInterval(() => {
+    const stopped = now() - sweptAt - sweepMs;
+    sweptAt += stopped + sweepMs;
     for (const [id, session] of sessions) {
+      // While this process itself was stopped nobody could be heard.
+      if (stopped > sweepMs) session.seen += stopped;
       if (now() - session.seen < options.sessionTimeoutMs) continue;
       sessions.delete(id);
       for (const model of models.values()) if (model.session === id) void unload(model.id);
     }
-  }, 60_000);
+  }, sweepMs);
   sweep.unref();
 
   async function open(session: string, lora: { rank: number; seed: number }): Promise<TrainerModel> {
