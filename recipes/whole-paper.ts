@@ -93,7 +93,7 @@ function parallel(): void {
 }
 
 function check(): void {
-  const ownChains = { rollouts: of(1800, 12), "check-steps": of(220, 1) };
+  const ownChains = { rollouts: of(1800, 12), "check-steps": of(620, 1) };
   const how = { steps: of(150, 1), chains: of(1000, 4), rate: "1e-3", count: of(100, 2), ...ownChains };
   stage("check-scores", null, "table", students("check-scores", ["student"], how));
 }

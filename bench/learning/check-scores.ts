@@ -5,7 +5,7 @@
  * and the grades of its answers teach its check, beside checking examples and chains of the team (`--rollouts 0` leaves that out).
  *
  *   node bench/learning/check-scores.ts team  [--seeds 1,2,3] [--count 200]
- *   node bench/learning/check-scores.ts student --seed 1 --steps 150 --rollouts 1800 --check-steps 220 --out seed-1.json
+ *   node bench/learning/check-scores.ts student --seed 1 --steps 150 --rollouts 1800 --check-steps 620 --out seed-1.json
  *   node bench/learning/check-scores.ts table seed-1.json,seed-2.json,seed-3.json
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -41,7 +41,7 @@ const { values, positionals } = parseArgs({
     chains: { type: "string", default: "1000" },
     rate: { type: "string", default: "2e-3" },
     rollouts: { type: "string", default: "1800" },
-    "check-steps": { type: "string", default: "220" },
+    "check-steps": { type: "string", default: "620" },
     batch: { type: "string", default: "1536" },
     /** Where to keep the student. */
     save: { type: "string", default: "" },
