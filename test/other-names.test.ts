@@ -1,4 +1,4 @@
-/** Names that the shipped model's last rounds were taught with: what its exam with longer names may rest on. */
+/** Training worlds under other names: they may teach where a name ends, and nothing that the exam with longer names asks. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withOtherNames } from "../bench/learning/other-names.ts";

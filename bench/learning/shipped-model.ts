@@ -2,6 +2,10 @@
  * How the shipped model was made from the one after two rounds of SFT (`coa quickstart --full`), stage by stage.
  *
  *   node bench/learning/shipped-model.ts team --start full/sft/model --out ship     team runs that still teach, and runs among failing searches
+ *   node bench/learning/shipped-model.ts exam --model ship/model --world 111 --out ship-111.json
+ *
+ * A fourth round, better with longer names, was examined and not shipped (docs/results.md):
+ *
  *   node bench/learning/shipped-model.ts team --start ship/model --out names --seed 2 --runs 1600 --failing 500 --steps 220 --other-names 0.6
  *   node bench/learning/shipped-model.ts team --start names/model --out more --seed 3 --runs 1200 --failing 500 --steps 160 --other-names 0.4 --rate 2e-4
  *   node bench/learning/shipped-model.ts mean --start ship/model --model more/model --share 0.35 --out mean     what the rounds were not meant to change
