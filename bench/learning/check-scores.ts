@@ -10,7 +10,7 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { checkScore } from "../../src/chain/check-score.ts";
+import { checkScore, sureScore } from "../../src/chain/check-score.ts";
 import { inParallel } from "../../src/core/limiter.ts";
 import { sampleSeed } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
@@ -216,10 +216,9 @@ function bestChecked(some: readonly Answered[]): Answered | undefined {
   return mostVoted(some.filter(({ check }) => (check ?? 0) === highest));
 }
 
-/** The score, and how surely it was written: a 4 of low probability is nearly a 3, a 3 of low probability nearly a 4. */
+/** The score, and how surely it was written; 0 where there is none. */
 function sure({ answer, check, score }: Answered): number {
-  if (answer === null || check === null) return 0;
-  return check === 4 ? 3 + Math.exp(score) : check + 1 - Math.exp(score);
+  return answer === null || check === null ? 0 : sureScore(check, Math.exp(score));
 }
 
 /** The same as a chance that the answer is right: 3 is none, 4 is certain. */

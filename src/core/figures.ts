@@ -50,6 +50,8 @@ export interface CheckCalibration {
   runs: number;
   /** Chance that a right answer was scored higher than a wrong one; null where all are right or all wrong. */
   auc: number | null;
+  /** The same of the scores together with how probable it was that they were written; absent where no model tells that. */
+  surenessAuc?: number | null;
   /** Mean squared distance of score (as a chance) and truth. */
   brier: number;
   groups: { score: number; chance: number; runs: number; right: number }[];

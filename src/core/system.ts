@@ -29,6 +29,8 @@ export interface SystemResult {
   tokensByRole: Record<string, number>;
   /** The score that the system's own check gave the answer, where it checks; higher is surer. */
   check?: number;
+  /** The same score, moved towards its neighbour by the chance that it would not have been written; where the model tells. */
+  sureness?: number;
   /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
   replayed?: { calls: number; missing: number };
   /** Where the answer was chosen among several: which one, why, and all of them. */

@@ -1,7 +1,7 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 
 import { type ChainOptions, chainParts } from "../chain/chain-options.ts";
-import { checkScore } from "../chain/check-score.ts";
+import { checkScore, checkSureness } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
 import { checkOptions, optionNames } from "../core/check-options.ts";
@@ -46,7 +46,12 @@ export function chainSystem(options: ChainSystemOptions): System {
 /** What a chain counts as in an evaluation, with the score that its own check gave the answer. */
 export function chainResult(profile: Profile, trajectory: Trajectory): SystemResult {
   const check = checkScore(profile, trajectory);
-  return { ...trajectoryResult(trajectory), ...(check !== undefined && { check }) };
+  const sureness = checkSureness(profile, trajectory);
+  return {
+    ...trajectoryResult(trajectory),
+    ...(check !== undefined && { check }),
+    ...(sureness !== undefined && { sureness }),
+  };
 }
 
 function identityOf({ model, tools, profile, sampling, limits, enforcement, systemPrompt }: ChainSystemOptions) {

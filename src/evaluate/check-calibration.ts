@@ -1,6 +1,6 @@
 /**
  * How reliable a system's own check is. `auc`: the chance that a right answer was scored higher than a wrong one (0.5:
- * the score says nothing). `brier`: mean squared distance between score and truth, with scores 1 to 4 read as chances 0
+ * the score says nothing); `surenessAuc` is the same of the score with the probability that it was written with. `brier`: mean squared distance between score and truth, with scores 1 to 4 read as chances 0
  * to 1. The groups are what a reliability plot shows: of the answers with one score, how many were right.
  */
 import type { CheckCalibration } from "../core/figures.ts";
@@ -10,18 +10,24 @@ const [lowest, highest] = [1, 4];
 
 /** The calibration of the checks in these records; null where no answer was checked. */
 export function checkCalibration(
-  records: readonly Pick<EvaluationRecord, "check" | "grade">[],
+  records: readonly Pick<EvaluationRecord, "check" | "sureness" | "grade">[],
 ): CheckCalibration | null {
-  const checked = records.flatMap(({ check, grade }) =>
-    check === undefined || grade.correct === null ? [] : [{ score: check, right: grade.correct }],
+  const checked = records.flatMap(({ check, sureness, grade }) =>
+    check === undefined || grade.correct === null ? [] : [{ score: check, sureness, right: grade.correct }],
   );
   if (checked.length === 0) return null;
   const groups = [...Map.groupBy(checked, ({ score }) => score)].sort(([a], [b]) => a - b);
+  const sure = checked.flatMap(({ sureness, right }) => (sureness === undefined ? [] : [{ sureness, right }]));
   const chance = (score: number) => Math.min(1, Math.max(0, (score - lowest) / (highest - lowest)));
   const squares = checked.map(({ score, right }) => (chance(score) - (right ? 1 : 0)) ** 2);
   return {
     runs: checked.length,
-    auc: areaUnderCurve(groups.map(([, members]) => members.map(({ right }) => right))),
+    auc: areaUnderCurve(groups.map(([, members]) => members)),
+    ...(sure.length === checked.length && {
+      surenessAuc: areaUnderCurve(
+        [...Map.groupBy(sure, ({ sureness }) => sureness)].sort(([a], [b]) => a - b).map(([, members]) => members),
+      ),
+    }),
     brier: squares.reduce((sum, square) => sum + square, 0) / checked.length,
     groups: groups.map(([score, members]) => ({
       score,
@@ -33,12 +39,12 @@ export function checkCalibration(
 }
 
 /** Of all pairs of a right and a wrong answer, the share in which the right one scored higher; ties count half. */
-function areaUnderCurve(byScore: readonly (readonly boolean[])[]): number | null {
+function areaUnderCurve(byScore: readonly (readonly { right: boolean }[])[]): number | null {
   let wrongBelow = 0;
   let won = 0;
   let [rights, wrongs] = [0, 0];
   for (const members of byScore) {
-    const right = members.filter(Boolean).length;
+    const right = members.filter((one) => one.right).length;
     const wrong = members.length - right;
     won += right * (wrongBelow + wrong / 2);
     wrongBelow += wrong;

@@ -22,6 +22,8 @@ export const evaluationRecordSchema = z.object({
   path: z.object({ rounds: z.number(), ms: z.number() }).optional(),
   /** The score that the system's own check gave the answer. */
   check: z.number().optional(),
+  /** The same score, moved towards its neighbour by the chance that it would not have been written. */
+  sureness: z.number().optional(),
   /** Calls that a recording answered, and those it lacked; absent where the tools were live. */
   replayed: z.object({ calls: z.number(), missing: z.number() }).optional(),
   /** Id of the trajectory or team run in `runs.jsonl`. */

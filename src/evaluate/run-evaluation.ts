@@ -151,10 +151,11 @@ async function runJob(
     return { record };
   }
   const grade = await gradeOf(task, result.answer, options);
-  const { answer, ending, usage, toolCalls, tokensByRole, path, check, replayed, run } = result;
+  const { answer, ending, usage, toolCalls, tokensByRole, path, check, sureness, replayed, run } = result;
   const more = {
     ...(path && { path }),
     ...(check !== undefined && { check }),
+    ...(sureness !== undefined && { sureness }),
     ...(replayed && { replayed }),
     ...(run && { run: { kind: run.kind, id: run.value.id } }),
   };

@@ -94,15 +94,16 @@ function checkSection({ rows }: Comparison): string {
     row.summary.check ? [{ name: row.system, calibration: row.summary.check, colour: i }] : [],
   );
   if (checked.length === 0) return "";
-  const cells = checked.map(({ name, calibration: { auc, brier, runs } }) => [
+  const cells = checked.map(({ name, calibration: { auc, surenessAuc, brier, runs } }) => [
     name,
     auc === null ? "–" : auc.toFixed(3),
+    typeof surenessAuc === "number" ? surenessAuc.toFixed(3) : "–",
     brier.toFixed(3),
     String(runs),
   ]);
   return `<h2>Does the check check?</h2>
-${htmlTable([["system", "area under the curve", "Brier score", "answers"], ...cells])}
-<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart. On the diagonal a score means what it says.</p>
+${htmlTable([["system", "area under the curve", "with its probability", "Brier score", "answers"], ...cells])}
+<p class="note">The area is the chance that a right answer was scored higher than a wrong one: 0.5 says nothing, 1 tells all apart; beside it the same of the score with the probability that the model wrote it with, where it tells. On the diagonal a score means what it says.</p>
 ${reliabilityPlot(checked)}`;
 }
 

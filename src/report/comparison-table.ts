@@ -132,8 +132,9 @@ export function replayedLine(system: string, { calls, missing }: NonNullable<Sum
 function checkLine(system: string, check: CheckCalibration | null | undefined): string[] {
   if (!check) return [];
   const area = check.auc === null ? "–" : check.auc.toFixed(3);
+  const sure = typeof check.surenessAuc === "number" ? ` (${check.surenessAuc.toFixed(3)} with its probability)` : "";
   return [
-    `${system}: its check has area under the curve ${area}, Brier score ${check.brier.toFixed(3)} (${check.runs} answers).`,
+    `${system}: its check has area under the curve ${area}${sure}, Brier score ${check.brier.toFixed(3)} (${check.runs} answers).`,
   ];
 }
 

@@ -1,0 +1,72 @@
+/** Further ways to practise: mined tasks, trees, groups in flight, a team behind a server. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { coa } from "../../../test/fixtures/run-coa.ts";
+import { servedLabTeam } from "../../../test/fixtures/served-lab-team.ts";
+import { aroundTraining, at, metrics, train } from "../../../test/fixtures/train-shipped.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import type { Rollout } from "../../train/run-rollout.ts";
+
+aroundTraining();
+
+describe("coa train rl", () => {
+  it("practises tasks that fail greedily, at a rate that falls with success", async () => {
+    const hard = ["--tool-faults", "web_search:timeout=0.7", "--mine-failures", "--rate-from-success", "--groups", "1"];
+    const { code, stderr } = await train("rl", "mined", ...hard);
+    assert.equal(code, 0, stderr);
+    const rollouts = await readAllJsonl<Rollout>(join(at("mined"), "rollouts.jsonl"));
+    assert.ok(rollouts.length >= 2);
+    await assert.rejects(train("rl", "x", "--mine-failures", "--max-staleness", "1"), /leave --max-staleness out/);
+  });
+
+  it("continues a rollout from its first fault, and compares what follows", async () => {
+    const faults = ["--tool-faults", "web_search:empty=0.9", "--branch-at-fault"];
+    const { stderr } = await train("rl", "trees", ...faults);
+    const rollouts = await readAllJsonl<Rollout>(join(at("trees"), "rollouts.jsonl"));
+    const trunk = rollouts.find(({ sample, trajectory }) => sample === 0 && trajectory.meta?.["faults"]);
+    const branch = rollouts.find(
+      ({ round, slot, sample }) => sample === 1 && round === trunk?.round && slot === trunk.slot,
+    );
+    const at0 = Number(branch?.trajectory.meta?.["branch"]);
+    assert.ok(at0 > 0, stderr);
+    const tokens = ({ trajectory }: Rollout) => trajectory.segments.slice(0, at0).map((segment) => segment.tokens);
+    assert.deepEqual(tokens(branch!), tokens(trunk!));
+    assert.match(trunk!.trajectory.segments[at0 - 1]!.text, /no results/);
+    const line = await metrics("trees");
+    assert.ok((line["ratioGap"] ?? 0) < 1e-3, JSON.stringify(line));
+    await assert.rejects(train("rl", "x", ...faults, "--max-staleness", "1"), /leave maxStaleness out/);
+  });
+
+  it("trains on groups in flight, and writes their rollouts as JSONL", async () => {
+    const inFlight = ["--max-staleness", "1", "--in-flight", "2", "--steps", "2", "--groups", "1"];
+    const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.6", ...inFlight);
+    assert.equal(code, 0, stderr);
+    const line = await metrics("pool");
+    assert.ok((line["requeued"] ?? -1) >= 0 && (line["staleness"] ?? 0) <= 1, JSON.stringify(line));
+    const exported = await coa("train", "rollouts", at("pool"), "--json");
+    assert.equal(exported.code, 0, exported.stderr);
+    const rollouts = await readAllJsonl<Rollout>(join(at("pool"), "rollouts.jsonl"));
+    assert.equal(JSON.parse(exported.stdout).rollouts, rollouts.length);
+    for (const { trajectory } of rollouts)
+      for (const { by, policyVersion } of trajectory.segments)
+        if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
+    await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "1"), /a step trains on 2 groups/);
+    await assert.rejects(coa("train", "rollouts", at("mined")), /are JSONL already/);
+  });
+});
+
+describe("coa train opd", () => {
+  it("lets a team behind a server correct failed chains", async () => {
+    const team = await servedLabTeam();
+    try {
+      const asked = ["--teacher-team", "--base-url", team.url, "--team-model", "manager", ...team.flags];
+      const { code, stderr } = await train("opd", "llm", ...asked, "--tool-faults", "crawl_page:timeout=0.6");
+      assert.equal(code, 0, stderr);
+      const line = await metrics("llm");
+      assert.ok(Number(line["asked"]) > 0 && Number(line["corrected"]) > 0, JSON.stringify(line));
+    } finally {
+      await team.close();
+    }
+  });
+});
