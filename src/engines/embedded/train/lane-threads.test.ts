@@ -6,7 +6,7 @@ import { initialParameters } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";
 import { shareParameters } from "../shared-base.ts";
 import { createTrainer } from "./create-trainer.ts";
-import { chooseLanes } from "./lane-threads.ts";
+import { chooseLanes, startLane } from "./lane-threads.ts";
 
 const config = modelConfig({ vocabularySize: 11, hiddenSize: 16, layers: 2, heads: 2, intermediateSize: 20 });
 const random = seededRandom(3);
@@ -44,6 +44,19 @@ describe("lanes", () => {
       for (const [i, value] of gradient.entries()) assert.ok(Math.abs(value - other[i]!) < 1e-5 * scale, name);
     }
     await Promise.all([trainer.close(), alone.close()]);
+  });
+});
+
+describe("a lane's thread", () => {
+  it("says so where it has stopped, also to whoever asks later", async () => {
+    const parameters = shareParameters(initialParameters(config, 1));
+    const lane = startLane({
+      model: { config, parameters, headChunks: 1, chunkRows: 64 },
+      ...{ runtime: "native", threads: 1 },
+    });
+    await lane.close();
+    await assert.rejects(lane.run([]), /a training thread stopped: .*open the engine again/);
+    await assert.rejects(lane.run([]), /a training thread stopped/);
   });
 });
 

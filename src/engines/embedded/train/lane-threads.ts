@@ -49,22 +49,32 @@ export function startLane(data: LaneThreadData): LaneThread {
   const worker = new Worker(new URL(`./lane-worker${import.meta.url.slice(-3)}`, import.meta.url), {
     workerData: data,
   });
+  // It keeps the process alive while it computes, and not while it waits.
   worker.unref();
+  let lost: CoaError | undefined;
+  let reject: (error: CoaError) => void = () => {};
+  const stopped = (problem: unknown) => {
+    lost ??= new CoaError("engine", `a training thread stopped: ${messageOf(problem)}; open the engine again`);
+    reject(lost);
+  };
+  worker.on("error", stopped).on("exit", (code) => stopped(`exit code ${code}`));
   return {
-    run: (tasks) =>
-      new Promise((resolve, reject) => {
-        const stopped = (problem: unknown) => {
-          reject(new CoaError("engine", `a training thread stopped: ${messageOf(problem)}; open the engine again`));
-        };
-        const exited = (code: number) => stopped(`exit code ${code}`);
-        worker.once("message", (message: FromLane) => {
-          worker.off("error", stopped).off("exit", exited);
-          if ("error" in message) reject(new CoaError("engine", message.error));
-          else resolve(message);
+    async run(tasks) {
+      if (lost) throw lost;
+      worker.ref();
+      try {
+        return await new Promise((resolve, fail) => {
+          reject = fail;
+          worker.once("message", (message: FromLane) => {
+            if ("error" in message) fail(new CoaError("engine", message.error));
+            else resolve(message);
+          });
+          worker.postMessage(tasks);
         });
-        worker.once("error", stopped).once("exit", exited);
-        worker.postMessage(tasks);
-      }),
+      } finally {
+        worker.unref();
+      }
+    },
     async close() {
       await worker.terminate();
     },
