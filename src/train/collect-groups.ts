@@ -10,7 +10,7 @@ import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
-import { type BranchAt, branchOf, upTo, withBranch } from "./tree-groups.ts";
+import { type BranchAt, branchedFrom, branchOf, upTo, withBranch } from "./tree-groups.ts";
 
 export interface CollectOptions extends RunRolloutOptions {
   step: number;
@@ -84,7 +84,7 @@ async function oneRollout(
   if (known) return known;
   const branch = trunk && branchOf(trunk);
   const rolled = await runRollout(task, place, options, branch === undefined ? undefined : upTo(trunk!, branch));
-  const rollout = branch === undefined ? rolled : { ...rolled, trajectory: withBranch(rolled.trajectory, branch) };
+  const rollout = branch === undefined ? rolled : { ...rolled, trajectory: branchedFrom(trunk!, rolled.trajectory) };
   await options.journal.append(rollout);
   options.onRollout?.(rollout);
   return rollout;

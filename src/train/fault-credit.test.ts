@@ -1,21 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
+import { observed, written } from "../../test/fixtures/segments.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { creditGroup } from "./credit-group.ts";
 import { creditAfterFault, withFaultMarks } from "./fault-credit.ts";
 
-const written = (text: string): Segment => ({
-  tag: "think",
-  text,
-  by: "model",
-  tokens: [...Buffer.from(text)],
-  logprobs: [...text].map(() => -0.5),
-});
-const observed = (tool: string): Segment => {
-  const call = { tool, input: {}, ok: true, ms: 1 };
-  return { tag: "observation", text: "o", by: "tool", tokens: [111], call };
-};
 const chain = (id: string, faults: { tool: string; call: number }[]) =>
   withFaultMarks(
     {

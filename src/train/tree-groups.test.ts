@@ -1,30 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { observed, written } from "../../test/fixtures/segments.ts";
 import { memoryJournal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
-import type { Segment, Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { collectGroups } from "./collect-groups.ts";
 import { creditGroup } from "./credit-group.ts";
 import { withFaultMarks } from "./fault-credit.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
-import { afterFirstFault, branchOf } from "./tree-groups.ts";
-
-const written = (text: string): Segment => ({
-  tag: "think",
-  text,
-  by: "model",
-  tokens: [...Buffer.from(text)],
-  logprobs: [...text].map(() => -0.5),
-});
-const observed: Segment = {
-  ...{ tag: "observation", text: "o", by: "tool", tokens: [111] },
-  call: { tool: "search", input: {}, ok: true, ms: 1 },
-};
+import { afterFirstFault, branchedFrom, branchOf } from "./tree-groups.ts";
 
 /** A chain whose first search fails, in tasks that say so; the end of each is its own. */
 function chain(id: string, faulty: boolean, sample: number, from?: Trajectory): Trajectory {
-  const segments = [...(from?.segments ?? [written("ab"), observed]), written(`e${sample}`)];
+  const segments = [...(from?.segments ?? [written("ab"), observed("search")]), written(`e${sample}`)];
   const whole = {
     id,
     prompt: [],
@@ -82,6 +71,14 @@ describe("groups as trees", () => {
       signs[1],
       [-1, 1, -1, 1].map((sign) => [sign, sign, 0, sign, sign]),
     );
+  });
+
+  it("refuses a rollout that begins another chain instead of continuing", () => {
+    const [trunk, other] = ["ab", "cd"].map(
+      (text) => ({ id: text, segments: [written(text), written("e")], meta: { branch: 1 } }) as unknown as Trajectory,
+    );
+    assert.throws(() => branchedFrom(trunk!, other!), /must pass its `from` on/);
+    assert.equal(branchOf(branchedFrom(trunk!, trunk!)), 1);
   });
 
   it("takes what an earlier process finished, and continues the same first rollout", async () => {

@@ -2,6 +2,7 @@
  * Groups as trees. The first rollout of a task is run whole; the others continue it from one of its steps on. They share everything
  * before, so what their rewards differ by was decided after it, and that alone is credited.
  */
+import { UsageError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { creditAfterFault } from "./fault-credit.ts";
@@ -30,6 +31,17 @@ export function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory
 /** The trajectory with the segment that it was branched at, where `branchOf` finds it. */
 export function withBranch(trajectory: Trajectory, branch: number): Trajectory {
   return { ...trajectory, meta: { ...trajectory.meta, branch } };
+}
+
+/** A continuation of the trunk, marked with the trunk's branch; refused where it began another chain: its credit would be wrong. */
+export function branchedFrom(trunk: Trajectory, continuation: Trajectory): Trajectory {
+  const branch = branchOf(trunk)!;
+  const beginning = ({ segments }: Trajectory) => JSON.stringify(segments.slice(0, branch).map(({ text }) => text));
+  if (beginning(continuation) !== beginning(trunk))
+    throw new UsageError(
+      `rollout ${continuation.id} does not begin with the chain it was to continue: with branchAt, \`rollout\` must pass its \`from\` on`,
+    );
+  return withBranch(continuation, branch);
 }
 
 /** The segment from which on a rollout of a tree is its own. */
