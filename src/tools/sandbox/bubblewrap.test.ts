@@ -5,6 +5,8 @@ import { endlessMs } from "../../../test/fixtures/until.ts";
 import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { controlGroups } from "./cgroup.ts";
 import { isRoot } from "./launch.ts";
+import { withLimits } from "./limits.ts";
+import { NotStarted, startOneShot, whenThereIsRoom } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
 const skip = bubblewrapProblem() ?? false;
@@ -70,6 +72,55 @@ describe("bubblewrapSandbox", { skip }, () => {
     setTimeout(() => controller.abort(), 30);
     await assert.rejects(running, { name: "AbortError" });
     assert.equal((await run("print(1)")).stdout, "1\n");
+  });
+});
+
+describe("a sandbox that can't start its program", { skip }, () => {
+  const status = (more: string) => ["-c", `printf '{ "child-pid": %d }\\n' $$ >&4; ${more}`];
+  const start = (script: string) => startOneShot({ command: "/bin/sh", args: status(script), prepare: () => {} });
+  const program = { input: "", stdin: "", limits: withLimits({ wallMs: endlessMs }) };
+
+  it("is not taken for a program that failed", async () => {
+    const child = await start("echo 'bwrap: no room' >&2; exit 1");
+    await assert.rejects(child.run(program), /\/bin\/sh did not start: bwrap: no room/);
+    const broken = bubblewrapSandbox({ python: "/usr/share" });
+    await assert.rejects(
+      broken.run({ language: "python", code: "print(1)" }),
+      /did not start: bwrap: execvp \/usr\/share/,
+    );
+    await broken.close();
+    const gone = startOneShot({
+      command: "/bin/sh",
+      args: status("exit 1"),
+      prepare: () => assert.fail("no such process"),
+    });
+    await assert.rejects(gone, /did not start: no such process/);
+  });
+
+  it("lets a program that says the same fail by itself", async () => {
+    const child = await start("echo 'bwrap: no room' >&2; echo '{ \"exit-code\": 1 }' >&4; exit 1");
+    assert.equal((await child.run(program)).verdict, "failed");
+    const honest = bubblewrapSandbox({ limits: { wallMs: endlessMs } });
+    const code = "import sys; sys.stderr.write('bwrap: Resource temporarily unavailable'); sys.exit(1)";
+    assert.equal((await honest.run({ language: "python", code })).verdict, "failed");
+    await honest.close();
+  });
+
+  it("waits while the machine has no room for another process", async () => {
+    let tries = 0;
+    const full = async () => {
+      if (++tries < 3) throw new NotStarted("bwrap", "Can't fork for pid 1: Resource temporarily unavailable");
+      return "ran";
+    };
+    assert.equal(await whenThereIsRoom(full), "ran");
+    await assert.rejects(
+      whenThereIsRoom(async () => {
+        throw new NotStarted("bwrap", "execvp failed");
+      }),
+      /execvp failed/,
+    );
+    tries = -99;
+    await assert.rejects(whenThereIsRoom(full, AbortSignal.timeout(60)), { name: "AbortError" });
   });
 });
 

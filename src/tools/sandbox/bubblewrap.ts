@@ -21,7 +21,7 @@ import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.t
 import { childPool } from "./child-pool.ts";
 import { isRoot, nobody, systemProgram } from "./launch.ts";
 import { withLimits } from "./limits.ts";
-import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
+import { limitsLine, type OneShot, pythonEntry, startOneShot, whenThereIsRoom } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
 export interface BubblewrapOptions {
@@ -81,7 +81,7 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
       command: systemProgram("bwrap") as string,
       args: [
         ...walls(options.diskMb ?? 64),
-        ...["--info-fd", "4", ...(filter ? ["--seccomp", "5"] : [])],
+        ...["--json-status-fd", "4", ...(filter ? ["--seccomp", "5"] : [])],
         ...[options.python ?? "/usr/bin/python3", "-I", "-B", "-c", pythonEntry],
       ],
       user: isRoot() ? nobody : undefined,
@@ -106,9 +106,9 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
   // A child that ended by a signal without a word may have been dead before it got the program: the news of a death takes
   // a moment. Nothing outlives a run, so running the program once more does no harm; one that kills itself dies again.
   async function run(request: SandboxRequest): Promise<SandboxResult> {
-    const result = await runOnce(request);
+    const result = await whenThereIsRoom(() => runOnce(request), request.signal);
     const silent = result.verdict === "crashed" && result.stdout === "" && result.stderr === "";
-    return silent ? runOnce(request) : result;
+    return silent ? whenThereIsRoom(() => runOnce(request), request.signal) : result;
   }
 
   async function runOnce(request: SandboxRequest): Promise<SandboxResult> {

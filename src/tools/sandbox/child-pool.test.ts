@@ -58,6 +58,20 @@ describe("childPool", () => {
     await pool.close();
   });
 
+  it("does not start children for ever that die before they are used", async () => {
+    const { all, start } = fakeChildren();
+    const dying = async () => {
+      const child = await start();
+      setImmediate(() => child.die());
+      return child;
+    };
+    const pool = childPool({ start: dying, isolation: "trajectory", warm: 1, most: 4 });
+    await pool.warmUp();
+    for (let turn = 0; turn < 50; turn++) await settle();
+    assert.ok(all.length > 1 && all.length < 10, `${all.length} were started`);
+    await pool.close();
+  });
+
   it("never has more than `most` children at work, and the longest resting session gives way", async () => {
     const { start, all } = fakeChildren();
     const pool = childPool({ start, isolation: "trajectory", warm: 0, most: 2 });

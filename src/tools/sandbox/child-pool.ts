@@ -42,6 +42,7 @@ export function childPool<Child extends AnyChild>(options: {
   const sessions = new Map<string, Session<Child>>(); // in order of use, the oldest first
   const queue: (() => void)[] = [];
   let taken = 0;
+  let diedUnused = 0; // since the last use
   let closed = false;
 
   function begin(): Promise<Child> {
@@ -55,7 +56,7 @@ export function childPool<Child extends AnyChild>(options: {
       if (closed) child.kill();
       void child.exited.then(() => {
         everyone.delete(child);
-        if (forget()) fill();
+        if (forget() && ++diedUnused <= startTries) fill();
       });
       return child;
     });
@@ -78,6 +79,7 @@ export function childPool<Child extends AnyChild>(options: {
       refuseIfClosed();
       try {
         const child = await (ready.shift() ?? begin());
+        diedUnused = 0;
         if (child.alive) return child;
       } catch (error) {
         // Somebody may have killed it while it started; what can't start at all fails again at once.

@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CoaError } from "../../core/errors.ts";
 import type { SandboxLimits, SandboxResult } from "../../core/sandbox.ts";
 import { type OutputWindow, outputWindow } from "./output-window.ts";
@@ -14,6 +15,7 @@ import { treeMemoryMb } from "./process-tree.ts";
 /** A program that writes more than this is stopped: reading it would cost us as much CPU as it costs the program. */
 const floodBytes = 64 * 1024 * 1024;
 const memoryCheckMs = 50;
+const longestWaitMs = 5_000;
 
 export interface Program {
   /** What is sent on descriptor 3. */
@@ -61,7 +63,30 @@ export function limitsLine(limits: SandboxLimits, processes: number): string {
   return `${Math.max(1, Math.ceil(limits.cpuMs / 1000))} ${bytes} ${processes} ${bytes} 256 0\n`;
 }
 
-/** Starts the process. With `prepare`, waits until it tells on descriptor 4 which process is the first inside. */
+/** What the program was to run in ended before the program began. This says nothing about the program. */
+export class NotStarted extends CoaError {
+  constructor(command: string, why: string) {
+    super("sandbox", `${command} did not start: ${why.trim() || "no reason given"}`);
+  }
+}
+
+/** Runs a program that waits while a machine that is full for a moment refuses new processes: it is not to blame. */
+export async function whenThereIsRoom<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let waitMs = 50; ; waitMs *= 2) {
+    try {
+      return await run();
+    } catch (error) {
+      const full = error instanceof NotStarted && /temporarily unavailable|Cannot allocate memory/.test(error.message);
+      if (!full || waitMs > longestWaitMs) throw error;
+      await sleep(waitMs, undefined, { signal });
+    }
+  }
+}
+
+/**
+ * Starts the process. With `prepare` it tells on descriptor 4, as bubblewrap does with `--json-status-fd`, which process is
+ * the first inside, which is waited for, and at the end the program's exit code: without one the program never ran.
+ */
 export async function startOneShot(options: {
   command: string;
   args: string[];
@@ -114,19 +139,29 @@ export async function startOneShot(options: {
   const [stdout, stderr] = [child.stdout as Readable, child.stderr as Readable];
   const listeners = new Map([stdout, stderr].map((stream) => [stream, keepEarly(stream)]));
   for (const [stream, listener] of listeners) stream.on("data", listener);
+  let status = "";
   if (prepare) {
     const awake = setTimeout(() => child.kill("SIGKILL"), 30_000);
-    const information = await Promise.race([
-      new Promise<string>((resolve) => streams[4]?.once("data", (chunk: Buffer) => resolve(chunk.toString()))),
-      exited.then(() => undefined),
-    ]);
+    const told = new Promise<void>((resolve) => {
+      streams[4]?.on("data", (chunk: Buffer) => {
+        status += chunk;
+        inner ||= Number(/"child-pid":\s*(\d+)\b(?=.)/s.exec(status)?.[1] ?? 0);
+        if (inner > 0) resolve();
+      });
+    });
+    await Promise.race([told, exited]);
     clearTimeout(awake);
-    if (information === undefined) {
-      const why = failure?.message ?? Buffer.concat(early.map(([, chunk]) => chunk)).toString();
-      throw new CoaError("sandbox", `${options.command} did not start: ${why.trim() || "no reason given"}`);
+    try {
+      if (inner > 0) prepare(inner);
+    } catch (error) {
+      failure = error as Error; // it was gone already
     }
-    inner = Number(/"child-pid":\s*(\d+)/.exec(information)?.[1] ?? 0);
-    prepare(inner);
+    if (inner === 0 || failure) {
+      kill();
+      await exited;
+      const said = Buffer.concat(early.map(([, chunk]) => chunk)).toString();
+      throw new NotStarted(options.command, said || (failure?.message ?? ""));
+    }
   }
 
   async function run({ input, stdin, limits, signal }: Program): Promise<SandboxResult> {
@@ -165,10 +200,12 @@ export async function startOneShot(options: {
       signal?.removeEventListener("abort", abort);
     }
     if (signal?.aborted) throw signal.reason;
-    if (failure) throw new CoaError("sandbox", `${options.command} did not start: ${failure.message}`);
+    if (failure) throw new NotStarted(options.command, failure.message);
     const exitCode = ended?.exitCode ?? 1;
     const note = stopped === "flood" ? "\nstopped: too much output\n" : "";
     const texts = [windows.get(stdout)?.text() ?? "", (windows.get(stderr)?.text() ?? "") + note] as const;
+    const ran = !prepare || killed || exitCode > 128 || status.includes('"exit-code"');
+    if (!ran) throw new NotStarted(options.command, texts[1]);
     const verdict = verdictOf(exitCode, stopped, texts[1]);
     return { verdict, exitCode, stdout: texts[0], stderr: texts[1], ms: performance.now() - started };
   }
