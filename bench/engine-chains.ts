@@ -103,7 +103,7 @@ function compare(label: string, examples: readonly Example[], sides: { name: str
   const rate = (stepped: Stepped[]) => (1000 * taught) / least(stepped, "cpuMs");
   console.error(`${label}: ${examples.length} chains, ${computed} tokens, ${taught} taught`);
   for (const { name, steps: list } of sides)
-    console.error(`  ${name}: loss ${list[0]!.loss.toFixed(4)}, ${list.map(({ cpuMs }) => cpuMs.toFixed(0))} ms`);
+    console.error(`  ${name}: loss ${list[0]!.loss!.toFixed(4)}, ${list.map(({ cpuMs }) => cpuMs.toFixed(0))} ms`);
   const name = `${label} (${((100 * taught) / computed).toFixed(0)} % taught)`;
   if (peers.length === 0) return [{ name, value: rate(ours!.steps), unit: "taught tokens/cpu-s" }];
   return peers.flatMap((peer) => {

@@ -8,7 +8,7 @@ import type { Figure } from "../scripts/bench.ts";
 import { createGraph } from "../src/engines/embedded/onnx/graph.ts";
 import { gemm } from "../src/engines/embedded/onnx/operators.ts";
 import { openNativeRuntime } from "../src/engines/embedded/runtime/native.ts";
-import { findTorch, least, type Stepped, type Stepper, startStepper } from "./engine/stepper.ts";
+import { findTorch, least, type Measure, type Stepped, type Stepper, startStepper } from "./engine/stepper.ts";
 
 const steps = Number(process.env["COA_BENCH_STEPS"] ?? 8);
 const chosen = (process.env["COA_BENCH_MODELS"] ?? "S,L").split(",");
@@ -71,7 +71,7 @@ function ownFigures(label: string, model: (typeof models)["S"], peak: number, ou
 }
 
 function comparison(label: string, peer: string, target: number, ours: Stepped[], theirs: Stepped[]): Figure[] {
-  const figure = (what: string, key: keyof Stepped, unit: string, scale: number, wanted?: number): Figure => {
+  const figure = (what: string, key: Measure, unit: string, scale: number, wanted?: number): Figure => {
     const ratio = key === "peakBytes" ? theirs.at(-1)![key] / ours.at(-1)![key] : least(theirs, key) / least(ours, key);
     const judged = wanted === undefined ? {} : { target: `${wanted}x`, met: ratio >= wanted };
     return { name: `${label}, ${what}`, value: least(ours, key) * scale, unit, peer, ratio, ...judged };

@@ -7,7 +7,8 @@ import { createInterface } from "node:readline";
 export interface Stepped {
   wallMs: number;
   cpuMs: number;
-  loss: number;
+  /** Where both sides learn from the same batch. */
+  loss?: number;
   peakBytes: number;
 }
 
@@ -22,8 +23,11 @@ export interface Stepper<T = object> {
   stop(): void;
 }
 
+/** What can be compared of a step. */
+export type Measure = "wallMs" | "cpuMs" | "peakBytes";
+
 /** The least of some steps: what the machine can do when nothing else wants it. */
-export const least = (list: Stepped[], key: keyof Stepped) => Math.min(...list.map((entry) => entry[key]));
+export const least = (list: Stepped[], key: Measure) => Math.min(...list.map((entry) => entry[key]));
 
 /** A python with torch (and `others`), and whether that torch compiles. */
 export function findTorch(others: readonly string[] = []): { path: string; compiles: boolean } | undefined {

@@ -73,6 +73,17 @@ describe("a dataset folder", () => {
     assert.deepEqual(loaded.encode("look 12"), tokenizer.encode("look 12"));
   });
 
+  it("makes an example of each context of a chain that was shortened on the way", async () => {
+    const chain = chains.find(({ segments }) => segments.filter(({ by }) => by === "model").length > 1)!;
+    const fromSegment = chain.segments.findLastIndex(({ by }) => by === "model");
+    const replaced = [{ segment: chain.segments.findIndex(({ by }) => by === "tool"), text: "short" }];
+    const shortened = { ...chain, compactions: [{ beforeCall: 1, fromSegment, replaced }] };
+    const manifest = await buildDataset([shortened], { folder: join(root, "shortened"), tokenizer });
+    assert.deepEqual([manifest.trajectories, manifest.examples, manifest.dropped], [1, 2, {}]);
+    const whole = trajectoryToSequence(chain, tokenizer).sequence!;
+    assert.equal(manifest.tokens.trained, trainedTokens(whole));
+  });
+
   it("counts what it drops and cuts, with reasons", async () => {
     const maxTokens = 60;
     const folder = join(root, "short");

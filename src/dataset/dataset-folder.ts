@@ -25,7 +25,7 @@ import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { annotationApplier } from "./apply-annotations.ts";
 import type { ChainVerdicts } from "./read-annotations.ts";
 import { type TrainingSequence, trainedTokens, trainingSequenceSchema } from "./training-sequence.ts";
-import { type ExampleOptions, type SequenceResult, trajectoryToSequence } from "./trajectory-to-example.ts";
+import { type ExampleOptions, type SequenceResult, trajectoryToSequences } from "./trajectory-to-example.ts";
 
 export const datasetManifestSchema = z.object({
   version: z.literal(1),
@@ -122,18 +122,21 @@ export async function buildDataset(
           await drop({ id: given.id, reason: "review", detail: inReview });
           continue;
         }
-        const result = trajectoryToSequence(trajectory, tokenizer, { maxTokens, overlong, endOfTurn, weightOf });
-        if (result.dropped) {
-          await drop(result.dropped);
-          continue;
-        }
-        const { sequence } = result;
-        countExample(manifest, sequence);
+        const results = trajectoryToSequences(trajectory, tokenizer, { maxTokens, overlong, endOfTurn, weightOf });
+        const sequences = results.flatMap(({ sequence }) => sequence ?? []);
+        // Of a chain in several contexts, one in which the model wrote nothing is no loss.
+        const lost = results.flatMap((result) => result.dropped ?? []);
+        const losses = sequences.length === 0 ? lost.slice(0, 1) : lost.filter(({ reason }) => reason === "overlong");
+        for (const loss of losses) await drop(loss);
+        if (sequences.length === 0) continue;
         manifest.chains = chainsWith(manifest.chains, trajectory);
         const right = trajectory.decisions?.find(({ stage }) => stage === "correctness")?.detail;
         if (right !== undefined) manifest.right = { ...manifest.right, [right]: (manifest.right?.[right] ?? 0) + 1 };
-        hash.update(`${JSON.stringify(sequence)}\n`);
-        await examples.append(sequence);
+        for (const sequence of sequences) {
+          countExample(manifest, sequence);
+          hash.update(`${JSON.stringify(sequence)}\n`);
+          await examples.append(sequence);
+        }
         if (manifest.examples % 200 === 0) {
           options.onProgress?.({
             stage: "dataset",

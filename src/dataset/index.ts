@@ -28,4 +28,5 @@ export {
   sampledSequences,
   trajectoryToExample,
   trajectoryToSequence,
+  trajectoryToSequences,
 } from "./trajectory-to-example.ts";

@@ -10,8 +10,14 @@ import { tagTokens } from "../language/profile.ts";
 import { builtInProfiles, multiProfile } from "../language/profiles.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { trainTokenizer } from "../tokenizers/train-tokenizer.ts";
+import { chatRow, trlRow } from "./export/formats.ts";
 import { weightsOf } from "./training-sequence.ts";
-import { rolloutToExamples, trajectoryToExample, trajectoryToSequence } from "./trajectory-to-example.ts";
+import {
+  rolloutToExamples,
+  trajectoryToExample,
+  trajectoryToSequence,
+  trajectoryToSequences,
+} from "./trajectory-to-example.ts";
 
 const rounds = testSize(500, 2000);
 const fragments = [
@@ -248,6 +254,29 @@ for (const [name, make] of tokenizers) {
     });
   });
 }
+
+describe("trajectoryToSequences", () => {
+  it("teaches what was written in each context of a chain after what was shown there, as RL does", () => {
+    const tokenizer = trainTokenizer(fragments, { vocabularySize: 300 });
+    const segments: Segment[] = [
+      { tag: "think", text: "", by: "model", tokens: [10], logprobs: [-0.1] },
+      { tag: "observation", text: "", by: "tool", tokens: [20, 21, 22] },
+      { tag: "answer", text: "", by: "model", tokens: [12, tokenizer.endOfTurn[0]!], logprobs: [-0.3, 0] },
+    ];
+    const compactions = [{ beforeCall: 1, fromSegment: 2, replaced: [{ segment: 1, text: "", tokens: [29] }] }];
+    const made = trajectory(segments, { promptTokens: [1, 2], compactions });
+    const sequences = trajectoryToSequences(made, tokenizer).map(({ sequence }) => sequence!);
+    const rollouts = rolloutToExamples(made, tokenizer, 1);
+    assert.equal(sequences.length, 2);
+    for (const [at, sequence] of sequences.entries()) {
+      assert.deepEqual(sequence.tokens.slice(1), [...rollouts[at]!.targets]);
+      assert.deepEqual([...weightsOf(sequence)].slice(1), [...rollouts[at]!.advantages!]);
+    }
+    const row = trlRow(made, tokenizer);
+    assert.match(row.skipped!, /shortened on the way/);
+    assert.match(chatRow(made).skipped!, /shortened on the way/);
+  });
+});
 
 describe("rolloutToExamples", () => {
   it("puts the advantage and the sampled log-probabilities on the model's tokens alone", () => {

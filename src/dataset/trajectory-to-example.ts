@@ -31,7 +31,7 @@ export type SequenceResult =
 /** The names of the options above. */
 export const exampleNames = optionNames<ExampleOptions>()("maxTokens overlong weightOf endOfTurn");
 
-/** Tokens and weights of a trajectory, or the reason why there are none. */
+/** Tokens and weights of a trajectory as one text, or the reason why there are none. */
 export function trajectoryToSequence(
   trajectory: Trajectory,
   tokenizer: Tokenizer,
@@ -73,6 +73,28 @@ export function trajectoryToSequence(
   const run = source?.kind === "distilled" && source.id !== undefined ? { run: source.id } : {};
   const cutSegments = trajectory.segments.length - kept;
   return { sequence: { id, taskId, profile, ...run, tokens, spans: spansOf(weights), promptLength, cutSegments } };
+}
+
+/**
+ * A trajectory as sequences, one for each context it was written in: a chain whose context was shortened on the way is several,
+ * and each teaches what was written there, after exactly what was shown there.
+ */
+export function trajectoryToSequences(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  options: ExampleOptions = {},
+): SequenceResult[] {
+  checkOptions("trajectoryToSequences", options, exampleNames);
+  const { compactions, ...chain } = trajectory;
+  if (!compactions?.length) return [trajectoryToSequence(trajectory, tokenizer, options)];
+  const { weightOf = () => 1, endOfTurn } = options;
+  return contextVersions(trajectory).map(({ from, to, segments }) =>
+    trajectoryToSequence({ ...chain, segments }, tokenizer, {
+      ...options,
+      endOfTurn: to === trajectory.segments.length ? endOfTurn : false,
+      weightOf: (segment, index) => (index < from ? 0 : weightOf(segment, index)),
+    }),
+  );
 }
 
 /** A trajectory as an imitation example, or the reason why it is none. */

@@ -26,11 +26,20 @@ export function chainTurns(segments: readonly Segment[]): ChainTurn[] {
   return turns;
 }
 
+/** Why a chain whose context was shortened on the way is no single text of another trainer. */
+export function severalContexts({ compactions }: Trajectory): string | undefined {
+  return compactions?.length
+    ? "its context was shortened on the way, which one text can't say; `coa dataset build` makes an example of each context"
+    : undefined;
+}
+
 /**
  * Turns that a conversation format can hold: it must end with the model, and something must have been written.
  * Returns the reason where there are none.
  */
 export function conversationTurns(trajectory: Trajectory): { turns: ChainTurn[] } | { skipped: string } {
+  const several = severalContexts(trajectory);
+  if (several) return { skipped: several };
   const turns = chainTurns(trajectory.segments);
   while (turns.at(-1)?.author === "tool") turns.pop();
   if (turns.length === 0) return { skipped: "the model wrote nothing" };

@@ -10,7 +10,7 @@ import type { Profile } from "../../language/profile.ts";
 import { systemPrompt } from "../../language/system-prompt.ts";
 import { weightsOf } from "../training-sequence.ts";
 import { type ExampleOptions, trajectoryToSequence } from "../trajectory-to-example.ts";
-import { conversationTurns, promptTexts } from "./chain-turns.ts";
+import { conversationTurns, promptTexts, severalContexts } from "./chain-turns.ts";
 
 /** A row, or why there is none. */
 export type Row<T> = { row: T; skipped?: undefined } | { row?: undefined; skipped: string };
@@ -80,6 +80,8 @@ export interface TrlRow {
 
 /** Pre-tokenised rows for TRL's `SFTTrainer` with `skip_prepare_dataset`: exact masks, no template guessing. */
 export function trlRow(trajectory: Trajectory, tokenizer: Tokenizer, options: ExampleOptions = {}): Row<TrlRow> {
+  const several = severalContexts(trajectory);
+  if (several) return { skipped: several };
   const { sequence, dropped } = trajectoryToSequence(trajectory, tokenizer, options);
   if (!sequence) return { skipped: `${dropped.reason}: ${dropped.detail}` };
   const weights = weightsOf(sequence);
@@ -116,8 +118,6 @@ export interface AfmAlpacaRow {
 export function afmAlpacaRow(trajectory: Trajectory): Row<AfmAlpacaRow> {
   const found = conversationTurns(trajectory);
   if ("skipped" in found) return found;
-  if (trajectory.compactions?.length)
-    return { skipped: "the model was shown a shortened chain, which one text can't say" };
   const segments = trajectory.segments.slice(0, found.turns.at(-1)!.segments.at(-1)! + 1);
   const spaced = segments.every((segment) => segment.by === "model" || /<\/\w+>\n\n$/.test(writtenForm(segment)));
   if (!spaced) return { skipped: "an observation is not followed by an empty line (layout paper)" };
