@@ -6,8 +6,9 @@ import { bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { controlGroups } from "./cgroup.ts";
 import { isRoot } from "./launch.ts";
 import { withLimits } from "./limits.ts";
-import { NotStarted, startOneShot, whenThereIsRoom } from "./one-shot.ts";
+import { startOneShot } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
+import { NotStarted, whenThereIsRoom } from "./when-there-is-room.ts";
 
 const skip = bubblewrapProblem() ?? false;
 

@@ -21,8 +21,9 @@ import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.t
 import { childPool } from "./child-pool.ts";
 import { isRoot, nobody, systemProgram } from "./launch.ts";
 import { withLimits } from "./limits.ts";
-import { limitsLine, type OneShot, pythonEntry, startOneShot, whenThereIsRoom } from "./one-shot.ts";
+import { limitsLine, type OneShot, pythonEntry, startOneShot } from "./one-shot.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
+import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 export interface BubblewrapOptions {
   limits?: Partial<SandboxLimits>;

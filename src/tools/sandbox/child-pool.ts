@@ -6,6 +6,7 @@
  */
 import { CoaError } from "../../core/errors.ts";
 import type { LineChild } from "./line-child.ts";
+import { whenThereIsRoom } from "./when-there-is-room.ts";
 
 type AnyChild = Pick<LineChild<never, unknown>, "kill" | "exited" | "alive">;
 
@@ -51,7 +52,7 @@ export function childPool<Child extends AnyChild>(options: {
       if (at >= 0) ready.splice(at, 1);
       return at >= 0;
     };
-    const begun = start().then((child) => {
+    const begun = whenThereIsRoom(start).then((child) => {
       everyone.add(child);
       if (closed) child.kill();
       void child.exited.then(() => {

@@ -11,6 +11,7 @@ import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
 import { CoaError } from "../../core/errors.ts";
 import { cpuMsOf } from "./process-tree.ts";
+import { NotStarted } from "./when-there-is-room.ts";
 
 /** What became of a request. */
 export type ChildOutcome<Reply> =
@@ -130,7 +131,7 @@ export async function startLineChild<Request, Reply>(options: {
   if (!("line" in first)) {
     kill();
     const why = "status" in first ? `${first.status}\n${errors}` : `not ready after ${startMs} ms`;
-    throw new CoaError("sandbox", `could not start a sandbox child (${options.command}): ${why.trim()}`);
+    throw new NotStarted(options.command, why);
   }
   return {
     pid: child.pid as number,

@@ -6,16 +6,14 @@
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
-import { CoaError } from "../../core/errors.ts";
 import type { SandboxLimits, SandboxResult } from "../../core/sandbox.ts";
 import { type OutputWindow, outputWindow } from "./output-window.ts";
 import { treeMemoryMb } from "./process-tree.ts";
+import { NotStarted } from "./when-there-is-room.ts";
 
 /** A program that writes more than this is stopped: reading it would cost us as much CPU as it costs the program. */
 const floodBytes = 64 * 1024 * 1024;
 const memoryCheckMs = 50;
-const longestWaitMs = 5_000;
 
 export interface Program {
   /** What is sent on descriptor 3. */
@@ -61,26 +59,6 @@ exec(_g.pop("_c"), _g.pop("_g"))
 export function limitsLine(limits: SandboxLimits, processes: number): string {
   const bytes = Math.round(limits.memoryMb * 1024 * 1024);
   return `${Math.max(1, Math.ceil(limits.cpuMs / 1000))} ${bytes} ${processes} ${bytes} 256 0\n`;
-}
-
-/** What the program was to run in ended before the program began. This says nothing about the program. */
-export class NotStarted extends CoaError {
-  constructor(command: string, why: string) {
-    super("sandbox", `${command} did not start: ${why.trim() || "no reason given"}`);
-  }
-}
-
-/** Runs a program that waits while a machine that is full for a moment refuses new processes: it is not to blame. */
-export async function whenThereIsRoom<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-  for (let waitMs = 50; ; waitMs *= 2) {
-    try {
-      return await run();
-    } catch (error) {
-      const full = error instanceof NotStarted && /temporarily unavailable|Cannot allocate memory/.test(error.message);
-      if (!full || waitMs > longestWaitMs) throw error;
-      await sleep(waitMs, undefined, { signal });
-    }
-  }
 }
 
 /**
