@@ -48,6 +48,8 @@ const { values, positionals } = parseArgs({
     /** Team runs where searches work, of which the ones that surprise the model are taught, and runs among failing searches. */
     runs: { type: "string", default: "3000" },
     failing: { type: "string", default: "700" },
+    /** What is hard for the start is taught more often. */
+    families: { type: "string", default: "hop1,hop2,hop3,mixed,arith,hop2,hop3,mixed" },
     /** Share of training worlds whose names are of another form than the lab's own. */
     "other-names": { type: "string", default: "0" },
     /** How much of the mean is the start's weights. */
@@ -59,8 +61,7 @@ const { values, positionals } = parseArgs({
   },
 });
 const [method] = positionals;
-/** What is hard for the start is taught more often. */
-const families: readonly Family[] = ["hop1", "hop2", "hop3", "mixed", "arith", "hop2", "hop3", "mixed"];
+const families = values.families.split(",") as Family[];
 const searchingToo: readonly Family[] = ["hop1", "hop2", "mixed", "hop3"];
 
 if (method === "team") await teach();
