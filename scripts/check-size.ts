@@ -19,7 +19,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   tokenizers: 950,
   models: 1550,
   engines: 8400,
-  tools: 7290,
+  tools: 7295,
   graders: 3900,
   tasks: 1600,
   chain: 2500,

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { endlessMs } from "../../../test/fixtures/until.ts";
@@ -140,6 +142,26 @@ describe("controlGroups", () => {
     groups!.close();
     assert.equal(names().length, before - 1);
     assert.ok(isRoot() || existsSync("/sys/fs/cgroup"));
+  });
+
+  it("gives nobody a group in which a process is left, or that another sandbox of this process has", {
+    skip: groups ? false : "no group can be made here",
+  }, async () => {
+    const [own, others] = [controlGroups()!, controlGroups()!];
+    const group = own.take({ memoryMb: 64, processes: 8 });
+    const stranger = others.take({ memoryMb: 64, processes: 8 });
+    const left = spawn("/usr/bin/sleep", ["999"], { stdio: "ignore" });
+    group.join(left.pid!);
+    assert.equal(stranger.isEmpty(), true);
+    own.free(group);
+    const other = own.take({ memoryMb: 64, processes: 8 });
+    assert.notEqual(other, group);
+    own.free(other);
+    left.kill("SIGKILL");
+    await once(left, "close");
+    assert.ok([own.take({ memoryMb: 64, processes: 8 }), own.take({ memoryMb: 64, processes: 8 })].includes(group));
+    own.close();
+    others.close();
   });
 
   it("says so where there is nothing to make them in", () => {

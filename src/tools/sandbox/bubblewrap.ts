@@ -88,6 +88,9 @@ export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
       user: isRoot() ? nobody : undefined,
       filter,
       prepare: (pid) => group?.join(pid),
+    }).catch((error) => {
+      if (group) groups?.free(group);
+      throw error;
     });
     if (group) inGroup.set(child, group);
     void child.exited.then(() => {

@@ -12,6 +12,8 @@ export interface ControlGroup {
   limit(limits: GroupLimits): void;
   /** How often the kernel has killed for lack of memory since the group was made. */
   memoryKills(): number;
+  /** Whether the last of its processes is gone; until then it has less room than its limits say. */
+  isEmpty(): boolean;
   remove(): void;
 }
 
@@ -38,35 +40,32 @@ export function controlGroups(root = "/sys/fs/cgroup", parent?: string): Control
   const version = existsSync(join(folders[0] as string, "cgroup.controllers")) ? 2 : 1;
   try {
     for (const folder of folders) sweep(folder);
-    const probe = make(folders, version, `${prefix}${process.pid}-probe`);
+    const probe = make(folders, version);
     probe.limit({ memoryMb: 64, processes: 4 });
     probe.remove();
   } catch {
     return undefined;
   }
-  const idle: Group[] = [];
-  const all: Group[] = [];
+  const idle: ControlGroup[] = [];
+  const all: ControlGroup[] = [];
   return {
     version,
     take(limits) {
-      let group = idle.pop();
+      const at = idle.findLastIndex((one) => one.isEmpty());
+      let [group] = at < 0 ? [] : idle.splice(at, 1);
       if (!group) {
-        group = make(folders, version, `${prefix}${process.pid}-${all.length}`);
+        group = make(folders, version);
         all.push(group);
       }
       group.limit(limits);
       return group;
     },
-    free: (group) => void idle.push(group as Group),
+    free: (group) => void idle.push(group),
     close() {
       for (const group of all.splice(0)) group.remove();
       idle.length = 0;
     },
   };
-}
-
-interface Group extends ControlGroup {
-  folders: string[];
 }
 
 function placesIn(root: string): string[] | undefined {
@@ -80,13 +79,22 @@ function placesIn(root: string): string[] | undefined {
   }
 }
 
-function make(parents: string[], version: 1 | 2, name: string): Group {
+let made = 0;
+
+/** A name of this process that no group has, not even one that an earlier process of the same number left behind. */
+function freshName(parents: string[]): string {
+  const name = `${prefix}${process.pid}-${made++}`;
+  return parents.some((parent) => existsSync(join(parent, name))) ? freshName(parents) : name;
+}
+
+function make(parents: string[], version: 1 | 2): ControlGroup {
+  const name = freshName(parents);
   const folders = parents.map((parent) => join(parent, name));
   for (const folder of folders) mkdirSync(folder, { recursive: true });
   const memory = folders[0] as string;
   let limited = "";
   return {
-    folders,
+    isEmpty: () => folders.every((folder) => readFileSync(join(folder, "cgroup.procs"), "utf8") === ""),
     limit(limits) {
       const wanted = `${limits.memoryMb} ${limits.processes}`;
       if (limited !== wanted) setLimits(folders, version, limits);
