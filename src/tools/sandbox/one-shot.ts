@@ -123,7 +123,8 @@ export async function startOneShot(options: {
     const told = new Promise<void>((resolve) => {
       streams[4]?.on("data", (chunk: Buffer) => {
         status += chunk;
-        inner ||= Number(/"child-pid":\s*(\d+)\b(?=.)/s.exec(status)?.[1] ?? 0);
+        // Only a number that something follows is whole. Zero would put ourselves into the program's control group.
+        inner ||= Number(/"child-pid":\s*(\d+)\D/.exec(status)?.[1] ?? 0);
         if (inner > 0) resolve();
       });
     });
