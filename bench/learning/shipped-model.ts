@@ -1,22 +1,22 @@
 /**
  * How the shipped model was made from the one after two rounds of SFT (`coa quickstart --full`), stage by stage.
  *
- *   node bench/learning/shipped-model.ts team --start full/sft/model --out ship     team runs that still teach, and runs among failing searches
- *   node bench/learning/shipped-model.ts exam --model ship/model --world 111 --out ship-111.json
+ *   node bench/learning/shipped-model.ts rounds --start full/sft/model --out ship     all further rounds; the result is ship/model
+ *   node bench/learning/shipped-model.ts exam --model ship/model --world 124 --clean 1000 --disturbed 500 --long-names 500 --out ship-124.json
  *
- * A fourth round, better with longer names, was examined and not shipped (docs/results.md):
+ * One round, and the mean of models, are commands of their own:
  *
- *   node bench/learning/shipped-model.ts team --start ship/model --out names --seed 2 --runs 1600 --failing 500 --steps 220 --other-names 0.6
- *   node bench/learning/shipped-model.ts team --start names/model --out more --seed 3 --runs 1200 --failing 500 --steps 160 --other-names 0.4 --rate 2e-4
- *   node bench/learning/shipped-model.ts mean --start ship/model --model more/model --share 0.35 --out mean     what the rounds were not meant to change
- *   node bench/learning/shipped-model.ts exam --model mean --world 121 --out mean-121.json
+ *   node bench/learning/shipped-model.ts team --start full/sft/model --out third --runs 3000 --failing 700 --steps 150
+ *   node bench/learning/shipped-model.ts mean --start third/model --model third/model,fourth/model --share 0 --out mean
  *
- * An exam is greedy, in one test world: tasks of all families where searches work, tasks among failing searches, and, with
- * `--long-names`, tasks of a world whose names are longer than any in training.
+ * A round is imitation of team runs that still teach, and of runs among failing searches. An exam is greedy, in one test world: tasks
+ * of all families where searches work, tasks among failing searches, and, with `--long-names`, tasks of a world whose names are longer
+ * than any in training.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { packageVersion } from "../../src/base/files/package-version.ts";
 import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
@@ -50,6 +50,7 @@ const { values, positionals } = parseArgs({
     failing: { type: "string", default: "700" },
     /** What is hard for the start is taught more often. */
     families: { type: "string", default: "hop1,hop2,hop3,mixed,arith,hop2,hop3,mixed" },
+    "failing-families": { type: "string", default: "hop1,hop2,mixed,hop3" },
     /** Share of training worlds whose names are of another form than the lab's own. */
     "other-names": { type: "string", default: "0" },
     /** How much of the mean is the start's weights. */
@@ -61,22 +62,65 @@ const { values, positionals } = parseArgs({
   },
 });
 const [method] = positionals;
-const families = values.families.split(",") as Family[];
-const searchingToo: readonly Family[] = ["hop1", "hop2", "mixed", "hop3"];
 
-if (method === "team") await teach();
+interface Round {
+  seed: number;
+  /** Team runs where searches work, of which the ones that surprise the model are taught, and runs among failing searches. */
+  runs: number;
+  failing: number;
+  families: readonly Family[];
+  failingFamilies: readonly Family[];
+  steps: number;
+  rate: number;
+  /** Share of training worlds whose names are of another form than the lab's own. */
+  otherNames: number;
+}
+
+const asked: Round = {
+  seed: Number(values.seed),
+  runs: Number(values.runs),
+  failing: Number(values.failing),
+  families: values.families.split(",") as Family[],
+  failingFamilies: values["failing-families"].split(",") as Family[],
+  steps: Number(values.steps),
+  rate: Number(values.rate),
+  otherNames: Number(values["other-names"]),
+};
+
+if (method === "rounds") await allRounds();
+else if (method === "team") await teach(asked, values.start, join(values.out, "model"));
 else if (method === "mean")
-  await averageModels([values.model], values.out, { start: { folder: values.start, share: Number(values.share) } });
+  await averageModels(values.model.split(","), values.out, {
+    start: { folder: values.start, share: Number(values.share) },
+  });
 else if (method === "exam") await takeExam();
-else throw new Error(`team, mean or exam, not "${method}"`);
+else throw new Error(`rounds, team, mean or exam, not "${method}"`);
 
-async function teach(): Promise<void> {
-  const seed = Number(values.seed);
-  const steps = Number(values.steps);
-  const lab = await openLabModel(values.start, { optimizer: "muon", threads: 1 });
+/** The shipped model's rounds. Two that begin alike and their mean, or the mean with the round before, are steadier than one alone. */
+async function allRounds(): Promise<void> {
+  const folder = (name: string) => join(values.out, name);
+  const round = { families: asked.families, failingFamilies: asked.failingFamilies, rate: 2e-4, otherNames: 0.4 };
+  const mixedMore: Family[] = ["mixed", "hop2", "mixed", "hop1"];
+  const third = { ...round, seed: 4, runs: 3000, failing: 700, steps: 240, rate: 3e-4, otherNames: 0.5 };
+  const fifth = { ...round, seed: 6, runs: 2000, failing: 1200, steps: 220 };
+  const sixth = { ...round, seed: 8, runs: 1500, failing: 2000, steps: 240, otherNames: 0.3 };
+  await teach(third, values.start, folder("third"));
+  await teach({ ...round, seed: 5, runs: 1600, failing: 500, steps: 160 }, folder("third"), folder("fourth"));
+  await teach(fifth, folder("fourth"), folder("fifth-6"));
+  await teach({ ...fifth, seed: 7 }, folder("fourth"), folder("fifth-7"));
+  await averageModels([folder("fourth"), folder("fifth-6"), folder("fifth-7")], folder("fifth"));
+  await teach(sixth, folder("fifth"), folder("sixth-alone"));
+  await averageModels([folder("fifth"), folder("sixth-alone")], folder("sixth"));
+  await teach({ ...sixth, seed: 9, failingFamilies: mixedMore }, folder("sixth"), folder("seventh-alone"));
+  await averageModels([folder("sixth"), folder("seventh-alone")], folder("model"));
+}
+
+async function teach(round: Round, start: string, out: string): Promise<void> {
+  const { seed, steps, rate } = round;
+  const lab = await openLabModel(start, { optimizer: "muon", threads: 1 });
   const toExample = (chain: Trajectory) => trajectoryToExample(chain, lab.tokenizer, { maxTokens: 1024 }).example ?? [];
-  const clean = (await teamChains(seed, Number(values.runs), false)).flatMap(toExample);
-  const failing = (await teamChains(seed, Number(values.failing), true)).flatMap(toExample);
+  const clean = (await teamChains(round, false)).flatMap(toExample);
+  const failing = (await teamChains(round, true)).flatMap(toExample);
   // Most chains are known by heart: the ones with a token that still surprises are the ones that teach.
   const scores = await engineTeacher(lab.engine, lab.tokenizer, { microBatchTokens: 16_384 }).score(clean, 1);
   const surprise = clean.map(({ weights }, at) =>
@@ -88,7 +132,6 @@ async function teach(): Promise<void> {
   console.log(
     `${hard.length} of ${clean.length} runs surprise, ${failing.length} among failing searches: ${source.stepsPerEpoch} steps a pass, ${Math.round(processorSeconds())} processor seconds so far`,
   );
-  const rate = Number(values.rate);
   const optimizer = {
     learningRate: rate,
     matrixLearningRate: rate * 3.3,
@@ -105,21 +148,26 @@ async function teach(): Promise<void> {
     });
     if (step % 10 === 0) console.log(step, loss.toFixed(4), Math.round(processorSeconds()));
   }
-  await saveLabModel(lab, join(values.out, "model"), []);
+  await saveLabModel(lab, out, [
+    { stage: "sft", from: "coa quickstart --full", seed, packageVersion: packageVersion() },
+  ]);
   await lab.engine.close();
   console.log(`${Math.round(processorSeconds())} processor seconds`);
 }
 
 /** Right runs of the scripted team in worlds that no earlier stage has seen. */
-async function teamChains(seed: number, count: number, failing: boolean): Promise<Trajectory[]> {
+async function teamChains(round: Round, failing: boolean): Promise<Trajectory[]> {
+  const { seed } = round;
+  const count = failing ? round.failing : round.runs;
+  const families = failing ? round.failingFamilies : round.families;
   const chains: Trajectory[] = [];
   for (let number = failing ? 200 : 0; chains.length < count; number++) {
     const own = trainingWorld({ seed: 60 + seed, pages: 600 }, number);
     const random = seededRandom("other names", seed, number);
-    const world = random.next() < Number(values["other-names"]) ? withOtherNames(own, random, 0.8) : own;
+    const world = random.next() < round.otherNames ? withOtherNames(own, random, 0.8) : own;
     const clean = memoryLabTools(world);
     const tools = failing ? withFaults(clean, failingSearches(2000 + seed, 0.45)) : clean;
-    for (const task of worldTasks(world, { count: 40, families: failing ? searchingToo : families, seed })) {
+    for (const task of worldTasks(world, { count: 40, families, seed })) {
       const chain = await teamChain(task, tools);
       if (chain) chains.push(chain);
     }
