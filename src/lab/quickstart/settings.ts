@@ -44,8 +44,8 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
     sft: "shipped",
     // The shipped model was shown searches that find nothing, and none that time out.
     failing: "timeouts",
-    rl: { steps: 8, groups: 8, samples: 8, rate: 3e-4 },
-    testTasks: 150,
+    rl: { steps: 10, groups: 12, samples: 8, rate: 3e-4 },
+    testTasks: 200,
   },
   default: {
     teamTasks: 5000,
