@@ -14,7 +14,7 @@ export const rolloutFiguresSchema = lazySchema((z) =>
     /** What its reward was compared with. */
     baseline: z.number().optional(),
     kept: z.boolean(),
-    /** Why it was not used: `all-right`, `all-wrong`, `unjudged`, `too-long`, `stale`… */
+    /** Why it was not used: `all-right`, `all-wrong`, `uncredited`, `unjudged`, `too-long`, `stale`… */
     dropped: z.string().optional(),
     /** Tokens whose ratio was clipped in the update. */
     clippedTokens: z.number().optional(),

@@ -1,6 +1,6 @@
 /**
  * Collects the groups of one RL step: n rollouts of each task, rewarded, until enough groups have something to teach.
- * Dynamic sampling: groups whose rewards are all equal are dropped and refilled with new tasks, up to a bound. Every
+ * Dynamic sampling: groups whose credited rollouts have equal rewards are dropped and refilled with new tasks, up to a bound. Every
  * finished rollout is written to the journal immediately; a resumed run takes it from there and samples only what is
  * missing.
  */
@@ -8,6 +8,7 @@ import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { CreditFrom } from "./credit-start.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
 import { type BranchAt, branchedFrom, branchOf, upTo, withBranch } from "./tree-groups.ts";
@@ -25,6 +26,8 @@ export interface CollectOptions extends RunRolloutOptions {
   branchAt?: BranchAt;
   /** Keep groups whose rewards are all equal: a teacher can judge them too. */
   keepAll?: boolean;
+  /** From which segment on a rollout is credited: what differs before it teaches nothing. */
+  creditFrom?: CreditFrom;
   concurrency: number;
   journal: Journal<Rollout>;
   /** Rollouts of this step that an earlier process finished. */

@@ -8,11 +8,11 @@ import type { Example } from "../core/example.ts";
 import type { RolloutFigures } from "../core/rollout.ts";
 import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
 import { gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";
+import { creditStart } from "./credit-start.ts";
 import { trainedTokens } from "./normalise.ts";
 import { rolloutKey } from "./run-rollout.ts";
 import type { DroppedRollout, Group } from "./sort-groups.ts";
 import type { RlOptions } from "./train-rl.ts";
-import { branchOf } from "./tree-groups.ts";
 
 /** What happened to one rollout; a line of rollout-figures.jsonl. */
 export interface RolloutLine extends RolloutFigures {
@@ -70,7 +70,7 @@ export function creditGroup(
 
 /** The rollout with log-probabilities, and so advantages, from the credited segment on alone. */
 function credited(rollout: Group["rollouts"][number], creditFrom: RlOptions["creditFrom"]): Group["rollouts"][number] {
-  const from = branchOf(rollout.trajectory) ?? creditFrom?.(rollout.trajectory) ?? 0;
+  const from = creditStart(rollout.trajectory, creditFrom);
   if (from === 0) return rollout;
   const segments = rollout.trajectory.segments.map((segment, at) => {
     if (at >= from) return segment;

@@ -5,6 +5,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { creditGroup } from "./credit-group.ts";
 import { creditAfterFault, withFaultMarks } from "./fault-credit.ts";
+import { groupSorter } from "./sort-groups.ts";
 
 const chain = (id: string, faults: { tool: string; call: number }[]) =>
   withFaultMarks(
@@ -25,6 +26,19 @@ const chain = (id: string, faults: { tool: string; call: number }[]) =>
     faults,
   );
 
+const rollout = (sample: number, reward: number, faults: { tool: string; call: number }[]) => ({
+  step: 0,
+  round: 0,
+  slot: 0,
+  sample,
+  task: { id: "t" } as never,
+  trajectory: chain(String(sample), faults),
+  reward,
+  correct: reward === 1,
+  reason: "",
+});
+const fault = [{ tool: "search", call: 1 }];
+
 describe("credit after the first fault", () => {
   it("begins at the observation of the struck call, and nowhere without a fault", () => {
     assert.equal(
@@ -41,18 +55,6 @@ describe("credit after the first fault", () => {
   });
 
   it("gives advantages to what follows alone, and compares only chains that met a fault", () => {
-    const rollout = (sample: number, reward: number, faults: { tool: string; call: number }[]) => ({
-      step: 0,
-      round: 0,
-      slot: 0,
-      sample,
-      task: { id: "t" } as never,
-      trajectory: chain(String(sample), faults),
-      reward,
-      correct: reward === 1,
-      reason: "",
-    });
-    const fault = [{ tool: "search", call: 1 }];
     const group = {
       task: { id: "t" } as never,
       rollouts: [rollout(0, 1, fault), rollout(1, 0, fault), rollout(2, 1, [])],
@@ -69,5 +71,24 @@ describe("credit after the first fault", () => {
       second!.map((value) => Math.sign(value) || 0),
       [0, 0, 0, 0, 0, 0, 0, -1, -1],
     );
+  });
+
+  it("keeps no group whose rewards differ by chance of the faults alone: nothing would be trained on", () => {
+    const sorter = groupSorter({ samples: 3, creditFrom: creditAfterFault });
+    const task = { id: "t" } as never;
+    const byChance = [rollout(0, 0, fault), rollout(1, 0, fault), rollout(2, 1, [])];
+    assert.equal(sorter.add(task, byChance), undefined);
+    assert.deepEqual(
+      creditGroup({ task, rollouts: byChance }, 0, { tokenizer: byteTokenizer(), creditFrom: creditAfterFault }).map(
+        ({ line }) => line.advantage,
+      ),
+      [0, 0],
+    );
+    const byChoice = sorter.add(task, [rollout(0, 1, fault), rollout(1, 0, fault), rollout(2, 1, [])]);
+    assert.equal(byChoice?.rollouts.length, 3);
+    const { dropped, droppedUncredited, droppedAllWrong, rollouts } = sorter.take([byChoice!]);
+    assert.deepEqual([droppedUncredited, droppedAllWrong, rollouts], [1, 0, 6]);
+    assert.deepEqual(new Set(dropped.map(({ reason }) => reason)), new Set(["uncredited"]));
+    assert.equal(groupSorter({ samples: 3 }).add(task, byChance)?.rollouts.length, 3, "all tokens are credited");
   });
 });

@@ -9,6 +9,7 @@ import { semaphore } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { CollectOptions } from "./collect-groups.ts";
+import type { CreditFrom } from "./credit-start.ts";
 import { type Rollout, type RolloutPlace, type RunRolloutOptions, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
 
@@ -29,6 +30,7 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext"> {
   /** Longest context of a chain that begins in this step. */
   maxContext: (step: number) => number;
   keepAll?: boolean;
+  creditFrom?: CreditFrom;
   /** Keeps a finished rollout under the step in which it ended. */
   journal: { append(rollout: Rollout, step: number): Promise<void> };
   /** What an earlier process left: where it was, and the rollouts it finished. */

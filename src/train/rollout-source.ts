@@ -29,7 +29,7 @@ type SourceOptions = RlOptions & Required<Pick<RlOptions, "groups" | "samples" |
 
 /** What both need of the options. */
 function shared(options: SourceOptions) {
-  const { seed, groups, samples, maxRounds = 4, tasks, reward, signal, temperature = 1, engine } = options;
+  const { seed, groups, samples, maxRounds = 4, tasks, reward, signal, temperature = 1, engine, creditFrom } = options;
   const keepAll = (options.teachers?.length ?? 0) > 0 || options.corrections !== undefined;
   const maxContext = (step: number) => contextAt(options.context, step, engine.capabilities.maxContext);
   const publish = async () => exactPolicy(await engine.publish(), temperature);
@@ -38,7 +38,7 @@ function shared(options: SourceOptions) {
     ...(await options.rollout(task, { ...run, policy })),
   });
   return {
-    collecting: { seed, groups, samples, maxRounds, tasks, reward, signal, keepAll },
+    collecting: { seed, groups, samples, maxRounds, tasks, reward, signal, keepAll, creditFrom },
     maxContext,
     publish,
     play,

@@ -1,9 +1,11 @@
 /**
- * Which groups of rollouts are trained on. A group teaches when the rewards of its rollouts differ (dynamic sampling); of one that
- * does not only a line per rollout is kept, so that its trajectories leave the memory at once. Everything is counted.
+ * Which groups of rollouts are trained on. A group teaches when the rewards of its rollouts differ, of those that are credited at all
+ * (dynamic sampling); of one that does not only a line per rollout is kept, so that its trajectories leave the memory at once.
+ * Everything is counted.
  */
 import type { Task } from "../core/task.ts";
 import { hasVariance } from "./advantages.ts";
+import { type CreditFrom, isCompared } from "./credit-start.ts";
 import type { Rollout, RolloutPlace } from "./run-rollout.ts";
 
 export interface Group {
@@ -11,8 +13,11 @@ export interface Group {
   rollouts: (Rollout & { reward: number })[];
 }
 
-/** Why a rollout is not trained on: its group taught nothing, was one too many or too old, or it could not be judged itself. */
-export type DropReason = "all-right" | "all-wrong" | "surplus" | "stale" | "unjudged" | "too-long";
+/**
+ * Why a rollout is not trained on: its group taught nothing (`uncredited`: its rewards differ by what is not credited), was one too
+ * many or too old, or it could not be judged itself.
+ */
+export type DropReason = "all-right" | "all-wrong" | "uncredited" | "surplus" | "stale" | "unjudged" | "too-long";
 
 /** A rollout that is not trained on: what is kept of it, so that its trajectory can leave the memory. */
 export interface DroppedRollout extends RolloutPlace, Pick<Rollout, "reward"> {
@@ -34,6 +39,8 @@ export interface Collected {
   tooLong: number;
   droppedAllRight: number;
   droppedAllWrong: number;
+  /** Groups whose rewards differ, but not among the rollouts that are credited. */
+  droppedUncredited: number;
   /** Groups in which fewer than two rollouts could be judged: nothing is known about them. */
   droppedUnjudged: number;
 }
@@ -50,9 +57,16 @@ export interface GroupSorter {
   readonly rollouts: number;
 }
 
-/** `keepAll`: groups whose rewards are all equal are kept too, for a teacher can judge them too. */
-export function groupSorter({ samples, keepAll = false }: { samples: number; keepAll?: boolean }): GroupSorter {
-  const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, allRight: 0, allWrong: 0, unjudged: 0 };
+export interface SorterOptions {
+  samples: number;
+  /** Groups whose rewards are all equal are kept too, for a teacher can judge them too. */
+  keepAll?: boolean;
+  creditFrom?: CreditFrom;
+}
+
+export function groupSorter({ samples, keepAll = false, creditFrom }: SorterOptions): GroupSorter {
+  const groups = { "all-right": 0, "all-wrong": 0, uncredited: 0, unjudged: 0 };
+  const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, ...groups };
   let counts = { ...nothing };
   let dropped: DroppedRollout[] = [];
   const drop = (group: readonly Rollout[], reason?: DropReason) => {
@@ -69,10 +83,11 @@ export function groupSorter({ samples, keepAll = false }: { samples: number; kee
       counts.tooLong += group.filter(({ excluded }) => excluded === "too-long").length;
       counts.right += judged.filter(({ correct }) => correct).length;
       counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
-      const teaches = judged.length > 1 && hasVariance(judged.map(({ reward }) => reward));
-      if (teaches || (keepAll && judged.length > 0)) return { task, rollouts: judged };
-      const reason = judged.length < Math.min(2, samples) ? "unjudged" : judged[0]?.correct ? "all-right" : "all-wrong";
-      counts[reason === "unjudged" ? "unjudged" : reason === "all-right" ? "allRight" : "allWrong"]++;
+      const compared = judged.filter(({ trajectory }) => isCompared(trajectory, creditFrom));
+      if (differ(compared) || (keepAll && judged.length > 0)) return { task, rollouts: judged };
+      const equal = judged[0]?.correct ? "all-right" : "all-wrong";
+      const reason = judged.length < Math.min(2, samples) ? "unjudged" : differ(judged) ? "uncredited" : equal;
+      counts[reason]++;
       drop(group, reason);
       return undefined;
     },
@@ -88,8 +103,9 @@ export function groupSorter({ samples, keepAll = false }: { samples: number; kee
         success: perJudged(right),
         unjudged: rollouts - judged - tooLong,
         tooLong,
-        droppedAllRight: counts.allRight,
-        droppedAllWrong: counts.allWrong,
+        droppedAllRight: counts["all-right"],
+        droppedAllWrong: counts["all-wrong"],
+        droppedUncredited: counts.uncredited,
         droppedUnjudged: counts.unjudged,
       };
       counts = { ...nothing };
@@ -97,6 +113,10 @@ export function groupSorter({ samples, keepAll = false }: { samples: number; kee
       return collected;
     },
   };
+}
+
+function differ(rollouts: readonly { reward: number }[]): boolean {
+  return rollouts.length > 1 && hasVariance(rollouts.map(({ reward }) => reward));
 }
 
 /** What is kept of a rollout that is dropped for this reason, or because it could not be judged; nothing of any other. */

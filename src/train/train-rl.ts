@@ -1,6 +1,6 @@
 /**
  * Agentic RL with DAPO, over the Engine interface and the chain runtime. One step:
- *   1. collect groups of rollouts with live tools; groups whose rewards are all equal are dropped and refilled;
+ *   1. collect groups of rollouts with live tools; groups that teach nothing are dropped and refilled;
  *   2. advantage = reward against the group's mean, in its standard deviations; every token the model wrote carries it,
  *      observations carry 0;
  *   3. several updates on these rollouts with the clipped loss (0.8 to 1.28 by default, dual clip for negative
@@ -23,6 +23,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { Baseline } from "./advantages.ts";
 import type { CollectOptions } from "./collect-groups.ts";
 import type { RolloutLine } from "./credit-group.ts";
+import type { CreditFrom } from "./credit-start.ts";
 import type { ExampleSource } from "./example-source.ts";
 import type { PoolState } from "./group-pool.ts";
 import { poolSource, type RolloutSource, stepSource } from "./rollout-source.ts";
@@ -73,7 +74,7 @@ export interface RlOptions {
   /** What a rollout's reward is compared with; `group` unless said. */
   baseline?: Baseline;
   /** From which segment on a rollout is credited with its advantage; all of it unless said. */
-  creditFrom?: (trajectory: Trajectory) => number;
+  creditFrom?: CreditFrom;
   /**
    * Groups are trees: the first rollout is run whole, the others continue it from this segment on (`rollout` is given it as `from`),
    * and all are credited from there. Where it says null, the group's rollouts are run whole.
