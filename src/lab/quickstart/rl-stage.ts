@@ -1,8 +1,9 @@
 /**
  * DAPO: the model tries new tasks with live tools, and what worked better than the other tries is made more likely.
- * Half of the searches fail here, which no demonstration showed: the model has to find out what to do then, while some
- * demonstrations are repeated so that nothing is lost. After a team that makes mistakes, tools work, and RL corrects
- * the mistakes.
+ * Half of the searches fail here, which no demonstration showed: the model has to find out what to do then. The tries
+ * of a task share a chain up to its first failing search and differ in what they do about it; some demonstrations are
+ * repeated beside them so that nothing is lost. After a team that makes mistakes, tools work, and RL corrects the
+ * mistakes.
  */
 import { join } from "node:path";
 import { writeModelUse } from "../../base/files/model-use-file.ts";
@@ -22,6 +23,7 @@ import { type FaultPlan, faultRecorder, withFaults } from "../../tools/with-faul
 import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
+import { afterFirstFault } from "../../train/tree-groups.ts";
 import { disturbances } from "../failing-tools.ts";
 import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
@@ -58,9 +60,15 @@ export const rlStage: Stage = {
         maxRounds: 2,
         concurrency: 128,
         ...(faults
-          ? { epochs: 1, updatesPerEpoch: 3, creditFrom: creditAfterFault, guard: await demonstrations(context, lab) }
+          ? {
+              epochs: 1,
+              updatesPerEpoch: 3,
+              creditFrom: creditAfterFault,
+              branchAt: afterFirstFault,
+              guard: await demonstrations(context, lab),
+            }
           : { epochs: 2, updatesPerEpoch: 2 }),
-        keepModels: 0.5,
+        keepModels: faults ? 1 / 3 : 0.5,
         baseline: "least-variance",
         tasks: (step, round, count) => worlds.tasks(step, round, count),
         rollout: async (task, how) => {
@@ -70,6 +78,7 @@ export const rlStage: Stage = {
             tools: faults ? withFaults(tools, plan) : tools,
             temperature: 1,
             seed: how.seed,
+            from: how.from,
             signal: how.signal,
           });
           return withFaultMarks(trajectory, recorder.take(trajectory.id));
@@ -82,8 +91,9 @@ export const rlStage: Stage = {
         signal,
         onProgress,
       });
-      // The mean of the last steps' weights: what was learned without the last step's noise. A third of the start keeps what was not practised.
-      const share = faults ? 1 / 3 : 0;
+      // The mean of the last steps' weights: what was learned without the last step's noise. A fifth of the start keeps
+      // what was not practised.
+      const share = faults ? 0.2 : 0;
       const start = { folder: modelFolder(context.folder, "sft"), share };
       await averageModels(result.models, modelFolder(context.folder, "rl"), { start });
       await lab.tokenizer.save(modelFolder(context.folder, "rl"));
