@@ -27,7 +27,7 @@ export const folderBudgets: Readonly<Record<string, number>> = {
   record: 6400,
   distill: 2950,
   dataset: 1620,
-  train: 3070,
+  train: 3110,
   evaluate: 1600,
   report: 955,
   lab: 3850,

@@ -5,6 +5,7 @@ import type { Example } from "../core/example.ts";
 import { defineTask } from "../core/task.ts";
 import { copyTask, inSequence } from "../lab/copy-task.ts";
 import { selectTasks } from "../tasks/select-tasks.ts";
+import { scheduleFactor } from "./schedule.ts";
 
 describe("copyTask", () => {
   const options = {
@@ -40,6 +41,16 @@ describe("copyTask", () => {
     assert.deepEqual(both.batch(1), first.batch(1));
     assert.deepEqual(both.batch(2), second.batch(0));
     assert.deepEqual(both.batch(40), second.batch(38));
+  });
+});
+
+describe("schedule", () => {
+  it("rises, holds and falls", () => {
+    const schedule = { warmupSteps: 4, decay: "linear" as const, decayShare: 0.5, floor: 0.1 };
+    assert.equal(scheduleFactor(schedule, 0, 100), 0.25);
+    assert.equal(scheduleFactor(schedule, 40, 100), 1);
+    assert.ok(Math.abs(scheduleFactor(schedule, 75, 100) - 0.55) < 1e-9);
+    assert.ok(Math.abs(scheduleFactor({ ...schedule, decay: "cosine" }, 100, 100) - 0.1) < 1e-9);
   });
 });
 

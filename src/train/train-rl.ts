@@ -101,6 +101,8 @@ export interface RlOptions {
   schedule?: Partial<Schedule>;
   /** The rate falls as rollouts succeed (`successFactor`), beside its schedule; false by default. */
   rateFromSuccess?: boolean;
+  /** A step that has fewer groups than were asked for moves the weights by as much less; false by default. */
+  rateFromGroups?: boolean;
   microBatchTokens?: number;
   /** Longest context of chains by step (16k first, 32k from step 40 on, say); the engine's own unless said. */
   context?: readonly ContextStage[];
@@ -138,6 +140,8 @@ export interface RlResult {
 /** DAPO's clip range; `dualClip` bounds what a bad rollout with a huge ratio can do. */
 export const dapoLoss: LossSpec = { name: "ppo", clipLow: 0.2, clipHigh: 0.28, dualClip: 10 };
 
+const defaultGroups = 64;
+
 /** What a run must remember beside the engine's state. */
 interface Memory {
   rollouts: number;
@@ -150,7 +154,7 @@ interface Memory {
 }
 
 const trainRlNames = optionNames<RlOptions>()(
-  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom branchAt rewardWeight teachers corrections guard optimizer schedule rateFromSuccess microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom branchAt rewardWeight teachers corrections guard optimizer schedule rateFromSuccess rateFromGroups microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
 );
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
@@ -163,7 +167,12 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
     evaluation: optionNames<NonNullable<RlOptions["evaluation"]>>()("every run"),
   });
   const { engine, seed, steps, temperature = 1 } = options;
-  const settings = { steps, groups: options.groups ?? 64, samples: options.samples ?? 8, epochs: options.epochs ?? 1 };
+  const settings = {
+    steps,
+    groups: options.groups ?? defaultGroups,
+    samples: options.samples ?? 8,
+    epochs: options.epochs ?? 1,
+  };
   for (const { teacher } of options.teachers ?? []) assertSameVocabulary(options.tokenizer, teacher.tokenizer);
   const loss = effectiveLoss({ ...(options.loss ?? dapoLoss), temperature }, engine.capabilities);
   checkOptimizer(options.optimizer, engine);
@@ -180,6 +189,7 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
         ...(options.rateFromSuccess && { rateFromSuccess: true }),
+        ...(options.rateFromGroups && { rateFromGroups: true }),
         ...(options.branchAt && { trees: true }),
         ...(inFlight > 0 && { maxStaleness, inFlight }),
         ...options.config,
@@ -229,7 +239,7 @@ async function loop(
   folder: RunFolder<Memory>,
   source: RolloutSource,
 ): Promise<RlResult> {
-  const { engine, steps, signal } = options;
+  const { engine, steps, groups: wanted = defaultGroups, signal } = options;
   const schedule: Schedule = { ...defaultSchedule, decay: "constant", ...options.schedule };
   const memory: Memory = folder.checkpoint?.memory ?? { rollouts: 0, updates: 0, rewards: [], figures: {} };
   const rolloutFigures = await folder.stepFile<RolloutLine>("rollout-figures.jsonl");
@@ -245,10 +255,13 @@ async function loop(
       throw error;
     });
     const collectMs = performance.now() - startedAt;
+    // What few groups say is mostly chance; the optimizer would follow it as far as it follows many.
+    const byGroups = options.rateFromGroups ? Math.min(1, collected.groups.length / wanted) : 1;
+    const bySuccess = options.rateFromSuccess ? successFactor(collected.success) : 1;
     const update = await updatePolicy(options, collected, {
       step,
       version,
-      factor: scheduleFactor(schedule, step, steps) * (options.rateFromSuccess ? successFactor(collected.success) : 1),
+      factor: scheduleFactor(schedule, step, steps) * byGroups * bySuccess,
       maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
     });
     version += update.figures["updates"] ?? 0;

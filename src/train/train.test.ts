@@ -21,7 +21,7 @@ import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 import type { Metrics } from "./run-folder.ts";
 import { type Rollout, rolloutKey } from "./run-rollout.ts";
-import { scheduleFactor, successFactor } from "./schedule.ts";
+import { successFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
 import { engineTeacher } from "./token-teacher.ts";
 import { dapoLoss } from "./train-rl.ts";
@@ -219,16 +219,6 @@ describe("normalisation", () => {
   });
 });
 
-describe("schedule", () => {
-  it("rises, holds and falls", () => {
-    const schedule = { warmupSteps: 4, decay: "linear" as const, decayShare: 0.5, floor: 0.1 };
-    assert.equal(scheduleFactor(schedule, 0, 100), 0.25);
-    assert.equal(scheduleFactor(schedule, 40, 100), 1);
-    assert.ok(Math.abs(scheduleFactor(schedule, 75, 100) - 0.55) < 1e-9);
-    assert.ok(Math.abs(scheduleFactor({ ...schedule, decay: "cosine" }, 100, 100) - 0.1) < 1e-9);
-  });
-});
-
 describe("DAPO", () => {
   it("normalises within the group and drops groups without variance", () => {
     const advantages = groupAdvantages([1, 0, 0, 0]);
@@ -295,6 +285,22 @@ describe("DAPO", () => {
     });
   });
 });
+
+/** The rate of every update of a run, and its metrics. */
+async function ratesOf(options: Parameters<typeof digitGame>[2]) {
+  const engine = digitEngine();
+  const rates: number[] = [];
+  const watched: Engine = {
+    ...engine,
+    optimStep(step) {
+      rates.push(step.learningRate);
+      return engine.optimStep(step);
+    },
+  };
+  const path = fresh();
+  await digitGame(watched, path, options);
+  return { rates, metrics: await readAllJsonl<Metrics>(join(path, "metrics.jsonl")) };
+}
 
 describe("trainRl", () => {
   it("raises the reward from rollouts alone, whatever the seed", async () => {
@@ -404,23 +410,22 @@ describe("trainRl", () => {
       [0, 0.6, 0.8, 1].map(successFactor).map((factor) => Number(factor.toFixed(6))),
       [1, 1, 0.5, 0.1],
     );
-    const engine = digitEngine();
-    const rates: number[] = [];
-    const watched: Engine = {
-      ...engine,
-      optimStep(step) {
-        rates.push(step.learningRate);
-        return engine.optimStep(step);
-      },
-    };
-    const path = fresh();
-    await digitGame(watched, path, { steps: 20, rateFromSuccess: true });
-    const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
+    const { rates, metrics } = await ratesOf({ steps: 20, rateFromSuccess: true });
     const wanted = metrics.flatMap((line) =>
       Array.from({ length: line["updates"] ?? 0 }, () => 0.3 * successFactor(line["success"]!)),
     );
     assert.deepEqual(rates, wanted);
     assert.ok(rates.at(-1)! < rates[0]! / 2, `${rates}`);
+  });
+
+  it("takes a smaller step where fewer groups teach than were asked for", async () => {
+    const { rates, metrics } = await ratesOf({ steps: 20, groups: 8, maxRounds: 1, rateFromGroups: true });
+    const wanted = metrics.flatMap((line) =>
+      Array.from({ length: line["updates"] ?? 0 }, () => (0.3 * line["keptGroups"]!) / 8),
+    );
+    assert.equal(rates.length, wanted.length);
+    for (const [at, rate] of rates.entries()) assert.ok(Math.abs(rate - wanted[at]!) < 1e-12, `${rates}`);
+    assert.ok(Math.min(...rates) < 0.2, "some step has few groups");
   });
 
   it("gives rollouts a longer context from the step that says so, and never more than the engine's", async () => {

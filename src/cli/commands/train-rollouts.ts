@@ -47,6 +47,7 @@ export const rolloutFlags = {
   passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
   baseline: { type: "string", default: "group", valueName: "name", describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely" },
   "rate-from-success": { type: "boolean", default: false, describe: "Let the rate fall as rollouts succeed: all of it up to 60 %, half at 80 %, an eighth at 95 %" },
+  "rate-from-groups": { type: "boolean", default: false, describe: "Let a step that has fewer groups than were asked for move the weights by as much less" },
   "mine-failures": { type: "boolean", default: false, describe: "Try four times as many tasks once, greedily, and practise those that fail, with a quarter of others" },
   temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
@@ -183,6 +184,7 @@ export async function trainOnRollouts(
       },
       tasks: values["mine-failures"] ? mineFailures({ propose, solves }) : propose,
       rateFromSuccess: values["rate-from-success"],
+      rateFromGroups: values["rate-from-groups"],
       rollout: async (task, run) => {
         if (coordinator) return coordinator.play(task, run);
         const model = await trained.modelFor(run.policy);
