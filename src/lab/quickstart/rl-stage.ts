@@ -65,6 +65,7 @@ export const rlStage: Stage = {
               updatesPerEpoch: 3,
               creditFrom: creditAfterFault,
               branchAt: afterFirstFault,
+              rateFromGroups: true,
               guard: await demonstrations(context, lab),
             }
           : { epochs: 2, updatesPerEpoch: 2 }),
@@ -91,9 +92,9 @@ export const rlStage: Stage = {
         signal,
         onProgress,
       });
-      // The mean of the last steps' weights: what was learned without the last step's noise. A fifth of the start keeps
+      // The mean of the last steps' weights: what was learned without the last step's noise. A quarter of the start keeps
       // what was not practised.
-      const share = faults ? 0.2 : 0;
+      const share = faults ? 0.25 : 0;
       const start = { folder: modelFolder(context.folder, "sft"), share };
       await averageModels(result.models, modelFolder(context.folder, "rl"), { start });
       await lab.tokenizer.save(modelFolder(context.folder, "rl"));

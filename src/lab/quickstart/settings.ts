@@ -60,7 +60,7 @@ export const quickstartSizes: Record<"fast" | "default" | "full", QuickstartSett
       secondRound: { peak: 0.3, readingSteps: 0, steps: 200 },
     },
     failing: "empty",
-    rl: { steps: 12, groups: 8, samples: 8, rate: 3e-4 },
+    rl: { steps: 11, groups: 10, samples: 8, rate: 3e-4 },
     testTasks: 500,
   },
   full: {
