@@ -309,8 +309,8 @@ async function loop(
   };
 }
 
-/** The numbers of the steps that make up the last share of a run. */
+/** The numbers of the steps that make up the last share of a run: at least one of any share. */
 function lastSteps(steps: number, share: number): number[] {
-  const count = Math.round(steps * share);
+  const count = share > 0 ? Math.max(1, Math.round(steps * share)) : 0;
   return Array.from({ length: count }, (_, at) => steps - count + at + 1);
 }

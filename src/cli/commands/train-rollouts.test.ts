@@ -17,7 +17,9 @@ describe("coa train rl", () => {
       "rl",
       "rl",
       "--tool-faults",
-      "web_search:empty=0.6",
+      "web_search:empty=0.7",
+      "--samples",
+      "4",
       "--credit-after-fault",
       "--average",
       "1",
@@ -25,7 +27,7 @@ describe("coa train rl", () => {
       "0.3",
       // A seed whose groups differ after a fault.
       "--seed",
-      "2",
+      "5",
     );
     assert.equal(code, 0, stderr);
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
@@ -93,7 +95,9 @@ describe("coa train rl", () => {
       "rl",
       "guarded",
       "--tool-faults",
-      "web_search:empty=0.6",
+      "web_search:empty=0.8",
+      "--samples",
+      "4",
       "--guard",
       at("guard"),
       "--groups",
