@@ -39,8 +39,8 @@ describe("coa train rl", () => {
   });
 
   it("trains on groups in flight, and writes their rollouts as JSONL", async () => {
-    const inFlight = ["--max-staleness", "1", "--in-flight", "2", "--steps", "2", "--groups", "1"];
-    const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.6", ...inFlight);
+    const inFlight = ["--max-staleness", "1", "--in-flight", "2", "--steps", "2", "--groups", "1", "--samples", "4"];
+    const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.8", ...inFlight);
     assert.equal(code, 0, stderr);
     const line = await metrics("pool");
     assert.ok((line["requeued"] ?? -1) >= 0 && (line["staleness"] ?? 0) <= 1, JSON.stringify(line));
