@@ -8,26 +8,20 @@ import type { Journal } from "../core/journal.ts";
 import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import type { CreditFrom } from "./credit-start.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
-import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
+import { type Collected, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
 import { type BranchAt, branchedFrom, branchOf, upTo, withBranch } from "./tree-groups.ts";
 
-export interface CollectOptions extends RunRolloutOptions {
+export interface CollectOptions extends RunRolloutOptions, SorterOptions {
   step: number;
-  /** Groups wanted, and rollouts in each. */
+  /** Groups wanted, of `samples` rollouts each. */
   groups: number;
-  samples: number;
   /** Most rounds of refilling before the step continues with what it has. */
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
   /** Where the others of a group continue its first rollout; each is run whole unless said. */
   branchAt?: BranchAt;
-  /** Keep groups whose rewards are all equal: a teacher can judge them too. */
-  keepAll?: boolean;
-  /** From which segment on a rollout is credited: what differs before it teaches nothing. */
-  creditFrom?: CreditFrom;
   concurrency: number;
   journal: Journal<Rollout>;
   /** Rollouts of this step that an earlier process finished. */

@@ -9,15 +9,13 @@ import { semaphore } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { CollectOptions } from "./collect-groups.ts";
-import type { CreditFrom } from "./credit-start.ts";
 import { type Rollout, type RolloutPlace, type RunRolloutOptions, runRollout } from "./run-rollout.ts";
-import { type Collected, type Group, groupSorter } from "./sort-groups.ts";
+import { type Collected, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
 
-export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext"> {
+export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext">, SorterOptions {
   steps: number;
-  /** Groups of a step, and rollouts in each. */
+  /** Groups of a step, of `samples` rollouts each. */
   groups: number;
-  samples: number;
   /** Times that a group is begun before it is given up; bounds the groups that are sorted for one step, too. */
   maxRounds: number;
   /** Groups that are begun and not yet trained on. */
@@ -29,8 +27,6 @@ export interface PoolOptions extends Omit<RunRolloutOptions, "maxContext"> {
   tasks: CollectOptions["tasks"];
   /** Longest context of a chain that begins in this step. */
   maxContext: (step: number) => number;
-  keepAll?: boolean;
-  creditFrom?: CreditFrom;
   /** Keeps a finished rollout under the step in which it ended. */
   journal: { append(rollout: Rollout, step: number): Promise<void> };
   /** What an earlier process left: where it was, and the rollouts it finished. */

@@ -58,9 +58,11 @@ export interface GroupSorter {
 }
 
 export interface SorterOptions {
+  /** Rollouts in a group. */
   samples: number;
   /** Groups whose rewards are all equal are kept too, for a teacher can judge them too. */
   keepAll?: boolean;
+  /** From which segment on a rollout is credited: what differs before it teaches nothing. */
   creditFrom?: CreditFrom;
 }
 
