@@ -7,7 +7,6 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
@@ -32,7 +31,6 @@ import { builtInProfiles } from "../language/profiles.ts";
 import { tagReader } from "../language/tag-reader.ts";
 import { validateSegments } from "../language/validate.ts";
 import { afmPreset } from "./afm-preset.ts";
-import { chainParts } from "./chain-options.ts";
 
 export interface AfmHarnessOptions {
   model: Model;
@@ -57,13 +55,8 @@ const duplicates = {
   content: "You have previsouly output the same content. Please try to think differently with no more duplications.",
 };
 
-const runAfmHarnessNames = optionNames<AfmHarnessOptions>()(
-  "model tools profile prompt maxSteps maxTokensPerStep totalTokens sampling price id signal",
-);
-
 /** Runs one task; nothing that model or tools do throws out of here. */
 export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Promise<Trajectory> {
-  checkOptions("runAfmHarness", options, runAfmHarnessNames, { sampling: chainParts.sampling });
   const { model, signal, price, totalTokens = 32_768 } = options;
   const web = builtInProfiles["web"]!;
   const base = options.profile ?? web;

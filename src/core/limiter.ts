@@ -3,7 +3,6 @@
  * ways to run many jobs under a bound (a pool with results in order, and results as they end). Whoever waits goes in the
  * order of arrival and stops waiting when its signal aborts.
  */
-import { checkOptions, optionNames } from "./check-options.ts";
 
 /** Gives a place back; calling it twice does nothing more. */
 export type Release = () => void;
@@ -110,11 +109,8 @@ export interface LimiterOptions {
   clock?: LimiterClock;
 }
 
-const limiterNames = optionNames<LimiterOptions>()("concurrency requestsPerMinute clock");
-
 /** Both bounds at once, for example of all models that talk to one server. */
 export function limiter(options: LimiterOptions): Limiter {
-  checkOptions("limiter", options, limiterNames);
   const places = semaphore(options.concurrency ?? Number.POSITIVE_INFINITY);
   const { requestsPerMinute } = options;
   const start = requestsPerMinute ? rateLimiter({ perSecond: requestsPerMinute / 60 }, options.clock) : undefined;

@@ -3,7 +3,7 @@
  * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
  * result says which, because data must not disappear silently.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { optionNames } from "../core/check-options.ts";
 import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
@@ -37,7 +37,6 @@ export function trajectoryToSequence(
   tokenizer: Tokenizer,
   options: ExampleOptions = {},
 ): SequenceResult {
-  checkOptions("trajectoryToSequence", options, exampleNames);
   const { id, taskId } = trajectory;
   const drop = (reason: DropReason, detail: string): SequenceResult => ({ dropped: { id, reason, detail } });
   if (trajectory.prompt.length === 0 && !trajectory.promptTokens) return drop("no-prompt", "the prompt is empty");
@@ -84,7 +83,6 @@ export function trajectoryToSequences(
   tokenizer: Tokenizer,
   options: ExampleOptions = {},
 ): SequenceResult[] {
-  checkOptions("trajectoryToSequences", options, exampleNames);
   const { compactions, ...chain } = trajectory;
   if (!compactions?.length) return [trajectoryToSequence(trajectory, tokenizer, options)];
   const { weightOf = () => 1, endOfTurn } = options;
@@ -105,7 +103,6 @@ export function trajectoryToExample(
 ):
   | { example: Example; sequence: TrainingSequence; dropped?: undefined }
   | { example?: undefined; sequence?: undefined; dropped: SequenceResult["dropped"] & {} } {
-  checkOptions("trajectoryToExample", options, exampleNames);
   const result = trajectoryToSequence(trajectory, tokenizer, options);
   if (!result.sequence) return { dropped: result.dropped };
   return { example: sequenceToExample(result.sequence), sequence: result.sequence };

@@ -1,5 +1,4 @@
 /** A compliance check by a model: does the chain keep to its instructions, beyond what the grammar can see? */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { atBoundary, CoaError } from "../core/errors.ts";
 import type { ChatModel } from "../core/model.ts";
 import { trajectoryText } from "../core/trajectory.ts";
@@ -7,11 +6,8 @@ import type { ComplianceCheck } from "./stages/quality.ts";
 
 const instructions = `You check the record of a problem solver who writes in tagged roles. Point out a clear breach of the instructions it was given: a plan that plans nothing, a tool called for no reason, a reflection or check that contradicts what was observed, an answer that the observations do not support, or a role that does another role's work. Style does not matter. Reply with one JSON object: {"complies": true} or {"complies": false, "problem": "one sentence"}.`;
 
-const modelCheckNames = optionNames<{ attempts?: number }>()("attempts");
-
 /** Makes the check. A reply that can't be read is asked for again, then it is an error and not a verdict. */
 export function modelCheck(model: ChatModel, options: { attempts?: number } = {}): ComplianceCheck {
-  checkOptions("modelCheck", options, modelCheckNames);
   const { attempts = 3 } = options;
   return async (trajectory, signal) => {
     const prompt = trajectory.prompt.map((message) => `${message.role}: ${message.content}`).join("\n\n");

@@ -4,7 +4,6 @@
  * knows too much (a name or number that comes up only later), breaks a rule, or grows out of proportion is refused, and
  * the original stays.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { atBoundary, CoaError } from "../core/errors.ts";
 import type { ChatModel } from "../core/model.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
@@ -28,11 +27,8 @@ export interface Rewritten {
 
 const instructions = `You edit the thoughts in the record of a problem solver. You are given the question and the record, in which each thought has a number. Rewrite every thought so that it reads as one fluent remark in the first person: what is known at that point, what is missing, and why the next move follows. Keep it to one to three sentences. Use only what stands before the thought and in the move right after it; never hint at what is found later. Do not use angle brackets. Reply with one JSON object: {"thoughts": ["...", ...]}, one text per thought, in order.`;
 
-const rewriteThoughtsNames = optionNames<RewriteOptions>()("model profile maxWords signal");
-
 /** Rewrites the thoughts of a chain; one call to the model. */
 export async function rewriteThoughts(trajectory: Trajectory, options: RewriteOptions): Promise<Rewritten> {
-  checkOptions("rewriteThoughts", options, rewriteThoughtsNames);
   const { profile, model, maxWords = 60 } = options;
   const places = trajectory.segments.flatMap((segment, index) =>
     segment.tag === profile.think && segment.by === "model" ? [index] : [],

@@ -1,5 +1,4 @@
 /** A chat model without tools as a system: what the model knows by itself, the baseline under every chain and team. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import { steadyNow } from "../core/steady-clock.ts";
 import type { System } from "../core/system.ts";
@@ -16,11 +15,8 @@ export interface BareSystemOptions {
   clock?: () => number;
 }
 
-const bareSystemNames = optionNames<BareSystemOptions>()("name model instructions temperature maxTokens price clock");
-
 /** One question, one reply; what follows the last `<answer>` is the answer, or all of it where there is none. */
 export function bareSystem(options: BareSystemOptions): System {
-  checkOptions("bareSystem", options, bareSystemNames);
   const { model, instructions, temperature, maxTokens, price, clock = steadyNow } = options;
   return {
     name: options.name ?? model.name,

@@ -3,7 +3,6 @@
  * candidates and the choice together. The samples of a finished evaluation can be chosen among in the same way, so that
  * pass@k and best-of-k come from one run.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Grader } from "../core/grader.ts";
 import type { System, SystemResult } from "../core/system.ts";
@@ -17,11 +16,8 @@ export interface BestOfOptions {
   enough?: number;
 }
 
-const bestOfNames = optionNames<BestOfOptions>()("enough");
-
 /** Runs a system `n` times on each task, in parallel and with different seeds, and chooses one of the results. */
 export function bestOf(system: System, n: number, choose: Choose = byMajority(), options: BestOfOptions = {}): System {
-  checkOptions("bestOf", options, bestOfNames);
   const { enough } = options;
   return {
     name: `${system.name}, best of ${n}`,
@@ -74,8 +70,6 @@ function addTables(sum: Record<string, number>, table: Record<string, number>): 
   return added;
 }
 
-const chosenSuccessNames = optionNames<{ runs?: ReadonlyMap<string, unknown>; signal?: AbortSignal }>()("runs signal");
-
 /** Success over all tasks when each gives the answer chosen among its samples; `runs` holds what judges read, by id. */
 export async function chosenSuccess(
   tasks: readonly Task[],
@@ -83,7 +77,6 @@ export async function chosenSuccess(
   choose: Choose,
   options: { runs?: ReadonlyMap<string, unknown>; signal?: AbortSignal } = {},
 ): Promise<number> {
-  checkOptions("chosenSuccess", options, chosenSuccessNames);
   if (tasks.length === 0) return 0;
   const byTask = Map.groupBy(records, (record) => record.taskId);
   let right = 0;

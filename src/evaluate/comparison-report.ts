@@ -1,10 +1,7 @@
 /** The HTML report of stored evaluations, with the runs behind its examples read from their folders. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Comparison } from "../core/figures.ts";
 import { comparisonHtml, type ReportOptions, runKey } from "../report/comparison-html.ts";
 import { readRuns, type StoredEvaluation } from "./read-evaluation.ts";
-
-const comparisonReportNames = optionNames<Omit<ReportOptions, "questions" | "runs">>()("title examples");
 
 /** The whole page. `comparison` must be of these evaluations, in this order. */
 export async function comparisonReport(
@@ -12,7 +9,6 @@ export async function comparisonReport(
   comparison: Comparison,
   options: Omit<ReportOptions, "questions" | "runs"> = {},
 ): Promise<string> {
-  checkOptions("comparisonReport", options, comparisonReportNames);
   const shown = comparison.differing.slice(0, options.examples ?? 20);
   const ids = new Set(shown.flatMap(({ outcomes }) => Object.values(outcomes).flatMap(({ runId }) => runId ?? [])));
   const runs = new Map<string, unknown>();

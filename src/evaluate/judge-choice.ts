@@ -4,7 +4,6 @@
  * decides.
  */
 
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
@@ -22,11 +21,8 @@ export interface JudgeChoiceOptions {
 const instructions =
   "You compare candidate answers to one question. You do not know the right answer. Trust evidence over confidence: an answer that its sources support beats one that is only asserted. Weigh too whether the evidence is about the very thing asked, and whether the answer is complete and in the form asked for.";
 
-const byJudgeNames = optionNames<JudgeChoiceOptions>()("way maxEvidenceCharacters price");
-
 /** Lets a judge model choose. */
 export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Choose {
-  checkOptions("byJudge", options, byJudgeNames);
   const { way = "list-wise", maxEvidenceCharacters = 2000, price } = options;
   const majority = byMajority();
   return async (task, candidates, { signal }) => {

@@ -4,7 +4,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readManifest } from "../base/files/manifest.ts";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grader } from "../core/grader.ts";
@@ -22,14 +21,11 @@ export interface StoredEvaluation {
   records: EvaluationRecord[];
 }
 
-const readEvaluationNames = optionNames<{ grader?: Grader }>()("grader");
-
 /**
  * Reads a folder; figures are computed from the records, so an unfinished evaluation shows what it has. The grader says
  * which answers mean the same, for the majority of several samples; without one that figure is left out.
  */
 export async function readEvaluation(folder: string, options: { grader?: Grader } = {}): Promise<StoredEvaluation> {
-  checkOptions("readEvaluation", options, readEvaluationNames);
   const { system, topology, samples, measure, identity } = await readAsked(folder);
   const tasks = await readAllJsonl(join(folder, "tasks.jsonl"), taskSchema);
   const latest = new Map<string, EvaluationRecord>();

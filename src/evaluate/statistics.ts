@@ -2,7 +2,7 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { optionNames } from "../core/check-options.ts";
 import type { Estimate, PairedComparison } from "../core/figures.ts";
 import { seededRandom } from "../core/random.ts";
 
@@ -36,7 +36,6 @@ export function bootstrap<Row>(
   statistic: (rows: readonly Row[]) => number,
   options: BootstrapOptions = {},
 ): Estimate {
-  checkOptions("bootstrap", options, bootstrapNames);
   const { level = 0.95, resamples = 2000, seed = 1 } = options;
   const value = statistic(rows);
   if (rows.length === 0) return { value, low: value, high: value };
@@ -74,7 +73,6 @@ export function comparePaired(
   second: readonly number[],
   options: BootstrapOptions = {},
 ): PairedComparison {
-  checkOptions("comparePaired", options, bootstrapNames);
   if (first.length !== second.length)
     throw new RangeError(`pairs need equal lengths: ${first.length} and ${second.length}`);
   const differences = first.map((value, i) => second[i]! - value);

@@ -6,7 +6,6 @@
  * A model may be told to separate several answers with `|`. The reference implementation of the paper evaluates the first
  * of them and, in training, wants every one of them to be a gold.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grade } from "../core/grader.ts";
 import { splitWords, withoutArticles, withoutPunctuation } from "./python-text.ts";
 import type { Scoring } from "./scorers.ts";
@@ -55,11 +54,8 @@ export function wordF1(gold: string, answer: string, options: { yesNo?: boolean 
   return (2 * precision * recall) / (precision + recall);
 }
 
-const gradeQaNames = optionNames<QaOptions>()("scoring parts yesNo");
-
 /** Right when it matches a gold exactly; the score is the best F1. */
 export function gradeQa(golds: readonly string[], answer: string | null, options: QaOptions = {}): Grade {
-  checkOptions("gradeQa", options, gradeQaNames);
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
   const { scoring = "official", parts = "first" } = options;
   const severalGolds = golds.some((gold) => gold.includes("|"));

@@ -1,5 +1,4 @@
 /** All graders by the task's kind. RL rewards, data filters and evaluation call this, with the same options. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { atBoundary } from "../core/errors.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import type { Sandbox } from "../core/sandbox.ts";
@@ -34,22 +33,16 @@ const byKind: Record<TaskKind, GradeKind> = {
   judge: gradeByJudge,
 };
 
-const gradeTaskNames = optionNames<GradeTaskOptions>()("judge sandbox scoring parts code signal");
-
 /** Grades an answer by the rules of its task. Throws only where the grader itself is broken, never for what an answer says. */
 export async function gradeTask(task: Task, answer: string | null, options: GradeTaskOptions = {}): Promise<Grade> {
-  checkOptions("gradeTask", options, gradeTaskNames);
   options.signal?.throwIfAborted();
   if (task.kind !== "code" && task.answers.length === 0) return undecided(`task ${task.id} has no gold answer`);
   const { correct, score, reason, scorer, ...rest } = await byKind[task.kind](task, answer, options);
   return { correct, score, reason, scorer: scorer ?? scorerTitle(task, options), ...rest };
 }
 
-const taskGraderNames = optionNames<Omit<GradeTaskOptions, "signal">>()("judge sandbox scoring parts code");
-
 /** A grader with its judge and sandbox built in. */
 export function taskGrader(options: Omit<GradeTaskOptions, "signal"> = {}): Grader {
-  checkOptions("taskGrader", options, taskGraderNames);
   return (task, answer, { signal } = {}) => gradeTask(task, answer, { ...options, signal });
 }
 

@@ -4,7 +4,6 @@
  * filtered. A grader that can't decide gives no verdict: it is asked again, and if it still can't the rollout leaves
  * its group.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Reward } from "../core/reward.ts";
@@ -27,13 +26,8 @@ export interface RewardOptions {
   attempts?: number;
 }
 
-const outcomeRewardNames = optionNames<RewardOptions>()("format overlong attempts");
-
 /** Right 1, wrong 0, with the factors of `options`. */
 export function outcomeReward(grade: Grader, options: RewardOptions = {}): Reward {
-  checkOptions("outcomeReward", options, outcomeRewardNames, {
-    overlong: optionNames<NonNullable<RewardOptions["overlong"]>>()("tokens how"),
-  });
   const { format, overlong, attempts = 3 } = options;
   return async (trajectory, task, signal) => {
     const how = overlong?.how ?? "punish";

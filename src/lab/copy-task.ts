@@ -5,7 +5,6 @@
  * before it; only the repeated tokens count. Offsets and lengths vary: with a fixed offset a model could count
  * positions instead of matching content, and would have learned nothing.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Example } from "../core/example.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { ExampleSource } from "../train/example-source.ts";
@@ -21,11 +20,8 @@ export interface CopyTaskOptions {
   seed: number;
 }
 
-const copyTaskNames = optionNames<CopyTaskOptions>()("tokens digits tokensPerBatch length seed");
-
 /** An endless source of examples, the same for the same seed and step. */
 export function copyTask(options: CopyTaskOptions): ExampleSource {
-  checkOptions("copyTask", options, copyTaskNames);
   const length = options.length ?? 128;
   const count = Math.max(1, Math.round(options.tokensPerBatch / length));
   return {

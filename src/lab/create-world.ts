@@ -4,7 +4,6 @@
  * the wrong page, which the reader must notice. People come in families that share a last name. Where asked for, some
  * things also have a page that can't be trusted. Everything follows from the seed.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { type DoubtfulPage, doubtfulPages } from "./doubtful-pages.ts";
@@ -50,11 +49,8 @@ export interface WorldOptions {
 
 const shares: Readonly<Record<Kind, number>> = { person: 0.4, city: 0.24, company: 0.2, river: 0.16 };
 
-const createWorldNames = optionNames<WorldOptions>()("seed pages split homonyms variant doubtful");
-
 /** Makes a world; the same options give the same world, byte for byte. */
 export function createWorld(options: WorldOptions): World {
-  checkOptions("createWorld", options, createWorldNames);
   const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0, doubtful = 0 } = options;
   if (!Number.isInteger(pages) || pages < 20 || pages > 90_000) {
     throw new UsageError(`a world has 20 to 90000 pages, not ${pages}`);

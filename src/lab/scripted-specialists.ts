@@ -6,7 +6,6 @@
  * With `imperfect`, a share of the runs goes wrong in a natural way: the team misreads the question (another relation,
  * a wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { ChatRequest } from "../core/model.ts";
 import { seededRandom } from "../core/random.ts";
 import { scriptedReflector, scriptedVerifier } from "./scripted-judges.ts";
@@ -38,11 +37,8 @@ export interface SpecialistOptions {
 
 export type SpecialistRole = "manager" | "search" | "reader" | "code" | "reflector" | "verifier";
 
-const scriptedSpecialistsNames = optionNames<SpecialistOptions>()("imperfect seed wide");
-
 /** The six roles of the team, played by scripts. */
 export function scriptedSpecialists(options: SpecialistOptions = {}): Record<SpecialistRole, Specialist> {
-  checkOptions("scriptedSpecialists", options, scriptedSpecialistsNames);
   const { imperfect = 0, seed = 0, wide = false } = options;
   const understandFor =
     (request: ChatRequest) =>

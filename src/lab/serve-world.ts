@@ -1,7 +1,6 @@
 /** A world over real HTTP on the loopback interface: for the crawler, and for people with a browser. */
 
 import { listen } from "../base/http/listen.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { World } from "./create-world.ts";
 import { htmlAt } from "./world-pages.ts";
 
@@ -15,11 +14,8 @@ export interface ServedWorld {
   close(): Promise<void>;
 }
 
-const serveWorldNames = optionNames<{ port?: number }>()("port");
-
 /** Serves a world's pages on 127.0.0.1; port 0 (the default) takes any free one. */
 export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
-  checkOptions("serveWorld", options, serveWorldNames);
   let requests = 0;
   const pages = new Map<string, Buffer | null>();
   const { origin, close } = await listen(async (request, response) => {

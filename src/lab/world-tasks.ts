@@ -4,7 +4,6 @@
  * two facts that do not depend on each other (`both`). The entities and numbers are the world's own, so tasks of a test world
  * hold none that training has seen.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
@@ -33,11 +32,8 @@ export interface WorldTaskOptions {
 /** How the lab asks. */
 const questionForms = ["What is {}?", "Tell me {}.", "Find {}."] as const;
 
-const worldTasksNames = optionNames<WorldTaskOptions>()("count families seed");
-
 /** Makes tasks about a world, no question twice. */
 export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
-  checkOptions("worldTasks", options, worldTasksNames);
   const asked = options.families ?? families;
   const unknown = asked.find((family) => !allFamilies.includes(family));
   if (unknown || asked.length === 0) {

@@ -4,7 +4,6 @@
  * by the runtime (a format error shown to the model, a request to answer) are not written by the model and pass.
  */
 
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { looseText, type Segment, type Violation } from "../core/trajectory.ts";
 import { readJsonAnswer } from "./json-schema.ts";
 import { readRatings, readScore } from "./judgement.ts";
@@ -20,15 +19,12 @@ import {
   tagSpec,
 } from "./profile.ts";
 
-const validateSegmentsNames = optionNames<{ partial?: boolean }>()("partial");
-
 /** Lists every rule that the segments break; `partial` accepts a chain that has not ended yet. */
 export function validateSegments(
   profile: Profile,
   segments: readonly Segment[],
   options: { partial?: boolean } = {},
 ): Violation[] {
-  checkOptions("validateSegments", options, validateSegmentsNames);
   const violations: Violation[] = [];
   const tagInText = tagPattern(profile);
   let state = startState();

@@ -4,7 +4,6 @@
  * tokenizer has them. The same session key on every call of a chain lets the engine keep its cache and compute only what
  * is new.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Sample, Sampler } from "../core/engine.ts";
 import type { ContinueEvent, ContinueRequest, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -15,15 +14,12 @@ export interface EngineModelOptions {
   ownsEngine?: boolean;
 }
 
-const engineModelNames = optionNames<EngineModelOptions>()("name ownsEngine");
-
 /** A model that samples from a policy or an engine. */
 export function engineModel(
   engine: Sampler & { close?(): Promise<void> },
   tokenizer: Tokenizer,
   options: EngineModelOptions = {},
 ): Model {
-  checkOptions("engineModel", options, engineModelNames);
   return {
     name: options.name ?? engine.name,
     capabilities: {

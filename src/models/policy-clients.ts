@@ -1,5 +1,4 @@
 /** Models behind the addresses of trainers, each opened once: a trainer asks for the same policy in every batch. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
@@ -10,16 +9,11 @@ export interface PolicyClients {
   close(): Promise<void>;
 }
 
-const openPolicyClientsNames = optionNames<{ contextWindow?: number; retries?: number; most?: number }>()(
-  "contextWindow retries most",
-);
-
 /** Clients that speak token ids as vLLM does (`return_token_ids`, stop strings kept); the least used are closed above `most`. */
 export function openPolicyClients(
   tokenizer: Tokenizer,
   options: { contextWindow?: number; retries?: number; most?: number } = {},
 ): PolicyClients {
-  checkOptions("openPolicyClients", options, openPolicyClientsNames);
   const { most = 64, ...rest } = options;
   const open = new Map<string, ReturnType<typeof openaiCompatible>>(); // the longest unused first
   return {

@@ -5,7 +5,6 @@
  */
 
 import { type HttpOptions, httpClient } from "../base/http/http-client.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { inParallel } from "../core/limiter.ts";
@@ -21,13 +20,8 @@ export interface ServedTeacherOptions extends HttpOptions {
   concurrency?: number;
 }
 
-const servedTeacherNames = optionNames<ServedTeacherOptions>()(
-  "retries retryDelayMs maxRetryDelayMs random headers stallMs connectTimeoutMs connections boundary baseURL model apiKey tokenizer concurrency",
-);
-
 /** A teacher for `teachers` of `trainRl`; close it when done. */
 export function servedTeacher(options: ServedTeacherOptions) {
-  checkOptions("servedTeacher", options, servedTeacherNames);
   const { baseURL, model, apiKey, tokenizer, concurrency = 8 } = options;
   const http = httpClient(options);
   const headers: Record<string, string> = apiKey ? { authorization: `Bearer ${apiKey}` } : {};

@@ -2,7 +2,6 @@
 
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -46,11 +45,8 @@ export type ImportFormat = keyof typeof importFormats;
 
 const maxFileBytes = 400 * 2 ** 20;
 
-const importFilesNames = optionNames<{ format?: string }>()("format");
-
 /** The runs of one or more files of the same system, which may belong together (batches of one trace). */
 export async function importFiles(files: readonly string[], options: { format?: string } = {}): Promise<TeamRun[]> {
-  checkOptions("importFiles", options, importFilesNames);
   if (options.format !== undefined && !(options.format in importFormats)) {
     throw new UsageError(`unknown format "${options.format}"; known are: ${Object.keys(importFormats).join(", ")}`);
   }

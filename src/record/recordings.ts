@@ -2,7 +2,6 @@
 
 import { join } from "node:path";
 import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLogs } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
@@ -12,11 +11,8 @@ import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
 
-const readRecordingsNames = optionNames<ReadOptions>()("onBad onTorn signal");
-
 /** All runs of a folder, oldest first. */
 export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {
-  checkOptions("readRecordings", options, readRecordingsNames);
   const wire = new Set<RecordedCall>();
   for (const exchange of resolveItems(await Array.fromAsync(readCallLogs(folder, options)))) {
     const call = exchangeToCall(exchange);

@@ -1,5 +1,4 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Comparison, Summary } from "../core/figures.ts";
 import {
   comparisonCells,
@@ -32,11 +31,8 @@ export function runKey(system: string, id: string): string {
   return `${system}\u0000${id}`;
 }
 
-const comparisonHtmlNames = optionNames<ReportOptions>()("title questions runs examples");
-
 /** The whole report. */
 export function comparisonHtml(comparison: Comparison, options: ReportOptions = {}): string {
-  checkOptions("comparisonHtml", options, comparisonHtmlNames);
   const { title = "Comparison" } = options;
   const { rows, baseline, tasks } = comparison;
   const examples = shownExamples(comparison, options);

@@ -1,5 +1,4 @@
 /** Sends the spans of chains to an OpenTelemetry collector, in small batches: no request waits for it. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import { asArray, type Json } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -25,11 +24,8 @@ export interface SpanExporter {
 /** Chains that wait at most; more are left out and counted, so that a dead collector fills no memory. */
 const mostWaiting = 1000;
 
-const openSpanExporterNames = optionNames<ExporterOptions>()("content name url headers delayMs onProblem");
-
 /** An exporter to one collector. */
 export function openSpanExporter(options: ExporterOptions): SpanExporter {
-  checkOptions("openSpanExporter", options, openSpanExporterNames);
   const { url, headers = {}, delayMs = 1000, onProblem = () => {} } = options;
   let waiting: Json[] = [];
   let timer: NodeJS.Timeout | undefined;

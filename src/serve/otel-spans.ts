@@ -5,7 +5,6 @@
  */
 
 import { createHash } from "node:crypto";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 
@@ -24,11 +23,8 @@ interface Turn {
   results: Segment[];
 }
 
-const chainSpansNames = optionNames<SpanOptions>()("content name");
-
 /** An export of one chain, as OTLP/JSON. */
 export function chainSpans(trajectory: Trajectory, options: SpanOptions = {}): Json {
-  checkOptions("chainSpans", options, chainSpansNames);
   const { name = "chain-of-agents", content = false } = options;
   const began = trajectory.startedAt ?? Date.now() - trajectory.usage.wallMs;
   const ids = idsOf(trajectory.id);

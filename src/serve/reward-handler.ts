@@ -4,9 +4,7 @@
  * never 0: a trainer must leave it out, not learn from it.
  */
 
-import { accessParts } from "../base/http/access.ts";
 import { replyJson } from "../base/http/handler.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { inParallel } from "../core/limiter.ts";
@@ -33,11 +31,8 @@ interface Verdict {
   format: boolean | null;
 }
 
-const rewardHandlerNames = optionNames<RewardHandlerOptions>()("keys access maxBodyBytes grader concurrency");
-
 /** Serves rewards. */
 export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
-  checkOptions("rewardHandler", options, rewardHandlerNames, accessParts);
   const { grader, concurrency = 8 } = options;
   const setup = endpointSetup(options);
   const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });

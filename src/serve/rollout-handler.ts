@@ -4,11 +4,9 @@
  * reward come back exactly as sampled. Nothing is tokenised twice.
  */
 
-import { accessParts } from "../base/http/access.ts";
 import { replyJson } from "../base/http/handler.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { asString, type Json } from "../core/json-value.ts";
@@ -45,13 +43,8 @@ export interface RolloutHandlerOptions extends ServeOptions {
   onTrajectory?: (trajectory: Trajectory) => void;
 }
 
-const rolloutHandlerNames = optionNames<RolloutHandlerOptions>()(
-  "keys access maxBodyBytes policyAt profile toolsOf reward defaults maxChains maxQueue onTrajectory",
-);
-
 /** Serves rollouts. */
 export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
-  checkOptions("rolloutHandler", options, rolloutHandlerNames, accessParts);
   const setup = endpointSetup(options);
   const places = semaphore(options.maxChains ?? 64);
   const batches = new Map<string, { caller: string; stop: AbortController }>();

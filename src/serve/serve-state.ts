@@ -1,7 +1,6 @@
 /** What a server keeps between restarts, in one folder: stored responses, chains that wait for clients, and the key of sealed state. */
 
 import { join } from "node:path";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { openSeal, sealKeys } from "./sealed-state.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 import { openSuspendedChains, type SuspendedChains } from "./suspended-chains.ts";
@@ -16,7 +15,6 @@ export async function openServeState(
   folder: string,
   options: ServeStateOptions = {},
 ): Promise<{ store: ResponseStore; suspended: SuspendedChains }> {
-  checkOptions("openServeState", options, optionNames<ServeStateOptions>()("sealKeyFile"));
   const { sealKeyFile = join(folder, "seal.key") } = options;
   const seal = openSeal({ keys: await sealKeys(sealKeyFile) });
   const suspended = await openSuspendedChains({ folder: join(folder, "suspended"), seal });

@@ -3,10 +3,8 @@
  * schemas. A tool that fails is an answer that says so, as it is an observation in a chain.
  */
 
-import { accessParts } from "../base/http/access.ts";
 import type { Handler } from "../base/http/handler.ts";
 import { replyJson } from "../base/http/handler.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { asString, objectsOf } from "../core/json-value.ts";
 import { inParallel } from "../core/limiter.ts";
 import type { Tool } from "../core/tool.ts";
@@ -27,13 +25,8 @@ export interface ToolHandlerOptions extends ServeOptions {
   routes?: Readonly<Record<string, Handler>>;
 }
 
-const toolHandlerNames = optionNames<ToolHandlerOptions>()(
-  "keys access maxBodyBytes tools concurrency maxCharacters routes",
-);
-
 /** Serves tools. */
 export function toolHandler(options: ToolHandlerOptions): ServedHandler {
-  checkOptions("toolHandler", options, toolHandlerNames, accessParts);
   const { concurrency = 8, maxCharacters = 100_000 } = options;
   const setup = endpointSetup(options);
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]));

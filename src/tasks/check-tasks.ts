@@ -2,7 +2,6 @@
  * Whether a task is worth having: the team solves it with tools, and a model alone does not know the answer without them.
  * The paper drops a question when the share of right answers without tools is above 0.3.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
@@ -38,11 +37,8 @@ export interface TaskCheck {
 const blindInstructions =
   "Answer the question from memory. Reply with the answer alone: a name, a number or a short phrase. If you do not know, give your best guess.";
 
-const checkTaskNames = optionNames<CheckOptions>()("grade solve attempts model samples maxShareWithoutTools signal");
-
 /** Checks one task. The cheaper half comes first: a question that needs no tools is not given to the team. */
 export async function checkTask(task: Task, options: CheckOptions): Promise<TaskCheck> {
-  checkOptions("checkTask", options, checkTaskNames);
   const { attempts = 1, maxShareWithoutTools = 0.3 } = options;
   const check: TaskCheck = { task, keep: false, reason: "good", shareWithoutTools: null, solved: null, runs: [] };
   if (task.answers.length === 0) return { ...check, reason: "the task has no answer to check against" };

@@ -11,7 +11,6 @@
 
 import { hash } from "node:crypto";
 import { z } from "zod";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { defineTask, type Task } from "../core/task.ts";
@@ -69,16 +68,11 @@ const mergedSchema = z.object({ question: z.string() });
 const instructions =
   "You write questions for testing research assistants. You reply with one JSON object and nothing else. You never use knowledge of your own: everything you state must stand in the text you are given.";
 
-const generateTasksNames = optionNames<GenerateOptions>()(
-  "model perDocument depth width find known maxCharacters signal onRejected onProgress",
-);
-
 /** Writes tasks from documents: atomic ones, deeper ones and merged ones. */
 export async function* generateTasks(
   documents: readonly SourceDocument[],
   options: GenerateOptions,
 ): AsyncGenerator<Task> {
-  checkOptions("generateTasks", options, generateTasksNames);
   const { model, depth = 1, width = 0.5 } = options;
   let partner: Atomic | null = null;
   let merged = 0;

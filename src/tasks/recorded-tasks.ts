@@ -5,7 +5,6 @@
  */
 
 import { hash } from "node:crypto";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
 import { asArray, asNumber, asObject } from "../core/json-value.ts";
 import { countRightness, type Rightness } from "../core/rightness.ts";
@@ -37,14 +36,11 @@ export interface RecordedTasks {
   unknown: number;
 }
 
-const recordedTasksNames = optionNames<RecordedTasksOptions>()("find judge assumeRight signal onProgress");
-
 /** One task for each question of the runs. */
 export async function recordedTasks(
   runs: readonly TeamRun[],
   options: RecordedTasksOptions = {},
 ): Promise<RecordedTasks> {
-  checkOptions("recordedTasks", options, recordedTasksNames);
   const tasks = new Map<string, Task>();
   const counts = { wrong: 0, unknown: 0 };
   for (const [index, run] of runs.entries()) {

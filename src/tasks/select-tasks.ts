@@ -4,7 +4,6 @@
  * that are neither too easy nor too hard are kept. Tasks already used for SFT stay out. Every dropped task has its
  * reason.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Grader } from "../core/grader.ts";
 import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
@@ -31,13 +30,8 @@ export interface Decision {
   passRates: { withoutTools?: number; withModel?: number };
 }
 
-const selectTasksNames = optionNames<SelectionOptions>()(
-  "grade withoutTools withModel exclude concurrency signal onDecision",
-);
-
 /** Decides for each task; the decisions come in the order of the tasks. */
 export async function selectTasks(tasks: readonly Task[], options: SelectionOptions): Promise<Decision[]> {
-  checkOptions("selectTasks", options, selectTasksNames);
   return inParallel(tasks, options.concurrency ?? 16, async (task) => {
     options.signal?.throwIfAborted();
     const decision = await decide(task, options);

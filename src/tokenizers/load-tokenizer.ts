@@ -8,7 +8,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { readJsonIfThere } from "../base/files/read-json.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import { CoaError, messageOf } from "../core/errors.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { bytesOfByteLevel } from "./byte-level.ts";
@@ -48,15 +47,12 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
   }
 }
 
-const tokenizerFromJsonNames = optionNames<{ endOfTurn?: readonly number[] }>()("endOfTurn");
-
 /** Makes a tokenizer from the parsed files. `endOfTurn` adds ids to those that the configuration names. */
 export function tokenizerFromJson(
   tokenizerJson: unknown,
   tokenizerConfig: unknown = {},
   options: { endOfTurn?: readonly number[] } = {},
 ): Tokenizer {
-  checkOptions("tokenizerFromJson", options, tokenizerFromJsonNames);
   const json = tokenizerJsonSchema.parse(tokenizerJson);
   const config = tokenizerConfigSchema.parse(tokenizerConfig);
   const library = new Library(

@@ -9,7 +9,6 @@
  * single tokens that no text can spell.
  */
 
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { characterOfByte, toByteLevel } from "./byte-level.ts";
 import { tokenizerFromJson } from "./load-tokenizer.ts";
@@ -38,11 +37,8 @@ export interface TrainTokenizerOptions {
   prompt?: "question" | "chat";
 }
 
-const trainTokenizerNames = optionNames<TrainTokenizerOptions>()("vocabularySize specialTokens prompt");
-
 /** Trains a tokenizer; stops early when no pair occurs twice. */
 export function trainTokenizer(texts: Iterable<string>, options: TrainTokenizerOptions): Tokenizer {
-  checkOptions("trainTokenizer", options, trainTokenizerNames);
   const specials = [...new Set([...Object.values(roleMarkers), ...(options.specialTokens ?? [])])];
   const room = options.vocabularySize - 256 - specials.length;
   if (room < 0) {

@@ -4,15 +4,8 @@
  */
 
 import { z } from "zod";
-import { checkOptions } from "../core/check-options.ts";
 import { fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
-import {
-  type Sandbox,
-  type SandboxLimits,
-  type SandboxRequest,
-  type SandboxResult,
-  sandboxParts,
-} from "../core/sandbox.ts";
+import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../core/sandbox.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { defaultSandboxLimits, trimMiddle } from "./sandbox/limits.ts";
 
@@ -30,12 +23,6 @@ export interface CodeToolOptions {
 
 /** Runs Python (or JavaScript, where the sandbox has it) and returns the observation. */
 export function codeTool(options: CodeToolOptions): Tool<z.infer<typeof input>> {
-  checkOptions<CodeToolOptions>(
-    "codeTool",
-    options,
-    { sandbox: true, limits: true, maxCharacters: true },
-    sandboxParts,
-  );
   const {
     sandbox,
     limits,

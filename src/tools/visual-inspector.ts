@@ -4,7 +4,6 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { z } from "zod";
 import { openaiChat } from "../base/wire/openai-chat.ts";
-import { checkOptions } from "../core/check-options.ts";
 import { messageOf, ToolError } from "../core/errors.ts";
 import { asObject } from "../core/json-value.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
@@ -29,16 +28,6 @@ export interface VisualInspectorOptions {
 
 /** Describes images with a vision model. */
 export function visualInspector(options: VisualInspectorOptions): Tool<z.infer<typeof input>> {
-  checkOptions<VisualInspectorOptions>("visualInspector", options, {
-    baseURL: true,
-    model: true,
-    apiKey: true,
-    folders: true,
-    maxBytes: true,
-    maxTokens: true,
-    retries: true,
-    backOffMs: true,
-  });
   const { baseURL, model, apiKey = "", maxTokens = 1_000, retries = 2, backOffMs } = options;
   return defineTool({
     name,

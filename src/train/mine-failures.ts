@@ -3,7 +3,6 @@
  * most tasks of a good model are neither. One greedy attempt costs an eighth of a group of eight: tasks that fail it
  * are taken, with a share of others so that the model keeps what it knows.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Task } from "../core/task.ts";
 
 export interface MiningOptions {
@@ -17,11 +16,8 @@ export interface MiningOptions {
   others?: number;
 }
 
-const mineFailuresNames = optionNames<MiningOptions>()("propose solves proposals others");
-
 /** A source of tasks in which greedy failures come first. Where there are too few, solved tasks fill up. */
 export function mineFailures(options: MiningOptions): (step: number, round: number, count: number) => Promise<Task[]> {
-  checkOptions("mineFailures", options, mineFailuresNames);
   const { proposals = 4, others = 0.25 } = options;
   return async (step, round, count) => {
     const proposed = await options.propose(step, round, Math.ceil(count * proposals));

@@ -6,7 +6,6 @@
  * wrong one, and what the team does there instead is the correction.
  */
 
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Grader } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
@@ -31,11 +30,8 @@ export interface TeamCorrectorOptions {
   grader?: Grader;
 }
 
-const teamCorrectorNames = optionNames<TeamCorrectorOptions>()("name profile tools play grader");
-
 /** A corrector that asks the team once for each chain. */
 export function teamCorrector(options: TeamCorrectorOptions): Corrector {
-  checkOptions("teamCorrector", options, teamCorrectorNames);
   const { name, profile, grader } = options;
   return {
     name,

@@ -3,7 +3,6 @@
  * teacher minus log p of the student, token by token: a dense signal in the student's own states. Ids must mean the same to
  * both, so a teacher with another vocabulary is refused before the first step.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Engine } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
@@ -17,15 +16,12 @@ export interface TokenTeacher {
   score(examples: readonly Example[], temperature: number): Promise<Float32Array[]>; // [example][token]
 }
 
-const engineTeacherNames = optionNames<{ microBatchTokens?: number }>()("microBatchTokens");
-
 /** A model of an engine as a teacher. */
 export function engineTeacher(
   engine: Pick<Engine, "name" | "forward">,
   tokenizer: Tokenizer,
   options: { microBatchTokens?: number } = {},
 ): TokenTeacher {
-  checkOptions("engineTeacher", options, engineTeacherNames);
   return {
     name: engine.name,
     tokenizer,

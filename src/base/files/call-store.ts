@@ -6,7 +6,6 @@
  */
 
 import { hash } from "node:crypto";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
 import { type JsonlWriter, openJsonl } from "./open-jsonl.ts";
@@ -171,11 +170,8 @@ interface KeptCall {
   answer: unknown;
 }
 
-const openCallStoreNames = optionNames<CallStoreOptions>()("mode");
-
 /** Opens a file of calls, or without a file a store in memory. */
 export async function openCallStore(file?: string, options: CallStoreOptions = {}): Promise<CallStore> {
-  checkOptions("openCallStore", options, openCallStoreNames);
   const { mode = "auto" } = options;
   const calls: KeptCall[] = [];
   if (file !== undefined && mode !== "record") {

@@ -9,7 +9,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { z } from "zod";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import { batchingWriter } from "./batching-writer.ts";
@@ -36,11 +35,8 @@ export interface OpenOptions {
   disk?: Disk;
 }
 
-const openJsonlNames = optionNames<OpenOptions>()("sync lock disk");
-
 /** Opens a file for appending; makes its folder, cuts off a torn end, takes the lock. */
 export async function openJsonl<T>(file: string, options: OpenOptions = {}): Promise<JsonlWriter<T>> {
-  checkOptions("openJsonl", options, openJsonlNames);
   const { disk = nodeDisk, sync = false } = options;
   await makeFolder(dirname(file), disk);
   const lock = options.lock === false ? null : await acquireLock(`${file}.lock`, { disk });
@@ -62,15 +58,12 @@ export async function openJsonl<T>(file: string, options: OpenOptions = {}): Pro
   }
 }
 
-const jsonlJournalNames = optionNames<OpenOptions & ReadOptions>()("sync lock disk onBad onTorn signal");
-
 /** A journal on a JSONL file: append, and read back what earlier processes appended. */
 export async function jsonlJournal<T>(
   file: string,
   schema?: z.ZodType<T>,
   options: OpenOptions & ReadOptions = {},
 ): Promise<Journal<T>> {
-  checkOptions("jsonlJournal", options, jsonlJournalNames);
   const { sync, lock, disk, ...reading } = options;
   const writer = await openJsonl<T>(file, { sync, lock, disk });
   return { append: writer.append, close: writer.close, read: () => readJsonl(file, schema, reading) };

@@ -7,7 +7,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
 import type { z } from "zod";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 
 export interface BadLine {
@@ -41,7 +40,6 @@ export async function* readJsonl<T = unknown>(
   schema?: z.ZodType<T>,
   options: ReadOptions = {},
 ): AsyncGenerator<T> {
-  checkOptions("readJsonl", options, readAllJsonlNames);
   const settings = { ...scope.getStore(), ...options };
   let line = 0;
   for await (const { text: raw, complete } of lines(file, settings.signal)) {
@@ -81,15 +79,12 @@ export async function* readJsonl<T = unknown>(
   }
 }
 
-const readAllJsonlNames = optionNames<ReadOptions>()("onBad onTorn signal");
-
 /** All records at once, for files known to be small. */
 export async function readAllJsonl<T = unknown>(
   file: string,
   schema?: z.ZodType<T>,
   options?: ReadOptions,
 ): Promise<T[]> {
-  checkOptions("readAllJsonl", options, readAllJsonlNames);
   return Array.fromAsync(readJsonl(file, schema, options));
 }
 

@@ -3,7 +3,6 @@
 import { extname } from "node:path";
 import { readJsonArray } from "../../base/files/read-json-array.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { type AlpacaRow, alpacaChain } from "./alpaca-chain.ts";
@@ -27,15 +26,12 @@ export interface ImportReport {
   profiles: Record<string, number>;
 }
 
-const importChainsNames = optionNames<ImportOptions>()("profile keepBroken signal onProgress");
-
 /** Reads a file of chains; each trajectory is handed on as it is read. */
 export async function importChains(
   file: string,
   take: (trajectory: Trajectory) => Promise<void> | void,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  checkOptions("importChains", options, importChainsNames);
   const report: ImportReport = { rows: 0, imported: 0, refused: {}, violations: {}, profiles: {} };
   const count = (table: Record<string, number>, name: string) => void (table[name] = (table[name] ?? 0) + 1);
   const stem = file

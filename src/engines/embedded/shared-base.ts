@@ -2,7 +2,6 @@
  * A model's weights in memory that the threads of several engines read: each engine trains an adapter of its own over the one copy.
  * And how much memory such an engine takes, so that somebody who opens many can stop in time.
  */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { loadModelFolder } from "./files/model-folder.ts";
 import { adapterSize } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
@@ -44,16 +43,11 @@ export interface AdapterMemory {
   sampling: number;
 }
 
-const memoryOptionNames = optionNames<{ rank: number; threads?: number; cacheBytes?: number }>()(
-  "rank threads cacheBytes",
-);
-
 /** What an engine with an adapter of this rank takes at most, by calculation. */
 export function adapterMemory(
   config: ModelConfig,
   options: { rank: number; threads?: number; cacheBytes?: number },
 ): AdapterMemory {
-  checkOptions("adapterMemory", options, memoryOptionNames);
   const { maxBatch } = samplerDefaults;
   const { threads = 1, cacheBytes = samplerDefaults.cacheBytes } = options;
   const layout = decoderLayout(config, {

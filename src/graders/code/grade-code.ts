@@ -5,7 +5,6 @@
  * wrong.
  */
 
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { fencedBlocks } from "../../core/fences.ts";
 import type { Grade } from "../../core/grader.ts";
@@ -42,13 +41,8 @@ export interface TestVerdict {
 /** Processor time of one test where neither task nor caller says: LiveCodeBench's. */
 export const defaultTimeLimitMs = 6000;
 
-const gradeCodeNames = optionNames<CodeGradeOptions>()(
-  "sandbox signal scoring tests timeLimitMs memoryLimitMb concurrency outputCharacters",
-);
-
 /** Whether a program passes all of its tests. */
 export async function gradeCode(tests: CodeTests, answer: string | null, options: CodeGradeOptions): Promise<Grade> {
-  checkOptions("gradeCode", options, gradeCodeNames);
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
   const total = tests.inputs.length;
   if (total === 0 || tests.outputs.length !== total) {

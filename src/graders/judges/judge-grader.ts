@@ -4,7 +4,6 @@
  */
 
 import { retryDelay } from "../../base/http/retry.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import type { Grade, Grader } from "../../core/grader.ts";
 import { sleep } from "../../core/limiter.ts";
@@ -24,11 +23,8 @@ export interface JudgeOptions {
   maxTokens?: number;
 }
 
-const judgeGraderNames = optionNames<JudgeOptions>()("prompt attempts wait temperature maxTokens");
-
 /** Grades with a chat model; binary, with retries. */
 export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grader {
-  checkOptions("judgeGrader", options, judgeGraderNames);
   const { attempts = 4, wait = (tries, stop) => sleep(retryDelay(tries, undefined), stop), maxTokens } = options;
   const prompt: JudgePrompt = options.prompt ?? judges.own;
   const temperature = options.temperature ?? prompt.temperature;

@@ -3,7 +3,6 @@
  * numbers and letters of test tasks occur in no training task, and some kinds are asked only in tests: pairs of parts
  * that training shows only separately.
  */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type SeededRandom, seededRandom } from "../../core/random.ts";
 import { defineTask, type Task } from "../../core/task.ts";
@@ -31,11 +30,8 @@ export interface CodeTaskOptions {
   tests?: number;
 }
 
-const codeTasksNames = optionNames<CodeTaskOptions>()("count split kinds seed tests");
-
 /** Makes programming tasks, no question twice. */
 export function codeTasks(options: CodeTaskOptions): Task[] {
-  checkOptions("codeTasks", options, codeTasksNames);
   const { count, split = "train", kinds = "known", seed = 0, tests = 3 } = options;
   if (split === "train" && kinds === "held-out")
     throw new UsageError("held-out kinds are for tests: ask for split test, or for the known kinds");

@@ -4,7 +4,6 @@
  * says. Plain functions of what an LLM agent would be shown. In a share of the tasks the first draft has a common
  * mistake: a wrong loop limit, an empty list, a table that begins with 0.
  */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { ChatRequest } from "../../core/model.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { Played, Specialist } from "../scripted-specialists.ts";
@@ -20,13 +19,10 @@ export interface CoderOptions {
   seed?: number;
 }
 
-const scriptedCodersNames = optionNames<CoderOptions>()("hasty seed");
-
 /** The roles of a team that programs, played by scripts. */
 export function scriptedCoders(
   options: CoderOptions = {},
 ): Record<"manager" | "code" | "reflector" | "verifier", Specialist> {
-  checkOptions("scriptedCoders", options, scriptedCodersNames);
   const { hasty = 0.5, seed = 0 } = options;
   return {
     manager: named("scripted-manager", playManager),

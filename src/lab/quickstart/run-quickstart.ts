@@ -6,7 +6,6 @@
 
 import { join } from "node:path";
 import { claimFolder, type Resume } from "../../base/files/claim-folder.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { distillStage } from "./distill-stage.ts";
 import { evaluateStage } from "./evaluate-stage.ts";
@@ -45,13 +44,8 @@ export interface QuickstartResult {
   model: string;
 }
 
-const runQuickstartNames = optionNames<QuickstartOptions>()(
-  "folder size seed imperfect cleanRun resume onProgress onStage signal",
-);
-
 /** Runs, or resumes, all stages. */
 export async function runQuickstart(options: QuickstartOptions): Promise<QuickstartResult> {
-  checkOptions("runQuickstart", options, runQuickstartNames);
   const { folder, size = "default", seed = 1, imperfect = 0, cleanRun, resume = "auto" } = options;
   const settings = typeof size === "string" ? quickstartSizes[size] : size;
   const claimed = await claimFolder(

@@ -3,7 +3,6 @@
  * answer. States of the profile's machine become rules; gates are inside, because a body that closes a gate (a Poor
  * rating, a low score) leads to another rule than one that does not.
  */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import {
   advance,
   allowedNext,
@@ -28,11 +27,8 @@ export interface ChainRulesOptions {
 const end = literal("");
 const gap = optional(choice(literal("\n"), literal("\n\n")));
 
-const chainRulesNames = optionNames<ChainRulesOptions>()("answerOnly inside");
-
 /** The rules for the next turn from this state. */
 export function chainRules(profile: Profile, state: ChainState, options: ChainRulesOptions = {}): RuleSet {
-  checkOptions("chainRules", options, chainRulesNames);
   const rules = new Map<string, Expression>();
   const names = new Map<string, string>();
   const queue: ChainState[] = [];

@@ -13,7 +13,6 @@ import { acquireLock } from "../../base/files/lock.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
 import { putFolder } from "../../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { sleep } from "../../core/limiter.ts";
@@ -47,13 +46,8 @@ const wanted =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|chat_template|model\.safetensors\.index)\.json$|^(?:merges\.txt|tokenizer\.model|chat_template\.jinja|LICENSE(?:\.\w+)?|NOTICE|USE_POLICY\.md)$/;
 const weights = /^[\w.-]+\.safetensors$/;
 
-const pullModelNames = optionNames<PullOptions>()(
-  "endpoint token signal revision withoutWeights attempts wait onProgress",
-);
-
 /** Pulls `owner/name` into a folder. */
 export async function pullModel(name: string, folder: string, options: PullOptions = {}): Promise<PulledModel> {
-  checkOptions("pullModel", options, pullModelNames);
   if (!/^[\w.-]+\/[\w.-]+$/.test(name) || name.includes(".."))
     throw new UsageError(`a model on a hub is named owner/name, for example Qwen/Qwen2.5-0.5B-Instruct; not "${name}"`);
   const model = await hubModel(name, options.revision ?? "main", options);

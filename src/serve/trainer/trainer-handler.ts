@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { type AccessOptions, accessParts, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
+import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
 import {
   fetchHandler,
   type Handler,
@@ -19,7 +19,6 @@ import { RefusedRequest } from "../../base/http/request-body.ts";
 import { routes } from "../../base/http/routes.ts";
 import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
 import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
@@ -63,13 +62,8 @@ export interface TrainerServerOptions {
 const maxBytes = 2 ** 30;
 const savedAs = requestIds.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
 
-const trainerHandlerNames = optionNames<TrainerServerOptions>()(
-  "baseModel maxContext tokenizerId tokenizer openAdapter checkpoints maxModels maxPolicies memory sessionTimeoutMs holdMs apiKeys access",
-);
-
 /** The routes of the training server, and what closes its models. */
 export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
-  checkOptions("trainerHandler", options, trainerHandlerNames, accessParts);
   const pending = futures();
   const store = checkpointStore(options.checkpoints);
   const register = (work: Promise<Outcome>) => pending.add(work);

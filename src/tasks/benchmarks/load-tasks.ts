@@ -3,7 +3,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { type Benchmark, benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
@@ -44,20 +43,14 @@ export interface TaskSource {
 
 /** Reads the tasks of a file. */
 export async function loadTasks(file: string, options: LoadOptions = {}): Promise<Task[]> {
-  checkOptions("loadTasks", options, loadBenchmarkNames);
   return (await loadBenchmark(file, options)).tasks;
 }
-
-const loadBenchmarkNames = optionNames<LoadOptions>()(
-  "benchmark limit seed families levels textOnly since until tests allowMissingGolds signal",
-);
 
 /** Reads the tasks of a file, and says where they came from. */
 export async function loadBenchmark(
   file: string,
   options: LoadOptions = {},
 ): Promise<{ tasks: Task[]; source: TaskSource }> {
-  checkOptions("loadBenchmark", options, loadBenchmarkNames);
   const stem = basename(file).replace(/\.[^.]+$/, "");
   const benchmark = options.benchmark === undefined ? guess(stem) : findBenchmark(options.benchmark);
   if (options.benchmark !== undefined && !benchmark) {

@@ -1,5 +1,4 @@
 /** Pages remembered for a while: many chains of one run read the same ones, and ask for them at the same time. */
-import { checkOptions } from "../../core/check-options.ts";
 import { isAbort } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 import type { FetchedPage, FetchPage } from "./fetch-page.ts";
@@ -14,7 +13,6 @@ export interface CachedFetchOptions {
 
 /** Wraps a fetcher with a cache in memory. Failures and error pages are not kept. */
 export function cachedFetch(fetchPage: FetchPage, options: CachedFetchOptions = {}): FetchPage {
-  checkOptions<CachedFetchOptions>("cachedFetch", options, { maxAgeMs: true, maxBytes: true, now: true });
   const { maxAgeMs = 3 * 3600_000, maxBytes = 128 * 2 ** 20, now = steadyNow } = options;
   const pages = new Map<string, { page: FetchedPage; at: number }>(); // least recently used first
   const underWay = new Map<string, Promise<FetchedPage>>();

@@ -1,7 +1,6 @@
 /** The crawl_page tool: reads web pages, several at once, and gives their text or a summary that follows the question. */
 
 import { z } from "zod";
-import { checkOptions } from "../../core/check-options.ts";
 import { isAbort, messageOf, ToolError } from "../../core/errors.ts";
 import { defineTool, type Tool, type ToolContext } from "../../core/tool.ts";
 import { cleanUrl } from "./clean-url.ts";
@@ -28,15 +27,6 @@ export interface CrawlPageOptions {
 
 /** Reads one or several web pages. */
 export function crawlPage(options: CrawlPageOptions): Tool<z.infer<typeof input>> {
-  checkOptions<CrawlPageOptions>("crawlPage", options, {
-    fetchPage: true,
-    extract: true,
-    summarise: true,
-    refusal: true,
-    maxCharacters: true,
-    maxUrls: true,
-    timeoutMs: true,
-  });
   const { maxUrls = 10, timeoutMs = 120_000 } = options;
   const extract = options.extract ?? cachingExtractor();
   return defineTool({

@@ -1,7 +1,6 @@
 /** A fetched page as text a model can read: HTML and its kin to Markdown, PDF to text, JSON and plain text as they are. */
 
 import { hash } from "node:crypto";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
 import { type ArticleOptions, extractArticle } from "./extract-article.ts";
@@ -15,11 +14,8 @@ export interface ExtractedPage {
 
 export type ExtractPage = (page: FetchedPage) => Promise<ExtractedPage>;
 
-const extractPageNames = optionNames<ArticleOptions>()("url links everything smallPage largestTree deadlineMs");
-
 /** Extracts the text of a page, whatever its type. */
 export async function extractPage(page: FetchedPage, options: ArticleOptions = {}): Promise<ExtractedPage> {
-  checkOptions("extractPage", options, extractPageNames);
   const kind = kindOf(page);
   if (kind === "pdf") return extractPdf(page);
   if (kind === "binary")
@@ -30,13 +26,8 @@ export async function extractPage(page: FetchedPage, options: ArticleOptions = {
   return { title, text: markdown };
 }
 
-const cachingExtractorNames = optionNames<ArticleOptions & { maxEntries?: number }>()(
-  "url links everything smallPage largestTree deadlineMs maxEntries",
-);
-
 /** An extractor that remembers what it extracted, by address and content; equal pages are converted once. */
 export function cachingExtractor(options: ArticleOptions & { maxEntries?: number } = {}): ExtractPage {
-  checkOptions("cachingExtractor", options, cachingExtractorNames);
   const { maxEntries = 2_000, ...article } = options;
   const cache = new Map<string, Promise<ExtractedPage>>();
   return (page) => {

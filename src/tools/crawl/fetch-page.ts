@@ -5,7 +5,6 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Dispatcher } from "undici";
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { BlockedAddressError, type GuardedAgentOptions, guardedAgent } from "./guarded-agent.ts";
 import { checkUrl } from "./host-policy.ts";
@@ -49,20 +48,6 @@ export const crawlerName = "chain-of-agents";
 
 /** A fetcher with its own guarded connections, kept alive between pages. */
 export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
-  checkOptions<PageFetcherOptions>("pageFetcher", options, {
-    allowHosts: true,
-    connectTimeoutMs: true,
-    connections: true,
-    timeoutMs: true,
-    maxBytes: true,
-    maxRedirects: true,
-    retries: true,
-    userAgent: true,
-    headers: true,
-    beforeRequest: true,
-    isAllowedAddress: true,
-    resolve: true,
-  });
   const agent = guardedAgent(options);
   const { timeoutMs = 30_000, retries = 1 } = options;
 

@@ -1,5 +1,4 @@
 /** Pages read by the Jina Reader service, which renders scripts and returns text; an alternative to fetching ourselves. */
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { FetchPage } from "./fetch-page.ts";
 import { checkUrl } from "./host-policy.ts";
@@ -15,13 +14,6 @@ export interface JinaReaderOptions {
 
 /** A fetcher that asks Jina Reader for each page. Private addresses are refused here too. */
 export function jinaReader(options: JinaReaderOptions = {}): FetchPage {
-  checkOptions<JinaReaderOptions>("jinaReader", options, {
-    apiKey: true,
-    endpoint: true,
-    timeoutSeconds: true,
-    tokenBudget: true,
-    maxBytes: true,
-  });
   const { apiKey, endpoint = "https://r.jina.ai/", timeoutSeconds = 30, tokenBudget = 80_000 } = options;
   return async (address, { signal }) => {
     const checked = checkUrl({}, address);

@@ -4,7 +4,6 @@
  */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady-clock.ts";
 import { decodeText } from "./decode-text.ts";
@@ -33,13 +32,6 @@ interface HostState {
 
 /** Wraps a fetcher so that no host is asked too much. */
 export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): FetchPage {
-  checkOptions<PoliteOptions>("politeFetch", options, {
-    perHost: true,
-    intervalMs: true,
-    robots: true,
-    crawler: true,
-    now: true,
-  });
   const { perHost = 4, intervalMs = 0, robots = false, crawler = crawlerName, now = steadyNow } = options;
   const hosts = new Map<string, HostState>();
 

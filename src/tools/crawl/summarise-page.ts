@@ -5,7 +5,6 @@
  */
 
 import { hash } from "node:crypto";
-import { checkOptions } from "../../core/check-options.ts";
 import type { ChatModel } from "../../core/model.ts";
 
 export interface SummaryGoal {
@@ -27,12 +26,6 @@ export interface SummariseOptions {
 
 /** Makes goal-directed summaries of pages with a chat model. */
 export function summarisePage(options: SummariseOptions): SummarisePage {
-  checkOptions<SummariseOptions>("summarisePage", options, {
-    model: true,
-    maxCharacters: true,
-    maxTokens: true,
-    cache: true,
-  });
   const { model, maxCharacters = 60_000, maxTokens = 1_500, cache = new Map<string, string>() } = options;
   const ask = async (content: string, tokens: number, signal: AbortSignal) =>
     (

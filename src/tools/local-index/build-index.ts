@@ -1,5 +1,4 @@
 /** A BM25 index held in memory: for small corpora, tests, and temporary worlds. */
-import { checkOptions } from "../../core/check-options.ts";
 import { postingsSearcher } from "./postings.ts";
 import { postingsBuilder, type RankingOptions } from "./postings-builder.ts";
 import { englishStopWords, tokenize } from "./tokenize.ts";
@@ -32,13 +31,6 @@ export interface MemoryIndex {
 
 /** Builds a BM25 index in memory from documents. */
 export function buildIndex(documents: Iterable<IndexDocument>, options: IndexOptions = {}): MemoryIndex {
-  checkOptions<IndexOptions>("buildIndex", options, {
-    k1: true,
-    b: true,
-    titleBoost: true,
-    stemming: true,
-    stopWords: true,
-  });
   const kept: IndexDocument[] = [];
   const builder = postingsBuilder(options);
   for (const document of documents) {

@@ -6,7 +6,6 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
@@ -28,17 +27,12 @@ export interface CorpusReport {
   skipped: string[];
 }
 
-const indexCorpusNames = optionNames<IndexCorpusOptions>()(
-  "stemming k1 b titleBoost stopWords passageWords baseURL name onProblem onProgress signal",
-);
-
 /** Indexes a corpus into a folder. */
 export async function indexCorpus(
   path: string,
   folder: string,
   options: IndexCorpusOptions = {},
 ): Promise<CorpusReport> {
-  checkOptions("indexCorpus", options, indexCorpusNames);
   const corpus = await corpusFingerprint(path);
   const { passageWords, baseURL, name, onProblem: _told, onProgress: _progress, signal: _signal, ...index } = options;
   const writer = await indexWriter(folder, { ...index, corpus });

@@ -8,7 +8,6 @@ import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { currentFolder, putFolder } from "../../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { type Hit, type IndexDocument, type IndexOptions, type MemoryIndex, queryTerms } from "./build-index.ts";
 import { type Postings, postingsSearcher } from "./postings.ts";
@@ -54,14 +53,11 @@ export interface IndexWriter {
   discard(): Promise<void>;
 }
 
-const indexWriterNames = optionNames<IndexOptions & { corpus?: string }>()("stemming k1 b titleBoost stopWords corpus");
-
 /** Builds an index into a folder, document by document; texts go to disk at once, so a corpus may be larger than memory. */
 export async function indexWriter(
   folder: string,
   options: IndexOptions & { corpus?: string } = {},
 ): Promise<IndexWriter> {
-  checkOptions("indexWriter", options, indexWriterNames);
   const temporary = `${folder}.writing-${process.pid}-${Date.now().toString(36)}`;
   await mkdir(temporary, { recursive: true });
   const file = openSync(join(temporary, "documents.jsonl"), "w");

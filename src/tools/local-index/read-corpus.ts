@@ -8,7 +8,6 @@ import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { extractPage } from "../crawl/extract-page.ts";
 import type { IndexDocument } from "./build-index.ts";
@@ -55,8 +54,6 @@ export function collectionName(path: string): string {
   );
 }
 
-const readCorpusNames = optionNames<CorpusOptions>()("passageWords baseURL name onProblem");
-
 /** The files of a folder of documents, by path from it: nothing hidden, and no packages that were installed there. */
 export async function corpusFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
@@ -75,7 +72,6 @@ export async function corpusFiles(folder: string): Promise<string[]> {
 
 /** Reads documents from a JSONL file or a folder. */
 export async function* readCorpus(path: string, options: CorpusOptions = {}): AsyncIterable<IndexDocument> {
-  checkOptions("readCorpus", options, readCorpusNames);
   const about = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") throw new UsageError(`${path} does not exist: give a folder or a file of documents`);
     throw error;

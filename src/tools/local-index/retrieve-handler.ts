@@ -7,7 +7,6 @@ import { z } from "zod";
 import { fetchHandler, type Handler, readJson, replyJson } from "../../base/http/handler.ts";
 import { RefusedRequest } from "../../base/http/request-body.ts";
 import { routes } from "../../base/http/routes.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Hit } from "./build-index.ts";
 
@@ -43,14 +42,11 @@ export function retrieveRoute(index: Searchable, options: { topk?: number } = {}
   };
 }
 
-const retrieveHandlerNames = optionNames<{ topk?: number }>()("topk");
-
 /** A fetch handler that serves an index. */
 export function retrieveHandler(
   index: Searchable,
   options: { topk?: number } = {},
 ): (request: Request) => Promise<Response> {
-  checkOptions("retrieveHandler", options, retrieveHandlerNames);
   return fetchHandler(routes({ "POST /retrieve": retrieveRoute(index, options) }), (reply, error) =>
     replyJson(reply, error instanceof RefusedRequest ? error.status : 500, { error: messageOf(error) }),
   );

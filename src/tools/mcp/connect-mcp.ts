@@ -2,7 +2,6 @@
  * Tools of an MCP server as tools of a chain: the server is started as a child (stdio) or reached over HTTP (streamable),
  * its tools are listed once, and each call goes through with the chain's deadline and abort signal.
  */
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, messageOf, ToolError } from "../../core/errors.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { trimMiddle } from "../sandbox/limits.ts";
@@ -34,14 +33,6 @@ export interface McpConnection {
 
 /** Connects to an MCP server and gives its tools. */
 export async function connectMcp(server: McpServer, options: McpOptions = {}): Promise<McpConnection> {
-  checkOptions<McpOptions>("connectMcp", options, {
-    prefix: true,
-    include: true,
-    timeoutMs: true,
-    connectTimeoutMs: true,
-    maxCharacters: true,
-    signal: true,
-  });
   const {
     timeoutMs = 120_000,
     connectTimeoutMs = 30_000,

@@ -7,16 +7,8 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
-import {
-  type Sandbox,
-  type SandboxLevel,
-  type SandboxLimits,
-  type SandboxRequest,
-  type SandboxResult,
-  sandboxParts,
-} from "../../core/sandbox.ts";
+import type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { type ControlGroup, type ControlGroups, controlGroups } from "./cgroup.ts";
 import { childPool } from "./child-pool.ts";
 import { isRoot, nobody, systemProgram } from "./launch.ts";
@@ -61,12 +53,6 @@ export function bubblewrapProblem(options: BubblewrapOptions = {}): string | und
 
 /** Makes the sandbox; throws where bubblewrap does not work. Nothing is started before the first run. */
 export function bubblewrapSandbox(options: BubblewrapOptions = {}): Sandbox {
-  checkOptions(
-    "bubblewrapSandbox",
-    options,
-    optionNames<BubblewrapOptions>()("limits diskMb maxProcesses warm concurrency python cgroupParent"),
-    sandboxParts,
-  );
   const problem = bubblewrapProblem(options);
   if (problem) throw new CoaError("sandbox", problem);
   sweepOrphans();

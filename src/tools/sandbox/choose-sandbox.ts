@@ -118,7 +118,6 @@ const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
 
 /** Every sandbox this software knows, whether it works here, and which one is used. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
-  checkOptions("sandboxLevels", options, sandboxLevelsNames, choiceParts);
   const environment = options.environment ?? process.env;
   const url = options.url ?? environment["COA_SANDBOX_URL"];
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];

@@ -1,15 +1,8 @@
 /** The system's python3 in Google's nsjail, where somebody has built it and said where it is. */
 
 import { existsSync } from "node:fs";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
-import {
-  type Sandbox,
-  type SandboxLimits,
-  type SandboxRequest,
-  type SandboxResult,
-  sandboxParts,
-} from "../../core/sandbox.ts";
+import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { childPool } from "./child-pool.ts";
 import { isRoot, nobody } from "./launch.ts";
 import { withLimits } from "./limits.ts";
@@ -33,12 +26,6 @@ const policy =
 
 /** Makes the sandbox; throws where there is no nsjail at `path`. */
 export function nsjailSandbox(options: NsjailOptions): Sandbox {
-  checkOptions(
-    "nsjailSandbox",
-    options,
-    optionNames<NsjailOptions>()("path limits diskMb maxProcesses concurrency python"),
-    sandboxParts,
-  );
   if (!existsSync(options.path))
     throw new CoaError("sandbox", `no nsjail at ${options.path}: build it, or choose bubblewrap`);
   const processes = options.maxProcesses ?? 64;

@@ -1,6 +1,5 @@
 /** Python as WebAssembly in a hardened Node child: the sandbox that is there after `npm install`, on every system. */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
-import { type SandboxLevel, sandboxParts } from "../../core/sandbox.ts";
+import type { SandboxLevel } from "../../core/sandbox.ts";
 import { type LineSandboxOptions, lineSandbox, type WarmSandbox } from "./line-sandbox.ts";
 import { nodeCaveats } from "./node-launch.ts";
 import { pyodideLaunch, startPyodide } from "./pyodide-launch.ts";
@@ -12,12 +11,6 @@ export interface PyodideOptions extends LineSandboxOptions {
 
 /** Python's standard library and nothing else; about 1 ms per small run once warm. */
 export function pyodideSandbox(options: PyodideOptions = {}): WarmSandbox {
-  checkOptions(
-    "pyodideSandbox",
-    options,
-    optionNames<PyodideOptions>()("isolation warm most limits cacheFolder"),
-    sandboxParts,
-  );
   const { cacheFolder } = options;
   return lineSandbox({
     ...options,

@@ -3,20 +3,12 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
-import { sandboxParts } from "../../core/sandbox.ts";
 import { startLineChild } from "./line-child.ts";
 import { type LineSandboxOptions, lineSandbox, type WarmSandbox } from "./line-sandbox.ts";
 import { nodeCaveats, nodeLaunch } from "./node-launch.ts";
 
 /** The language itself, `console`, timers, `require("fs").readFileSync(0)`; no packages and no files. */
 export function quickjsSandbox(options: LineSandboxOptions = {}): WarmSandbox {
-  checkOptions(
-    "quickjsSandbox",
-    options,
-    optionNames<LineSandboxOptions>()("isolation warm most limits"),
-    sandboxParts,
-  );
   const launch = quickjsLaunch(512);
   return lineSandbox({
     ...options,

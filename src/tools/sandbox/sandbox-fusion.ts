@@ -2,16 +2,9 @@
 
 import { z } from "zod";
 import { httpClient } from "../../base/http/http-client.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { semaphore } from "../../core/limiter.ts";
-import {
-  type Sandbox,
-  type SandboxLimits,
-  type SandboxRequest,
-  type SandboxResult,
-  sandboxParts,
-} from "../../core/sandbox.ts";
+import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { trimMiddle, withLimits } from "./limits.ts";
 
 export interface SandboxFusionOptions {
@@ -37,12 +30,6 @@ const reply = z.object({ status: z.string(), message: z.string().nullish(), comp
 
 /** Makes the sandbox; nothing is sent before the first run. */
 export function sandboxFusion(options: SandboxFusionOptions): Sandbox {
-  checkOptions(
-    "sandboxFusion",
-    options,
-    optionNames<SandboxFusionOptions>()("url headers limits concurrency retries backOffMs"),
-    sandboxParts,
-  );
   const url = `${options.url.replace(/\/+$/, "")}/run_code`;
   const most = Math.max(1, options.concurrency ?? 16);
   const places = semaphore(most);

@@ -3,7 +3,6 @@
  * can use them, or run from them alone (`replay`), which makes a benchmark repeatable and free. Equal queries under way
  * at the same time are asked once.
  */
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, isAbort } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import type { SearchProvider, SearchResult } from "./search-provider.ts";
@@ -34,7 +33,6 @@ export interface CachedSearch extends SearchProvider {
 
 /** Wraps a provider with a persistent cache. In replay mode the provider's name is all that is used of it. */
 export function cachedSearch(provider: SearchProvider, options: CachedSearchOptions): CachedSearch {
-  checkOptions<CachedSearchOptions>("cachedSearch", options, { journal: true, mode: true, maxAgeMs: true, now: true });
   const { journal, mode = "use", maxAgeMs = Number.POSITIVE_INFINITY, now = Date.now } = options;
   const records = new Map<string, SearchRecord>();
   const underWay = new Map<string, Promise<SearchResult[]>>();

@@ -1,17 +1,13 @@
 /** The local index as a search provider: web_search without a web, for private corpora, tests and training. */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import type { Searchable } from "../local-index/retrieve-handler.ts";
 import { englishStopWords, tokenize } from "../local-index/tokenize.ts";
 import type { SearchProvider } from "./search-provider.ts";
-
-const indexProviderNames = optionNames<{ name?: string; snippetWords?: number }>()("name snippetWords");
 
 /** Searches an index; snippets show the part of each passage that holds most of the query's words. */
 export function indexProvider(
   index: Searchable,
   options: { name?: string; snippetWords?: number } = {},
 ): SearchProvider {
-  checkOptions("indexProvider", options, indexProviderNames);
   const { name = "index", snippetWords = 50 } = options;
   return {
     name,

@@ -2,7 +2,6 @@
  * The search services, one entry each: where the request goes, what it carries, and where the results are in the answer.
  * Everything else (keys, limits, back-off, cache) is the same for all.
  */
-import { checkOptions } from "../../core/check-options.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { rateLimiter } from "../../core/limiter.ts";
 import { plainTextOf } from "../crawl/scan-html.ts";
@@ -132,14 +131,6 @@ export interface WebProviderOptions {
 
 /** A search service by name. */
 export function webProvider(name: WebProviderName, options: WebProviderOptions = {}): SearchProvider {
-  checkOptions<WebProviderOptions>("webProvider", options, {
-    keys: true,
-    endpoint: true,
-    perSecond: true,
-    retries: true,
-    timeoutMs: true,
-    backOffMs: true,
-  });
   const service: Service = services[name];
   const endpoint = options.endpoint ?? service.endpoint;
   if (!endpoint) throw new UsageError(`${name} needs its address: set ${service.variables[0]}`);

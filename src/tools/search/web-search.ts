@@ -1,7 +1,6 @@
 /** The web_search tool: one query, results as the paper shows them, blocked pages left out. */
 
 import { z } from "zod";
-import { checkOptions } from "../../core/check-options.ts";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Blocklist } from "./blocklist.ts";
 import { formatResults } from "./format-results.ts";
@@ -19,7 +18,6 @@ export interface WebSearchOptions {
 
 /** Searches the web with any provider. */
 export function webSearch(options: WebSearchOptions): Tool<z.infer<typeof input>> {
-  checkOptions<WebSearchOptions>("webSearch", options, { provider: true, count: true, blocklist: true, name: true });
   const { provider, count = 10, blocklist, name = "web_search" } = options;
   return defineTool({
     name,

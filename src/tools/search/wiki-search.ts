@@ -1,7 +1,6 @@
 /** The wiki_search tool: passages from a corpus, by a retrieval server or the local index. */
 
 import { z } from "zod";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { CoaError } from "../../core/errors.ts";
 import { defineTool, type Tool } from "../../core/tool.ts";
 import type { Searchable } from "../local-index/retrieve-handler.ts";
@@ -20,7 +19,6 @@ export type Retrieve = (query: string, options: { topk: number; signal: AbortSig
 
 /** Searches a corpus of passages. */
 export function wikiSearch(options: { retrieve: Retrieve; topk?: number; name?: string }): Tool<z.infer<typeof input>> {
-  checkOptions("wikiSearch", options, optionNames<typeof options>()("retrieve topk name"));
   const { retrieve, topk = 3, name = "wiki_search" } = options;
   return defineTool({
     name,
@@ -68,14 +66,6 @@ interface Waiting {
 
 /** A client of a retrieval server (`POST /retrieve`); queries of many chains are sent in batches. */
 export function retrievalClient(options: RetrievalClientOptions): Retrieve {
-  checkOptions<RetrievalClientOptions>("retrievalClient", options, {
-    url: true,
-    batchMs: true,
-    maxBatch: true,
-    timeoutMs: true,
-    retries: true,
-    backOffMs: true,
-  });
   const { batchMs = 5, maxBatch = 128, timeoutMs = 30_000, retries = 9, backOffMs = 250 } = options;
   const url = options.url.replace(/\/(?:retrieve\/?)?$/, "").concat("/retrieve");
   const queues = new Map<number, Waiting[]>(); // by topk

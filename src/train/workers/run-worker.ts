@@ -7,7 +7,6 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
 import { throwIfUserMustFix } from "../../core/ending.ts";
 import { type EngineCapabilities, type Policy, type Sample, sampleManyWith } from "../../core/engine.ts";
 import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
@@ -42,15 +41,10 @@ export interface WorkerResult {
   late: number;
 }
 
-const runWorkerNames = optionNames<WorkerOptions>()(
-  "coordinator apiKey name identity play concurrency patienceMs signal onResult",
-);
-
 /**
  * Works until the coordinator ends or the signal aborts; refused, with the difference, where it does not fit the run.
  */
 export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
-  checkOptions("runWorker", options, runWorkerNames);
   const { concurrency = 64, patienceMs = 60_000 } = options;
   const worker = options.name ?? `${hostname()}-${randomUUID().slice(0, 8)}`;
   const base = options.coordinator.replace(/\/+$/, "");

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import * as z from "zod";
 import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { type Adapter, createAdapter, loraTargets } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
@@ -48,19 +47,12 @@ const harmless = new Set([
 /** Ways of starting an adapter that leave the base as it is; others (PiSSA, OLoRA, ...) change it. */
 const plainStarts: unknown[] = [undefined, null, true, false, "gaussian", "orthogonal", "eva"];
 
-const saveAdapterFolderNames = optionNames<{
-  baseModel?: string;
-  type?: TensorType;
-  writeMore?: (folder: string) => Promise<void>;
-}>()("baseModel type writeMore");
-
 /** Writes an adapter, all or nothing. */
 export async function saveAdapterFolder(
   folder: string,
   adapter: Adapter,
   options: { baseModel?: string; type?: TensorType; writeMore?: (folder: string) => Promise<void> } = {},
 ): Promise<void> {
-  checkOptions("saveAdapterFolder", options, saveAdapterFolderNames);
   await writeFolder(folder, async (temporary) => {
     const config = {
       peft_type: "LORA",

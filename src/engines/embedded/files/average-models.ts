@@ -3,7 +3,6 @@
  * any of them; their mean is near that point. A share of the model that all began with also keeps what the steps were
  * not meant to change.
  */
-import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { UsageError } from "../../../core/errors.ts";
 import { loadModelFolder, saveModelFolder } from "./model-folder.ts";
 
@@ -12,15 +11,12 @@ export interface AverageOptions {
   start?: { folder: string; share: number };
 }
 
-const averageOptionNames = optionNames<AverageOptions>()("start");
-
 /** Writes the mean of model folders of one architecture into a folder, with the tokenizer files of the last. */
 export async function averageModels(
   folders: readonly string[],
   into: string,
   options: AverageOptions = {},
 ): Promise<void> {
-  checkOptions("averageModels", options, averageOptionNames);
   const [first, ...others] = folders;
   if (!first) throw new UsageError("no model folder to average");
   const share = options.start?.share ?? 0;

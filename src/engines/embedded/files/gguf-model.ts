@@ -3,7 +3,6 @@
  * neighbouring dimensions (0 with 1, 2 with 3), Hugging Face ones turn halves (0 with half), so the rows of Llama's query
  * and key projections are reordered; Qwen2 and Qwen3 keep the halves in both.
  */
-import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { checkConfig, type ModelConfig, traits } from "../model/config.ts";
 import {
@@ -79,13 +78,6 @@ function reordered(config: ModelConfig, name: string, tensor: Tensor, to: "neigh
   return reorderRows(tensor, isQuery(name) ? config.heads : config.kvHeads, to);
 }
 
-const saveGgufNames = optionNames<{
-  type?: "f32" | "f16" | "q8_0";
-  name?: string;
-  tokenizer?: ReadonlyMap<string, GgufValue>;
-  use?: unknown;
-}>()("type name tokenizer use");
-
 /** Writes a model as GGUF. `tokenizer` is the metadata of `ggufTokenizer`; without it llama.cpp will not load the file. */
 export async function saveGguf(
   path: string,
@@ -98,7 +90,6 @@ export async function saveGguf(
     use?: unknown;
   } = {},
 ): Promise<void> {
-  checkOptions("saveGguf", options, saveGgufNames);
   const { config, parameters } = model;
   const type = options.type ?? "f32";
   checkParameters(config, parameters, `the model to be written to ${path}`);

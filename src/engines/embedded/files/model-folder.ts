@@ -8,7 +8,6 @@ import { copyFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readJson } from "../../../base/files/read-json.ts";
 import { currentFolder, writeFolder } from "../../../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../../../core/check-options.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { configFromHuggingFace, configToHuggingFace, type ModelConfig } from "../model/config.ts";
 import { checkParameters, headName, type ParameterSet, parameterShapes } from "../model/parameters.ts";
@@ -118,17 +117,12 @@ export interface SaveModelOptions {
   maxShardBytes?: number;
 }
 
-const saveModelFolderNames = optionNames<SaveModelOptions>()(
-  "type generationConfig companionsFrom writeMore maxShardBytes",
-);
-
 /** Writes a model folder that transformers, vLLM and we read; the old one stays until the new one is whole. */
 export async function saveModelFolder(
   folder: string,
   model: { config: ModelConfig; parameters: ParameterSet },
   options: SaveModelOptions = {},
 ): Promise<void> {
-  checkOptions("saveModelFolder", options, saveModelFolderNames);
   checkParameters(model.config, model.parameters, `the model to be written to ${folder}`);
   const type = options.type ?? "f32";
   const torchType = { f32: "float32", f16: "float16", bf16: "bfloat16" }[type];
