@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "../scripts/bench.ts";
-import { sleep } from "../src/core/limiter.ts";
+import { sleep } from "../src/base/work/limiter.ts";
 import { derivedSeed, seededRandom } from "../src/core/random.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { averageModels } from "../src/engines/embedded/files/average-models.ts";

@@ -1,5 +1,8 @@
 /** Tasks, profiles, tools, chains, models, errors: what every user of the package touches. Every export is named here, one by one; what is not here is not public. */
-export { type AfmHarnessOptions, runAfmHarness } from "./chain/afm-harness.ts";
+
+export { limitedModel } from "./base/work/limited-model.ts";
+export { type Limiter, type LimiterOptions, limiter } from "./base/work/limiter.ts";
+export { type ModelWrapper, wrapModel } from "./base/work/wrap-model.ts";
 export type { ChainOptions, ClientResult, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
 export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
@@ -28,8 +31,6 @@ export type { Example } from "./core/example.ts";
 export type { Comparison, Costs, Estimate, PairedComparison, Summary } from "./core/figures.ts";
 export type { Grade, Grader } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
-export { limitedModel } from "./core/limited-model.ts";
-export { type Limiter, type LimiterOptions, limiter } from "./core/limiter.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
 export type { ChainLanguage, ObservationStyle, Profile, ToolDescription } from "./core/profile.ts";
@@ -49,7 +50,6 @@ export {
   trajectoryText,
 } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
-export { type ModelWrapper, wrapModel } from "./core/wrap-model.ts";
 export { chainRules } from "./language/grammar/chain-rules.ts";
 export { grammarText } from "./language/grammar/grammar-text.ts";
 export { type BodyFormat, defineProfile, type Gate, startState, type TagSpec } from "./language/profile.ts";

@@ -1,6 +1,6 @@
 /** Exams in lab worlds, in memory: the same tasks with searches that work and with searches that fail, greedily. */
 import { readFileSync } from "node:fs";
-import { inParallel } from "../../src/core/limiter.ts";
+import { inParallel } from "../../src/base/work/limiter.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld, type World } from "../../src/lab/create-world.ts";

@@ -9,8 +9,8 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { inParallel } from "../../src/base/work/limiter.ts";
 import { chainPath } from "../../src/core/critical-path.ts";
-import { inParallel } from "../../src/core/limiter.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { bootstrap, comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";

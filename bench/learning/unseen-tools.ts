@@ -8,8 +8,8 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { inParallel } from "../../src/base/work/limiter.ts";
 import { runChain } from "../../src/chain/run-chain.ts";
-import { inParallel } from "../../src/core/limiter.ts";
 import type { Model } from "../../src/core/model.ts";
 import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";

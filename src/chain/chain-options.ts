@@ -1,5 +1,5 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
-import { optionNames } from "../core/check-options.ts";
+import { optionNames } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";

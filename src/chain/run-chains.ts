@@ -5,9 +5,9 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { checkOptions, optionNames } from "../core/check-options.ts";
-import { limitedModel } from "../core/limited-model.ts";
-import { asTheyEnd, semaphore } from "../core/limiter.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { limitedModel } from "../base/work/limited-model.ts";
+import { asTheyEnd, semaphore } from "../base/work/limiter.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";

@@ -1,5 +1,5 @@
 /** The chain as a stream of events, for whoever wants to show it while it happens. */
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Task } from "../core/task.ts";
 import { type ChainOptions, chainParts } from "./chain-options.ts";

@@ -1,5 +1,5 @@
 /** Help of one command, and what was probably meant by a flag that it does not have. */
-import { nearestName } from "../core/check-options.ts";
+import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Command, Options } from "./command.ts";
 

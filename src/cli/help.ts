@@ -1,5 +1,5 @@
 /** Help over all commands: the overview by stage, the verbs of a group, and which command was probably meant. */
-import { nearestName } from "../core/check-options.ts";
+import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import { commands } from "./commands/index.ts";
 

@@ -3,8 +3,8 @@
  * Progress is one line that is updated on a terminal, and an occasional plain line elsewhere.
  */
 import { styleText } from "node:util";
+import { steadyNow } from "../base/work/steady-clock.ts";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
-import { steadyNow } from "../core/steady-clock.ts";
 import { sparkline } from "./plot-metrics.ts";
 
 type Style = Parameters<typeof styleText>[0];

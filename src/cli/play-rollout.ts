@@ -1,11 +1,11 @@
 /** How one rollout of `train rl` is run: by the training process itself, or by a worker with the same settings. */
 
+import { wrapModel } from "../base/work/wrap-model.ts";
 import { runChain } from "../chain/run-chain.ts";
 import type { Model } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { wrapModel } from "../core/wrap-model.ts";
 import type { Profile } from "../language/profile.ts";
 
 /** What every rollout of a run has in common. */

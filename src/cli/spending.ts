@@ -3,11 +3,11 @@
  * the limit is reached. A ledger in a file counts over several commands and after a crash.
  */
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
+import { type AnyModel, wrapModel } from "../base/work/wrap-model.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
-import { type AnyModel, wrapModel } from "../core/wrap-model.ts";
 import { numberOf, type Options } from "./command.ts";
 import { priceFlag, priceOf } from "./flag-values.ts";
 

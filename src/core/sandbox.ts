@@ -1,5 +1,4 @@
 /** A sandbox runs untrusted code: code, stdin and limits in; output and a verdict out. It always says how strong it is. */
-import { optionNames } from "./check-options.ts";
 
 export interface SandboxLimits {
   cpuMs: number;
@@ -8,9 +7,6 @@ export interface SandboxLimits {
   /** Of stdout and stderr each; the middle is cut out beyond that. */
   outputCharacters: number;
 }
-
-/** What `limits` of a sandbox may hold. */
-export const sandboxParts = { limits: optionNames<SandboxLimits>()("cpuMs wallMs memoryMb outputCharacters") };
 
 export interface SandboxRequest {
   language: "python" | "javascript";

@@ -14,7 +14,7 @@ import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonIfThere } from "../base/files/read-json.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { currentFolder, writeFolder } from "../base/files/write-folder.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import { chainLanguageSchema } from "../core/profile.ts";

@@ -18,7 +18,6 @@ export {
   exportDataset,
   exportFormats,
 } from "./export/export-dataset.ts";
-export { type ImportOptions, type ImportReport, importChains } from "./import/import-chains.ts";
 export { type ChainVerdict, type ChainVerdicts, readAnnotations } from "./read-annotations.ts";
 export { sequenceToExample, type TrainingSequence, weightsOf } from "./training-sequence.ts";
 export {

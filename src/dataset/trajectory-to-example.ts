@@ -3,7 +3,7 @@
  * none, tags count for the side that wrote them. What does not fit is dropped whole or cut at a segment border, and the
  * result says which, because data must not disappear silently.
  */
-import { optionNames } from "../core/check-options.ts";
+import { optionNames } from "../base/work/check-options.ts";
 import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";

@@ -2,7 +2,7 @@
  * One team run becomes one chain, by rules alone: the same run always gives the same chain, tool inputs, observations and
  * the answer are taken over byte for byte, and the result obeys the profile or is not returned at all.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";

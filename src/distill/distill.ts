@@ -11,7 +11,7 @@ import { fileFingerprint } from "../base/files/fingerprint.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
 import { CoaError } from "../core/errors.ts";

@@ -2,7 +2,7 @@
  * One input line through conversion and every stage that needs no other line. Whatever goes wrong with a line (no JSON,
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
-import { ownOptions } from "../core/check-options.ts";
+import { ownOptions } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/decision.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";

@@ -1,6 +1,7 @@
 /** A chat model without tools as a system: what the model knows by itself, the baseline under every chain and team. */
+
+import { steadyNow } from "../base/work/steady-clock.ts";
 import type { ChatModel, Price } from "../core/model.ts";
-import { steadyNow } from "../core/steady-clock.ts";
 import type { System } from "../core/system.ts";
 import { usageOfCall } from "../core/usage.ts";
 

@@ -1,10 +1,10 @@
 /** A chain as a system under evaluation: one model with its tools and profile. */
 
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { type ChainOptions, chainParts } from "../chain/chain-options.ts";
 import { checkScore, checkSureness } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
 import type { Profile } from "../core/profile.ts";
 import { defineSystem, type System, type SystemResult, trajectoryResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";

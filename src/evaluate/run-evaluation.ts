@@ -14,13 +14,13 @@ import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/clai
 import { readManifest } from "../base/files/manifest.ts";
 import { jsonlJournal, openJsonl } from "../base/files/open-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { inParallel } from "../base/work/limiter.ts";
 import { errorEnding, throwIfUserMustFix } from "../core/ending.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Summary } from "../core/figures.ts";
 import type { Grade, Grader } from "../core/grader.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Measure } from "../core/measure.ts";
 import { sampleSeed } from "../core/random.ts";
 import type { System, SystemResult } from "../core/system.ts";

@@ -2,7 +2,7 @@
  * The statistics of an evaluation: pass@k without bias, bootstrap intervals over tasks, and a paired test of two systems
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
-import { optionNames } from "../core/check-options.ts";
+import { optionNames } from "../base/work/check-options.ts";
 import type { Estimate, PairedComparison } from "../core/figures.ts";
 import { seededRandom } from "../core/random.ts";
 

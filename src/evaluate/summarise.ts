@@ -3,7 +3,7 @@
  * crashed or could not be graded counts as no success, and is shown separately. Costs are given per task (one run of
  * it), per success (everything spent, failures included, divided by the successes) and of the right runs alone.
  */
-import { ownOptions } from "../core/check-options.ts";
+import { ownOptions } from "../base/work/check-options.ts";
 import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
 import type { Measure } from "../core/measure.ts";
 import { identityText } from "../report/identity-text.ts";

@@ -4,10 +4,10 @@
  * therefore different calls.
  */
 import { type CallStore, openCallStore } from "../base/files/call-store.ts";
+import { type AnyModel, wrapModel } from "../base/work/wrap-model.ts";
 import { CoaError } from "../core/errors.ts";
 import type { ChatModel, ContinueEvent, Model } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
-import { type AnyModel, wrapModel } from "../core/wrap-model.ts";
 
 /** The model with its calls kept in a store. Streams are kept whole and played back as they came. */
 export function cachedModel<M extends AnyModel>(model: M, store: CallStore): M {

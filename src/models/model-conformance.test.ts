@@ -1,8 +1,8 @@
 import { describe, it } from "node:test";
 import { openCallStore } from "../base/files/call-store.ts";
-import { limitedModel } from "../core/limited-model.ts";
-import { limiter } from "../core/limiter.ts";
-import { wrapModel } from "../core/wrap-model.ts";
+import { limitedModel } from "../base/work/limited-model.ts";
+import { limiter } from "../base/work/limiter.ts";
+import { wrapModel } from "../base/work/wrap-model.ts";
 import {
   byteTokenizer,
   fakeEngine,

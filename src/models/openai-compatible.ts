@@ -7,10 +7,10 @@
  */
 import { env } from "node:process";
 import { HttpError, type HttpOptions, httpClient } from "../base/http/http-client.ts";
-import { checkOptions, type OptionNames } from "../core/check-options.ts";
+import { checkOptions, type OptionNames } from "../base/work/check-options.ts";
+import { type Limiter, semaphore } from "../base/work/limiter.ts";
 import { CoaError, messageOf, UsageError } from "../core/errors.ts";
 import { asNumber, asObject, parseJson } from "../core/json-value.ts";
-import { type Limiter, semaphore } from "../core/limiter.ts";
 import type { ChatModel, Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { RenderPrompt } from "../tokenizers/chat-template.ts";

@@ -5,9 +5,9 @@
  */
 
 import { type HttpOptions, httpClient } from "../base/http/http-client.ts";
+import { inParallel } from "../base/work/limiter.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 export interface ServedTeacherOptions extends HttpOptions {

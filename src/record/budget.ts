@@ -7,7 +7,7 @@
 
 import { z } from "zod";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { estimateTokens } from "../core/token-estimate.ts";

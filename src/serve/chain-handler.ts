@@ -5,7 +5,7 @@
 import { type AccessOptions, accessParts, checkOrigin } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
 import { ApiError, anthropicError, apiErrorOf, openaiError } from "./api-error.ts";

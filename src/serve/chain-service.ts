@@ -3,11 +3,11 @@
  * leaves stops its chain, model and tools included. Finished chains are passed to `onTrajectory`.
  */
 
+import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { defaultLimits, type Limits } from "../chain/limits.ts";
 import { streamChain } from "../chain/stream-chain.ts";
 import { defined } from "../core/json-value.ts";
-import { type Release, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";

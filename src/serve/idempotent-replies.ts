@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Reply, StreamWriter } from "../base/http/handler.ts";
-import { steadyNow } from "../core/steady-clock.ts";
+import { steadyNow } from "../base/work/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
 
 const lifeMs = 24 * 3_600_000;

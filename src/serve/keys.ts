@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { keyFinder, keyOf } from "../base/http/access.ts";
+import { steadyNow } from "../base/work/steady-clock.ts";
 import { UsageError } from "../core/errors.ts";
-import { steadyNow } from "../core/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
 
 const keySchema = z.object({

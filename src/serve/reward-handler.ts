@@ -5,9 +5,9 @@
  */
 
 import { replyJson } from "../base/http/handler.ts";
+import { inParallel } from "../base/work/limiter.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import { trajectorySchema } from "../core/trajectory.ts";
 import { ApiError } from "./api-error.ts";

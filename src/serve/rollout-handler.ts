@@ -5,12 +5,12 @@
  */
 
 import { replyJson } from "../base/http/handler.ts";
+import { inParallel, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import { asString, type Json } from "../core/json-value.ts";
-import { inParallel, semaphore } from "../core/limiter.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Reward, RewardResult } from "../core/reward.ts";

@@ -6,7 +6,7 @@
 import { isLoopback } from "../base/http/access.ts";
 import { nodeListener } from "../base/http/handler.ts";
 import { type Listening, listen } from "../base/http/listen.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { ServedHandler, ServeOptions } from "./chain-handler.ts";
 

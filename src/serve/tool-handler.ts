@@ -5,8 +5,8 @@
 
 import type { Handler } from "../base/http/handler.ts";
 import { replyJson } from "../base/http/handler.ts";
+import { inParallel } from "../base/work/limiter.ts";
 import { asString, objectsOf } from "../core/json-value.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Tool } from "../core/tool.ts";
 import { ApiError } from "./api-error.ts";
 import { callTool } from "./call-tool.ts";

@@ -4,8 +4,9 @@
  * that are neither too easy nor too hard are kept. Tasks already used for SFT stay out. Every dropped task has its
  * reason.
  */
+
+import { inParallel } from "../base/work/limiter.ts";
 import type { Grader } from "../core/grader.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 
 export type AnswerTask = (task: Task, sample: number, signal?: AbortSignal) => Promise<string | null>;

@@ -5,11 +5,11 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
-import { steadyNow } from "../core/steady-clock.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { type CountTokens, estimateTokens } from "../core/token-estimate.ts";

@@ -2,11 +2,11 @@
  * Many tasks, several at a time. Finished runs go to a journal as they come, so a stopped batch resumes; a
  * budget for the whole batch stops new runs from starting. Runs are yielded in the order in which they end.
  */
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { asTheyEnd } from "../base/work/limiter.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
-import { asTheyEnd } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { addUsage, emptyUsage } from "../core/usage.ts";

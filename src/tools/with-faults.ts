@@ -4,8 +4,9 @@
  * wrong in such a way. Which calls is fixed by the plan's seed, the chain's id and the number of the call in that
  * chain, so two models that are compared on the same tasks get the same faults.
  */
+
+import { sleep } from "../base/work/limiter.ts";
 import { ToolError, UsageError } from "../core/errors.ts";
-import { sleep } from "../core/limiter.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 

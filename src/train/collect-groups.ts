@@ -4,8 +4,9 @@
  * finished rollout is written to the journal immediately; a resumed run takes it from there and samples only what is
  * missing.
  */
+
+import { inParallel } from "../base/work/limiter.ts";
 import type { Journal } from "../core/journal.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";

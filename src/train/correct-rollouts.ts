@@ -3,10 +3,11 @@
  * and that step alone becomes the target. What comes before it was written by the student, ids as sampled: it learns
  * what to do in states that it reaches itself.
  */
+
+import { inParallel } from "../base/work/limiter.ts";
 import type { Corrector } from "../core/corrector.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { inParallel } from "../core/limiter.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Trajectory } from "../core/trajectory.ts";
 import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";

@@ -5,7 +5,7 @@
  * it was sampled with, but a group whose oldest token is too many versions old is not trained on: its task begins again with new
  * seeds. A group without anything to teach, or too old, leaves the memory at once.
  */
-import { semaphore } from "../core/limiter.ts";
+import { semaphore } from "../base/work/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { CollectOptions } from "./collect-groups.ts";

@@ -1,5 +1,5 @@
 /** Learning-rate schedules as pure functions of the step, so that a resumed run follows exactly the same curve. */
-import { optionNames } from "../core/check-options.ts";
+import { optionNames } from "../base/work/check-options.ts";
 import type { OptimizerStep } from "../core/engine.ts";
 
 export interface Schedule {

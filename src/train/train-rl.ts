@@ -11,7 +11,7 @@
 
 import { join } from "node:path";
 import type { Resume } from "../base/files/claim-folder.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Corrector } from "../core/corrector.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError, UsageError } from "../core/errors.ts";

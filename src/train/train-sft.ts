@@ -6,7 +6,7 @@
  */
 
 import type { Resume } from "../base/files/claim-folder.ts";
-import { checkOptions, optionNames } from "../core/check-options.ts";
+import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";

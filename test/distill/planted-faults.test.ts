@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { ownOptions } from "../../src/core/check-options.ts";
+import { ownOptions } from "../../src/base/work/check-options.ts";
 import type { Grader } from "../../src/core/grader.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { Segment, Trajectory } from "../../src/core/trajectory.ts";

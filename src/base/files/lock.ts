@@ -10,7 +10,7 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
-import { sleep } from "../../core/limiter.ts";
+import { sleep } from "../work/limiter.ts";
 import { type Disk, nodeDisk, writeAll } from "./disk.ts";
 import { makeFolder } from "./make-folder.ts";
 

@@ -4,7 +4,7 @@
  * time.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { optionNames } from "../../core/check-options.ts";
+import { optionNames } from "../work/check-options.ts";
 import { RefusedRequest } from "./request-body.ts";
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);

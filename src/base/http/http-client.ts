@@ -5,8 +5,8 @@
  */
 import type { Agent, Dispatcher } from "undici";
 import { type Boundary, CoaError, isAbort, messageOf } from "../../core/errors.ts";
-import { sleep } from "../../core/limiter.ts";
-import { type RetryOptions, retry, retryAfterMs, retryDelay } from "./retry.ts";
+import { sleep } from "../work/limiter.ts";
+import { type RetryOptions, retry, retryAfterMs, retryDelay } from "../work/retry.ts";
 
 export interface HttpOptions extends RetryOptions {
   headers?: Record<string, string>;

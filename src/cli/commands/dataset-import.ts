@@ -1,6 +1,6 @@
+import { importChains } from "../../afm/import-chains.ts";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import { importChains } from "../../dataset/import/import-chains.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, missingArgument } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";

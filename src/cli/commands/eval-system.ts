@@ -1,15 +1,15 @@
 /** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { runAfmHarness } from "../../afm/afm-harness.ts";
 import { openCallStore } from "../../base/files/call-store.ts";
 import { fileFingerprint } from "../../base/files/fingerprint.ts";
 import { loadModule } from "../../base/files/load-module.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { runAfmHarness } from "../../chain/afm-harness.ts";
+import { limitedModel } from "../../base/work/limited-model.ts";
+import { limiter } from "../../base/work/limiter.ts";
 import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
-import { limitedModel } from "../../core/limited-model.ts";
-import { limiter } from "../../core/limiter.ts";
 import type { ChatModel, Model } from "../../core/model.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Task } from "../../core/task.ts";

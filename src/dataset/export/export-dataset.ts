@@ -7,7 +7,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { checkOptions, optionNames, ownOptions } from "../../core/check-options.ts";
+import { checkOptions, optionNames, ownOptions } from "../../base/work/check-options.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";

@@ -3,7 +3,7 @@
  * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
  */
 import { Worker } from "node:worker_threads";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import {
   type Engine,
   type EngineCapabilities,

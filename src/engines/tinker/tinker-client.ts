@@ -9,8 +9,8 @@
  */
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { protobufType } from "../../base/wire/tinker-protobuf.ts";
+import { sleep as sleepFor } from "../../base/work/limiter.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { sleep as sleepFor } from "../../core/limiter.ts";
 
 export interface TinkerClientOptions {
   /** Of the server, without `/api/v1`. */

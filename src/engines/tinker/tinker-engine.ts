@@ -9,11 +9,11 @@
 import { HttpError } from "../../base/http/http-client.ts";
 import { fromPassResult, toAdam, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { semaphore } from "../../base/work/limiter.ts";
 import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
-import { semaphore } from "../../core/limiter.ts";
 import { checkStep } from "../../core/policy-loss.ts";
 import { hashText } from "../../core/random.ts";
 import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";

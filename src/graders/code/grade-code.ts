@@ -5,10 +5,10 @@
  * wrong.
  */
 
+import { inParallel } from "../../base/work/limiter.ts";
 import { CoaError } from "../../core/errors.ts";
 import { fencedBlocks } from "../../core/fences.ts";
 import type { Grade } from "../../core/grader.ts";
-import { inParallel } from "../../core/limiter.ts";
 import type { Sandbox, SandboxLevel, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import type { CodeTests } from "../../core/task.ts";
 import type { Scoring } from "../scorers.ts";

@@ -3,10 +3,10 @@
  * server that stays down) are not counted as wrong answers: `correct` is null.
  */
 
-import { retryDelay } from "../../base/http/retry.ts";
+import { sleep } from "../../base/work/limiter.ts";
+import { retryDelay } from "../../base/work/retry.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import type { Grade, Grader } from "../../core/grader.ts";
-import { sleep } from "../../core/limiter.ts";
 import type { ChatModel } from "../../core/model.ts";
 import { exactMatch } from "../grade-qa.ts";
 import { fillPrompt, type JudgePrompt, judges, promptHash } from "./judges.ts";

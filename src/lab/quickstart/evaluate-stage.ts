@@ -4,7 +4,7 @@
  * training world.
  */
 import { join } from "node:path";
-import { inParallel } from "../../core/limiter.ts";
+import { inParallel } from "../../base/work/limiter.ts";
 import { defineSystem, type System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
 import { chainResult } from "../../evaluate/chain-system.ts";

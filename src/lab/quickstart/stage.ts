@@ -5,8 +5,8 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeJson } from "../../base/files/write-file.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import type { OnProgress } from "../../core/events.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 import type { QuickstartSettings } from "./settings.ts";
 
 export interface QuickstartContext {

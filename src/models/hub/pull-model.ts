@@ -13,9 +13,9 @@ import { acquireLock } from "../../base/files/lock.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
 import { putFolder } from "../../base/files/write-folder.ts";
+import { sleep } from "../../base/work/limiter.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { OnProgress } from "../../core/events.ts";
-import { sleep } from "../../core/limiter.ts";
 import { type HubFile, type HubModel, type HubOptions, hubEndpoint, hubFile, hubModel } from "./hub-client.ts";
 
 export interface PullOptions extends HubOptions {

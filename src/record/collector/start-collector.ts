@@ -17,9 +17,9 @@ import {
   unpack,
 } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
-import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { type Limiter, semaphore } from "../../base/work/limiter.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { type Limiter, semaphore } from "../../core/limiter.ts";
 import { logName } from "../call-log.ts";
 import { langSmithToSpans, readLangSmithRuns } from "../formats/langsmith.ts";
 import { agentsToSpans, readAgentsItems } from "../formats/openai-agents.ts";

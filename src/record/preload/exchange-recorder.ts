@@ -8,8 +8,8 @@ import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } fro
 import { type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { readEventStream } from "../../base/wire/bedrock-converse.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import { asObject, type Json, parseJson } from "../../core/json-value.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, broughtBy, type Reservation } from "../budget.ts";
 import { isOver } from "../read-answer.ts";

@@ -4,8 +4,8 @@
  * server that runs for weeks does not fill its memory.
  */
 import { RefusedRequest } from "../../base/http/request-body.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import { messageOf } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 
 /** How an operation ended: a value to be written as JSON or as protobuf, or what went wrong and whose fault it is. */
 export type Outcome =

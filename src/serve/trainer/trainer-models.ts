@@ -7,8 +7,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { RefusedRequest } from "../../base/http/request-body.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import type { Engine, Policy } from "../../core/engine.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 import type { Outcome } from "./futures.ts";
 import { type OrderedRequests, orderedRequests } from "./ordered-requests.ts";
 

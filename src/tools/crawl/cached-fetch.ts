@@ -1,6 +1,7 @@
 /** Pages remembered for a while: many chains of one run read the same ones, and ask for them at the same time. */
+
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import { isAbort } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 import type { FetchedPage, FetchPage } from "./fetch-page.ts";
 
 export interface CachedFetchOptions {

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as pause } from "node:timers/promises";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 import { CoaError } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady-clock.ts";
 import { decodeText } from "./decode-text.ts";
 import { crawlerName, type FetchPage } from "./fetch-page.ts";
 import { parseRobots, type RobotsRules } from "./robots.ts";

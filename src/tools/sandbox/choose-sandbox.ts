@@ -3,9 +3,9 @@
  * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
-import { checkOptions, optionNames } from "../../core/check-options.ts";
+import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
-import { type Sandbox, type SandboxLevel, type SandboxLimits, sandboxParts } from "../../core/sandbox.ts";
+import type { Sandbox, SandboxLevel, SandboxLimits } from "../../core/sandbox.ts";
 import { type BubblewrapOptions, bubblewrapProblem, bubblewrapSandbox } from "./bubblewrap.ts";
 import { nsjailSandbox } from "./nsjail.ts";
 import { pyodideLevel, pyodideSandbox } from "./pyodide.ts";
@@ -38,7 +38,7 @@ const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail", "remot
 const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
 const choiceParts = {
-  ...sandboxParts,
+  limits: optionNames<SandboxLimits>()("cpuMs wallMs memoryMb outputCharacters"),
   bubblewrap: optionNames<BubblewrapOptions>()("limits diskMb maxProcesses warm concurrency python cgroupParent"),
 };
 

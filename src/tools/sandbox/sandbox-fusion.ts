@@ -2,8 +2,8 @@
 
 import { z } from "zod";
 import { httpClient } from "../../base/http/http-client.ts";
+import { semaphore } from "../../base/work/limiter.ts";
 import { CoaError } from "../../core/errors.ts";
-import { semaphore } from "../../core/limiter.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import { trimMiddle, withLimits } from "./limits.ts";
 

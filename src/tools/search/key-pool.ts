@@ -2,7 +2,7 @@
  * Several API keys used in turn. A key that has reached its rate limit pauses; one that was refused is not used again,
  * so a long run continues without a spent or revoked key.
  */
-import { steadyNow } from "../../core/steady-clock.ts";
+import { steadyNow } from "../../base/work/steady-clock.ts";
 
 export interface KeyPool {
   readonly size: number;

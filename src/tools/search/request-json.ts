@@ -3,9 +3,9 @@
  * that honours Retry-After, and errors that say which service said what.
  */
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
-import { retryDelay } from "../../base/http/retry.ts";
+import { sleep } from "../../base/work/limiter.ts";
+import { retryDelay } from "../../base/work/retry.ts";
 import { CoaError } from "../../core/errors.ts";
-import { sleep } from "../../core/limiter.ts";
 import type { KeyPool } from "./key-pool.ts";
 
 export interface ServiceRequest {

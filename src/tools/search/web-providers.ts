@@ -2,8 +2,9 @@
  * The search services, one entry each: where the request goes, what it carries, and where the results are in the answer.
  * Everything else (keys, limits, back-off, cache) is the same for all.
  */
+
+import { rateLimiter } from "../../base/work/limiter.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
-import { rateLimiter } from "../../core/limiter.ts";
 import { plainTextOf } from "../crawl/scan-html.ts";
 import { keyPool } from "./key-pool.ts";
 import { requestJson, type ServiceRequest } from "./request-json.ts";

@@ -1,8 +1,8 @@
 /** What the evaluations of Agent Foundation Models set, by agent: words, opening, limits and sampling. */
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
-import { afmMathPrompt, afmProgramPrompt } from "../language/afm-code-prompts.ts";
-import { afmMhqaPrompt, afmWebPrompt } from "../language/afm-prompts.ts";
+import { afmMathPrompt, afmProgramPrompt } from "./afm-code-prompts.ts";
+import { afmMhqaPrompt, afmWebPrompt } from "./afm-prompts.ts";
 
 export interface AfmPreset {
   /** The one user message of a task; `rules` replaces the published words where given. */

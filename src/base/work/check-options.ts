@@ -1,5 +1,5 @@
 /** Public functions refuse options they do not have: a misspelt one would otherwise be ignored silently. */
-import { UsageError } from "./errors.ts";
+import { UsageError } from "../../core/errors.ts";
 
 /** The known names of an options type, all of them and no others; give it `T` and the compiler checks the list. */
 export type OptionNames<T> = Record<keyof Required<T>, true>;

@@ -1,10 +1,10 @@
 /** Files of chains as text -> trajectories, with a report of what was read and what was not. */
 
 import { extname } from "node:path";
-import { readJsonArray } from "../../base/files/read-json-array.ts";
-import { readJsonl } from "../../base/files/read-jsonl.ts";
-import type { Profile } from "../../core/profile.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import { readJsonArray } from "../base/files/read-json-array.ts";
+import { readJsonl } from "../base/files/read-jsonl.ts";
+import type { Profile } from "../core/profile.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { type AlpacaRow, alpacaChain } from "./alpaca-chain.ts";
 
 export interface ImportOptions {

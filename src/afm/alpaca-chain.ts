@@ -4,13 +4,13 @@
  * and is then checked against its profile. White space around an observation belongs to it, because it is not the
  * model's to learn.
  */
-import type { Profile } from "../../core/profile.ts";
-import { looseText, type Segment, type Trajectory } from "../../core/trajectory.ts";
-import { emptyUsage } from "../../core/usage.ts";
-import { tagNames } from "../../language/profile.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
-import { tagReader } from "../../language/tag-reader.ts";
-import { validateSegments } from "../../language/validate.ts";
+import type { Profile } from "../core/profile.ts";
+import { looseText, type Segment, type Trajectory } from "../core/trajectory.ts";
+import { emptyUsage } from "../core/usage.ts";
+import { tagNames } from "../language/profile.ts";
+import { builtInProfiles } from "../language/profiles.ts";
+import { tagReader } from "../language/tag-reader.ts";
+import { validateSegments } from "../language/validate.ts";
 
 /** A row as LLaMA-Factory's alpaca format has it. */
 export interface AlpacaRow {

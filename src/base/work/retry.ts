@@ -3,7 +3,7 @@
  * definition for model servers, search services, sandboxes and judges.
  */
 import { CoaError } from "../../core/errors.ts";
-import { sleep } from "../../core/limiter.ts";
+import { sleep } from "./limiter.ts";
 
 export interface RetryOptions {
   /** Tries after the first. */

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { readJsonArray } from "../../base/files/read-json-array.ts";
-import { type Trajectory, trajectoryText } from "../../core/trajectory.ts";
+import { readJsonArray } from "../base/files/read-json-array.ts";
+import { type Trajectory, trajectoryText } from "../core/trajectory.ts";
 import { importChains } from "./import-chains.ts";
 
 const web =

@@ -3,7 +3,7 @@
  * context window, a grammar or a name that the model learns in `prepare` is known through every wrapper, and so are its
  * tokenizer, its sessions and whatever models learn to offer later.
  */
-import type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model } from "./model.ts";
+import type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model } from "../../core/model.ts";
 
 /** What a wrapper does around the two calls of a model (`next` makes the call itself), and to what it can do. */
 export interface ModelWrapper {
