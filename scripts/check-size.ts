@@ -1,60 +1,23 @@
-/**
- * A file over its limit holds two ideas, and a folder over its budget has grown without a decision. What adds a capability
- * raises its folder's budget in the same commit; what adds none is to be deleted. Tests do not count.
- */
-import { rowOf } from "./check-imports.ts";
+/** A file over its limit holds two ideas. Lines of whole folders are counted here too; their limits are in limits.ts. */
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { sourceFiles } from "./source-files.ts";
 
 const sourceLimit = 400;
 const testLimit = 500;
 
-/** Lines a folder may have, by its row of the import table. */
-export const folderBudgets: Readonly<Record<string, number>> = {
-  core: 3115,
-  "base/files": 1970,
-  "base/http": 850,
-  "base/wire": 2800,
-  "base/redact": 400,
-  language: 3350,
-  tokenizers: 950,
-  models: 1550,
-  engines: 8400,
-  tools: 7295,
-  graders: 3900,
-  tasks: 1600,
-  chain: 2500,
-  team: 1620,
-  record: 6400,
-  distill: 2950,
-  dataset: 1620,
-  train: 3110,
-  evaluate: 1600,
-  report: 955,
-  lab: 3850,
-  serve: 6540,
-  "studio/api": 4200,
-  "studio/app": 6500,
-  cli: 9640,
-  testing: 1350,
-};
-
-/** Complaints about files over their limit and folders over their budget. */
+/** Complaints about files over their limit. */
 export function checkSize(root: string): string[] {
-  const complaints: string[] = [];
-  const lines = new Map<string, number>();
-  for (const { path, text } of sourceFiles(root)) {
+  return sourceFiles(root).flatMap(({ path, text }) => {
     const count = text.split("\n").length - 1;
-    const isTest = /\.test\.tsx?$/.test(path);
-    const limit = isTest ? testLimit : sourceLimit;
-    if (count > limit) complaints.push(`${path}: ${count} lines, the limit is ${limit}: split it by idea`);
-    if (!isTest) lines.set(rowOf(path), (lines.get(rowOf(path)) ?? 0) + count);
-  }
-  for (const [row, count] of lines) {
-    const budget = folderBudgets[row];
-    if (budget !== undefined && count > budget)
-      complaints.push(
-        `src/${row}: ${count} lines, its budget is ${budget}: delete what adds no capability, or raise the budget in scripts/check-size.ts with the capability that needs it`,
-      );
-  }
-  return complaints;
+    const limit = /\.test\.tsx?$/.test(path) ? testLimit : sourceLimit;
+    return count > limit ? [`${path}: ${count} lines, the limit is ${limit}: split it by idea`] : [];
+  });
+}
+
+/** Lines of code below a folder: TypeScript, CSS, JavaScript, Python and shell, without tests. */
+export function linesOf(root: string, folder: string): number {
+  return globSync(`${folder}/**/*.{ts,tsx,css,js,mjs,py,sh}`, { cwd: root })
+    .filter((path) => !/node_modules|\.test\.tsx?$|__pycache__/.test(path))
+    .reduce((sum, path) => sum + readFileSync(join(root, path), "utf8").split("\n").length - 1, 0);
 }

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkImports } from "./check-imports.ts";
+import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
 import { checkPublicApi } from "./public-api.ts";
@@ -32,6 +33,11 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
       .flatMap((config) => external("tsc", ["-p", config])),
   imports: () => checkImports(root),
   sizes: () => checkSize(root),
+  limits: () => {
+    const { table, complaints } = checkLimits(root, {});
+    for (const line of table) console.log(`     ${line}`);
+    return [...complaints, ...checkRatchet(root)];
+  },
   lockfile: () => checkLock(root),
   docs: () => checkDocs(root),
   "public API": () => (root === resolve(import.meta.dirname, "..") ? checkPublicApi() : []),
