@@ -15,9 +15,8 @@ import { outcomeReward } from "../src/graders/reward.ts";
 import { labCorrector } from "../src/lab/lab-corrector.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../src/models/engine-model.ts";
-import { faultRecorder } from "../src/tools/with-faults.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
-import { creditAfterFault, withFaultMarks } from "../src/train/fault-credit.ts";
+import { creditAfterFault } from "../src/train/fault-credit.ts";
 import { type RlOptions, trainRl } from "../src/train/train-rl.ts";
 import {
   failingCode,
@@ -72,8 +71,7 @@ async function practise({ model, clean }: Student, seed: number, name: string, e
     const right = await toyExam(engineModel(await lab.engine.publish(), lab.tokenizer), 300, plan);
     return right.filter(Boolean).length / right.length;
   };
-  const recorder = faultRecorder();
-  const tools = toyTools({ ...failingCode(500 + seed, 0.6), onFault: recorder.onFault });
+  const tools = toyTools(failingCode(500 + seed, 0.6));
   try {
     const before = { failing: await share(exam), clean: await share() };
     await trainRl({
@@ -91,8 +89,7 @@ async function practise({ model, clean }: Student, seed: number, name: string, e
       tasks: (step, round, count) => toyTasks(count, 9000 + seed * 1000 + step * 10 + round),
       async rollout(task, run) {
         const model = engineModel(run.policy, lab.tokenizer);
-        const chain = await runLabChain(task, { model, tools, temperature: 1, seed: run.seed });
-        return withFaultMarks(chain, recorder.take(chain.id));
+        return runLabChain(task, { model, tools, temperature: 1, seed: run.seed });
       },
       reward: outcomeReward(taskGrader()),
       // Only what follows a fault is credited, so something must hold the rest.

@@ -30,9 +30,9 @@ import { labProfile } from "../../src/lab/profile.ts";
 import { type LabModel, openLabModel, runLabChain, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, families, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
-import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
+import { withFaults } from "../../src/tools/with-faults.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
-import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
+import { creditAfterFault } from "../../src/train/fault-credit.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { afterFirstFault } from "../../src/train/tree-groups.ts";
@@ -58,7 +58,6 @@ const { values, positionals } = parseArgs({
 const [method = "", ...exams] = positionals;
 const seed = Number(values.seed);
 const practised: readonly Family[] = ["hop1", "hop1", "hop2", "mixed"];
-const recorder = faultRecorder();
 const worlds = new Map<number, { clean: Tool[]; failing: Tool[] }>();
 
 /** Practice worlds, a new one every three steps; supervised training saw none of them. */
@@ -68,7 +67,7 @@ const toolsOf = (task: Task) => {
   let tools = worlds.get(number);
   if (!tools) {
     const clean = memoryLabTools(trainingWorld({ seed: 40 + seed, pages: 600 }, number));
-    const plan = { ...failingSearches(1000 + seed, 0.5), onFault: recorder.onFault };
+    const plan = failingSearches(1000 + seed, 0.5);
     worlds.set(number, (tools = { clean, failing: withFaults(clean, plan) }));
   }
   return tools;
@@ -110,8 +109,7 @@ async function reinforce(): Promise<void> {
     async rollout(task, run) {
       const model = engineModel(run.policy, lab.tokenizer);
       const tools = toolsOf(task).failing;
-      const chain = await runLabChain(task, { model, tools, temperature: 1, seed: run.seed, from: run.from });
-      return withFaultMarks(chain, recorder.take(chain.id));
+      return runLabChain(task, { model, tools, temperature: 1, seed: run.seed, from: run.from });
     },
     reward,
     optimizer: { learningRate: Number(values.rate), beta1: 0.9, beta2: 0.95, gradientClip: 1 },

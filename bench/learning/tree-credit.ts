@@ -26,14 +26,14 @@ import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
-import { faultRecorder, withFaults } from "../../src/tools/with-faults.ts";
+import { withFaults } from "../../src/tools/with-faults.ts";
 import { hasVariance } from "../../src/train/advantages.ts";
 import { creditGroup } from "../../src/train/credit-group.ts";
-import { creditAfterFault, withFaultMarks } from "../../src/train/fault-credit.ts";
+import { creditAfterFault } from "../../src/train/fault-credit.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
 import type { Group } from "../../src/train/sort-groups.ts";
 import type { RlOptions } from "../../src/train/train-rl.ts";
-import { afterFirstFault, upTo, withBranch } from "../../src/train/tree-groups.ts";
+import { afterFirstFault, upTo } from "../../src/train/tree-groups.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
 const { values } = parseArgs({
@@ -50,19 +50,17 @@ const parts = 8;
 const folder = await mkdtemp(join(tmpdir(), "coa-trees-"));
 const lab = await openLabModel(values.start, { optimizer: "adamw", threads: 1 });
 const world = trainingWorld({ seed: 40 + seed, pages: 600 }, 3400);
-const recorder = faultRecorder();
-const tools = withFaults(memoryLabTools(world), { ...failingSearches(1000 + seed, 0.5), onFault: recorder.onFault });
+const tools = withFaults(memoryLabTools(world), failingSearches(1000 + seed, 0.5));
 // The outcome alone: what follows a failed search is malformed at first even where it ends well, and a group of zeros teaches nothing.
 const reward = outcomeReward(taskGrader());
 
 async function roll(task: Task, id: string, number: number, from?: Trajectory): Promise<Trajectory> {
-  const chain = await runChain(task, {
+  return runChain(task, {
     ...{ model: lab.model, tools, profile: labProfile, id, systemPrompt: false as const, limits: labLimits },
     enforcement: "repair",
     sampling: { temperature: 1, seed: number },
     ...(from && { from }),
   });
-  return withFaultMarks(chain, recorder.take(id));
 }
 
 const written = (segments: Trajectory["segments"]) =>
@@ -90,7 +88,7 @@ async function tree(task: Task, trunk: Trajectory, at: number) {
   const others = await inParallel(Array.from({ length: samples - 1 }), samples, (_, sample) =>
     roll(task, `${trunk.id}-${at}-${sample}`, sample + 100, shared),
   );
-  const chains = [trunk, ...others].map((chain) => withBranch(chain, at));
+  const chains = [trunk, ...others].map((chain) => ({ ...chain, branch: at }));
   const tokens = written(trunk.segments) + others.reduce((sum, { segments }) => sum + written(segments.slice(at)), 0);
   return { chains, tokens };
 }

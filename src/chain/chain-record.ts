@@ -55,6 +55,7 @@ const toolRecordSchema = lazySchema((z) =>
     output: z.string(),
     ms: z.number(),
     answeredBy: z.enum(["recording", "not-recorded"]).optional(),
+    fault: z.string().optional(),
   }),
 );
 export type ToolRecord = z.infer<typeof toolRecordSchema>;

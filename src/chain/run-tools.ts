@@ -21,6 +21,7 @@ interface ToolOutcome {
   output: string;
   ms: number;
   answeredBy?: "recording" | "not-recorded" | undefined;
+  fault?: string | undefined;
 }
 
 /** One call with where its result came from. */
@@ -171,6 +172,7 @@ function report(tool: Tool, inputs: readonly unknown[], results: readonly Answer
   );
   const sources = results.map((result) => result.outcome.answeredBy);
   const answeredBy = sources.find((source) => source === "not-recorded") ?? sources[0];
+  const fault = results.find((result) => result.outcome.fault)?.outcome.fault;
   return {
     text: joinOutputs(texts),
     call: {
@@ -180,6 +182,7 @@ function report(tool: Tool, inputs: readonly unknown[], results: readonly Answer
       ms: Math.max(0, ...results.map((result) => result.outcome.ms)),
       ...(results.every((result) => result.repeated !== undefined) ? { repeated: true } : {}),
       ...(answeredBy ? { answeredBy } : {}),
+      ...(fault ? { fault } : {}),
     },
   };
 }
@@ -196,10 +199,13 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
     const timeoutMs = Math.min(tool.timeoutMs ?? limits.toolTimeoutMs, remainingMs);
     let ok = true;
     let output: string;
+    let fault: string | undefined;
     const answeredBy = tool.recorded && (tool.recorded(input) ? "recording" : "not-recorded");
     try {
       output = outputText(
-        await withDeadline(signal, timeoutMs, (own) => tool.execute(input, contextFor(run, callId, own))),
+        await withDeadline(signal, timeoutMs, (own) =>
+          tool.execute(input, { ...contextFor(run, callId, own), onFault: (kind) => (fault = kind) }),
+        ),
       );
     } catch (error) {
       if (signal?.aborted && (isAbort(error) || error === signal.reason)) throw error;
@@ -215,6 +221,7 @@ async function execute(run: ChainRun, tool: Tool, input: unknown, step: number, 
       output: neutralFor(run.profile)(output),
       ms,
       ...(answeredBy && { answeredBy }),
+      ...(fault && { fault }),
     };
     await record(run, { type: "tool", call: step, index, ...outcome });
   }

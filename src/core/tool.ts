@@ -32,6 +32,8 @@ export interface ToolContext {
   /** The question and the newest thought, for tools that read with a goal (goal-directed page summaries). */
   question?: string;
   thought?: string;
+  /** Marks the call as struck by an injected fault: the chain keeps it in `Segment.call.fault`. */
+  onFault?: (kind: string) => void;
 }
 
 /** Something a chain can do besides decoding. */

@@ -58,6 +58,8 @@ const segmentSchema = lazySchema((z) =>
         cutCharacters: z.number().optional(),
         /** Where the result came from when no tool of ours ran: a client, a recording, or a recording that lacks the call. */
         answeredBy: z.enum(["client", "recording", "not-recorded"]).optional(),
+        /** The kind of the fault that was injected into it (`empty`, `timeout`…), where one was. */
+        fault: z.string().optional(),
       })
       .optional(),
   }),
@@ -163,6 +165,8 @@ const trajectoryShape = lazySchema((z) =>
     rollout: rolloutFiguresSchema.optional(),
     /** Which policy version sampled it, in RL; segments say so where it changed on the way. */
     policyVersion: z.number().optional(),
+    /** The segment from which on a rollout of a tree is its own, in RL. */
+    branch: z.number().optional(),
     /** When it began, in milliseconds since 1970. */
     startedAt: z.number().optional(),
     /** Why the end could not be written to the journal. */

@@ -50,7 +50,6 @@ export {
   type FaultKind,
   type FaultPlan,
   faultKinds,
-  faultRecorder,
   parseFaultPlan,
   withFaults,
 } from "./with-faults.ts";

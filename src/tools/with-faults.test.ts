@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
+import type { ChainRecord } from "../chain/chain-record.ts";
+import { runChain } from "../chain/run-chain.ts";
+import { type Journal, memoryJournal } from "../core/journal.ts";
+import { defineTask } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
-import { type FaultPlan, faultRecorder, parseFaultPlan, withFaults } from "./with-faults.ts";
+import { webProfile } from "../language/profiles.ts";
+import { scriptedModel } from "../testing/index.ts";
+import { type FaultPlan, parseFaultPlan, withFaults } from "./with-faults.ts";
 
+const task = defineTask({ id: "t", question: "When was Luzezu founded?" });
 const page = "Old. Luzezu is a city. Founded: 1658. See http://lab/374 and section 2.";
 const search = defineTool({
   name: "web_search",
@@ -94,14 +101,8 @@ describe("withFaults", () => {
     assert.match(String(await quick!.execute({ query: "x" }, { signal: new AbortController().signal })), /Luzezu/);
   });
 
-  it("grows its share over a run, and tells which call of which chain was struck", async () => {
-    const recorder = faultRecorder();
-    const growing: FaultPlan = {
-      seed: 1,
-      faults: [{ kind: "empty", rate: 1 }],
-      share: [0, 1],
-      onFault: recorder.onFault,
-    };
+  it("grows its share over a run", async () => {
+    const growing: FaultPlan = { seed: 1, faults: [{ kind: "empty", rate: 1 }], share: [0, 1] };
     const struckAt = async (progress: number) => {
       const tools = withFaults([search], growing, progress);
       const results = await Promise.all(Array.from({ length: 200 }, (_, at) => queries(tools, 1, `${progress}-${at}`)));
@@ -111,8 +112,24 @@ describe("withFaults", () => {
     const half = await struckAt(0.5);
     assert.ok(half > 0.38 && half < 0.62, String(half));
     assert.equal(await struckAt(1), 1);
-    assert.deepEqual(recorder.take("1-7"), [{ tool: "web_search", call: 0, kind: "empty" }]);
-    assert.deepEqual(recorder.take("1-7"), []);
+  });
+
+  it("marks struck calls in the chain, and in its journal for whoever resumes it", async () => {
+    const fails: FaultPlan = { seed: 1, faults: [{ kind: "timeout", rate: 1, tools: ["web_search"] }] };
+    const script = ["web_search>Luzezu", "crawl_page>http://lab/374", "answer>1658"];
+    const faults = async (tools: Tool[], journal: Journal<ChainRecord>) => {
+      const model = scriptedModel(({ text }) => `<think>t</think><${script[text.split("</observation>").length - 1]}`);
+      const { segments } = await runChain(task, { model, tools, profile: webProfile, journal });
+      return segments.flatMap(({ call }) => (call ? [[call.tool, call.fault]] : []));
+    };
+    const struck = [
+      ["web_search", "timeout"],
+      ["crawl_page", undefined],
+    ];
+    const journal = memoryJournal<ChainRecord>();
+    assert.deepEqual(await faults(withFaults([search, crawl], fails), journal), struck);
+    const left = journal.records.filter(({ type }) => type !== "end");
+    assert.deepEqual(await faults([search, crawl], memoryJournal(left)), struck);
   });
 
   it("refuses calls beyond a budget", async () => {

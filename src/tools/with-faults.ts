@@ -2,7 +2,8 @@
  * Tools that fail, by plan. Real searches come back empty, pages move, servers time out, copies are out of date;
  * recorded runs of a team seldom show what to do then. `withFaults` wraps any tool so that a share of its calls goes
  * wrong in such a way. Which calls is fixed by the plan's seed, the chain's id and the number of the call in that
- * chain, so two models that are compared on the same tasks get the same faults.
+ * chain, so two models that are compared on the same tasks get the same faults. A chain marks its struck calls
+ * (`Segment.call.fault`).
  */
 
 import { sleep } from "../base/work/limiter.ts";
@@ -40,8 +41,6 @@ export interface FaultPlan {
   share?: number | readonly [first: number, last: number];
   /** Calls of each tool that a chain may make; later ones are refused. No limit by default. */
   budget?: number;
-  /** Called for every fault: the chain, the tool, the number of the call from 0. */
-  onFault?: (fault: { chain: string; tool: string; call: number; kind: FaultKind }) => void;
 }
 
 const defaultText: Readonly<Record<FaultKind, string>> = {
@@ -75,10 +74,9 @@ export function withFaults(tools: readonly Tool[], plan: FaultPlan, progress = 1
         if (plan.budget !== undefined && number >= plan.budget)
           throw new ToolError(tool.name, `the budget of ${plan.budget} calls is spent`);
         const random = (...name: (string | number)[]) => seededRandom(plan.seed, chain, tool.name, ...name);
-        const tell = (kind: FaultKind) => plan.onFault?.({ chain, tool: tool.name, call: number, kind });
-        const there = readdress(tool, input, faults, random, tell);
+        const there = readdress(tool, input, faults, random, context);
         const fault = struckBy(faults, random("call", number).next());
-        if (fault) tell(fault.kind);
+        if (fault) context.onFault?.(fault.kind);
         return fault ? fail(fault, tool, there, context, random("numbers", number)) : tool.execute(there, context);
       },
     };
@@ -152,7 +150,7 @@ function readdress(
   input: unknown,
   faults: readonly Fault[],
   random: (...name: string[]) => SeededRandom,
-  tell: (kind: FaultKind) => void,
+  { onFault }: ToolContext,
 ): unknown {
   const moved = faults.find(({ kind }) => kind === "moved");
   if (!moved) return input;
@@ -163,7 +161,7 @@ function readdress(
       const before = url.endsWith(newPlace) ? url.slice(0, -newPlace.length) : null;
       if (before !== null && hasMoved(before)) return before;
       if (hasMoved(url)) {
-        tell("moved");
+        onFault?.("moved");
         throw new ToolError(tool.name, `${moved.text ?? defaultText.moved} ${url}${newPlace}`);
       }
       return value;
@@ -202,22 +200,4 @@ export function parseFaultPlan(text: string): FaultPlan {
   }
   checkPlan(plan);
   return plan;
-}
-
-/** The faults of a chain, kept until they are asked for: `onFault` for a plan, `take` for whoever keeps the chain. */
-export function faultRecorder() {
-  const marks = new Map<string, { tool: string; call: number; kind: FaultKind }[]>();
-  return {
-    onFault({ chain, ...mark }: Parameters<NonNullable<FaultPlan["onFault"]>>[0]): void {
-      const known = marks.get(chain);
-      if (known) known.push(mark);
-      else marks.set(chain, [mark]);
-    },
-    /** The faults of a chain, in order, which are then forgotten. */
-    take(chain: string): { tool: string; call: number; kind: FaultKind }[] {
-      const known = marks.get(chain) ?? [];
-      marks.delete(chain);
-      return known;
-    },
-  };
 }

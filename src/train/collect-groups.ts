@@ -11,7 +11,7 @@ import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
-import { type BranchAt, branchedFrom, branchOf, upTo, withBranch } from "./tree-groups.ts";
+import { type BranchAt, branchedFrom, upTo } from "./tree-groups.ts";
 
 export interface CollectOptions extends RunRolloutOptions, SorterOptions {
   step: number;
@@ -62,7 +62,7 @@ async function rollOut(options: CollectOptions, round: number, tasks: readonly T
   const trunks = await inParallel(first, concurrency, async (job) => {
     const rollout = await oneRollout(options, round, job);
     const branch = branchAt(rollout.trajectory);
-    return branch === null ? rollout : { ...rollout, trajectory: withBranch(rollout.trajectory, branch) };
+    return branch === null ? rollout : { ...rollout, trajectory: { ...rollout.trajectory, branch } };
   });
   const others = jobs.filter(({ sample }) => sample > 0);
   const branches = await inParallel(others, concurrency, (job) =>
@@ -80,7 +80,7 @@ async function oneRollout(
   const place = { step: options.step, round, slot, sample };
   const known = options.finished.get(rolloutKey(place));
   if (known) return known;
-  const branch = trunk && branchOf(trunk);
+  const branch = trunk?.branch;
   const rolled = await runRollout(task, place, options, branch === undefined ? undefined : upTo(trunk!, branch));
   const rollout = branch === undefined ? rolled : { ...rolled, trajectory: branchedFrom(trunk!, rolled.trajectory) };
   await options.journal.append(rollout);

@@ -3,14 +3,13 @@
  * trained on has something to teach by the part that is credited.
  */
 import type { Trajectory } from "../core/trajectory.ts";
-import { branchOf } from "./tree-groups.ts";
 
 /** The segment from which on a rollout is credited; its length where nothing is. */
 export type CreditFrom = (trajectory: Trajectory) => number;
 
 /** The first credited segment: a branch of its tree, what `creditFrom` says, or the beginning. */
 export function creditStart(trajectory: Trajectory, creditFrom: CreditFrom | undefined): number {
-  return branchOf(trajectory) ?? creditFrom?.(trajectory) ?? 0;
+  return trajectory.branch ?? creditFrom?.(trajectory) ?? 0;
 }
 
 /** Whether a rollout is compared with others of its group: one without a credited token says nothing about them. */

@@ -4,29 +4,23 @@ import { observed, written } from "../../test/fixtures/segments.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { creditGroup } from "./credit-group.ts";
-import { creditAfterFault, withFaultMarks } from "./fault-credit.ts";
+import { creditAfterFault } from "./fault-credit.ts";
 import { groupSorter } from "./sort-groups.ts";
 
-const chain = (id: string, faults: { tool: string; call: number }[]) =>
-  withFaultMarks(
-    {
-      id,
-      prompt: [],
-      promptTokens: [1],
-      segments: [
-        written("ab"),
-        observed("search"),
-        written("cd"),
-        observed("crawl"),
-        observed("search"),
-        written("ef"),
-      ],
-      answer: "x",
-    } as unknown as Trajectory,
-    faults,
-  );
+/** A chain of six segments, with faults at the indexes of struck observations. */
+const chain = (id: string, faults: readonly number[]) => {
+  const strike = (at: number, tool: string) => observed(tool, faults.includes(at) ? "empty" : undefined);
+  const segments = [written("ab"), strike(1, "search"), written("cd"), strike(3, "crawl"), strike(4, "search")];
+  return {
+    id,
+    prompt: [],
+    promptTokens: [1],
+    segments: [...segments, written("ef")],
+    answer: "x",
+  } as unknown as Trajectory;
+};
 
-const rollout = (sample: number, reward: number, faults: { tool: string; call: number }[]) => ({
+const rollout = (sample: number, reward: number, faults: readonly number[]) => ({
   step: 0,
   round: 0,
   slot: 0,
@@ -37,20 +31,12 @@ const rollout = (sample: number, reward: number, faults: { tool: string; call: n
   correct: reward === 1,
   reason: "",
 });
-const fault = [{ tool: "search", call: 1 }];
+const fault = [4];
 
 describe("credit after the first fault", () => {
   it("begins at the observation of the struck call, and nowhere without a fault", () => {
-    assert.equal(
-      creditAfterFault(
-        chain("a", [
-          { tool: "search", call: 1 },
-          { tool: "crawl", call: 0 },
-        ]),
-      ),
-      4,
-    );
-    assert.equal(creditAfterFault(chain("b", [{ tool: "search", call: 0 }])), 1);
+    assert.equal(creditAfterFault(chain("a", [3, 4])), 3);
+    assert.equal(creditAfterFault(chain("b", [1])), 1);
     assert.equal(creditAfterFault(chain("c", [])), 6);
   });
 

@@ -1,7 +1,7 @@
 /** Training: SFT and RL over an engine. Every export is named here, one by one; what is not here is not public. */
 export { checkCorrector } from "./check-corrector.ts";
 export { type ExampleSource, fixedExamples } from "./example-source.ts";
-export { creditAfterFault, type FaultMark, withFaultMarks } from "./fault-credit.ts";
+export { creditAfterFault } from "./fault-credit.ts";
 export { type MiningOptions, mineFailures } from "./mine-failures.ts";
 export { type TeamCorrectorOptions, teamCorrector } from "./team-corrector.ts";
 export { engineTeacher, type TokenTeacher } from "./token-teacher.ts";

@@ -7,22 +7,23 @@ import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { collectGroups } from "./collect-groups.ts";
 import { creditGroup } from "./credit-group.ts";
-import { withFaultMarks } from "./fault-credit.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
-import { afterFirstFault, branchedFrom, branchOf } from "./tree-groups.ts";
+import { afterFirstFault, branchedFrom } from "./tree-groups.ts";
 
 /** A chain whose first search fails, in tasks that say so; the end of each is its own. */
 function chain(id: string, faulty: boolean, sample: number, from?: Trajectory): Trajectory {
-  const segments = [...(from?.segments ?? [written("ab"), observed("search")]), written(`e${sample}`)];
-  const whole = {
+  const segments = [
+    ...(from?.segments ?? [written("ab"), observed("search", faulty ? "empty" : undefined)]),
+    written(`e${sample}`),
+  ];
+  return {
     id,
     prompt: [],
     promptTokens: [1],
     segments,
     answer: String(sample % 2),
     ending: { reason: "answered" },
-  };
-  return withFaultMarks(whole as unknown as Trajectory, faulty && !from ? [{ tool: "search", call: 0 }] : []);
+  } as unknown as Trajectory;
 }
 
 const tasks = ["faulty", "plain"].map((id) => defineTask({ id, question: "?", answers: ["1"] }));
@@ -52,7 +53,7 @@ describe("groups as trees", () => {
       assert.deepEqual(texts, id === "faulty" && run.sample > 0 ? ["ab", "o"] : undefined);
     }
     assert.equal(new Set(asked.map(({ run }) => run.seed)).size, 8);
-    const branches = groups.map(({ rollouts }) => rollouts.map(({ trajectory }) => branchOf(trajectory)));
+    const branches = groups.map(({ rollouts }) => rollouts.map(({ trajectory }) => trajectory.branch));
     assert.deepEqual(branches, [[2, 2, 2, 2], Array(4).fill(undefined)]);
   });
 
@@ -75,10 +76,10 @@ describe("groups as trees", () => {
 
   it("refuses a rollout that begins another chain instead of continuing", () => {
     const [trunk, other] = ["ab", "cd"].map(
-      (text) => ({ id: text, segments: [written(text), written("e")], meta: { branch: 1 } }) as unknown as Trajectory,
+      (text) => ({ id: text, segments: [written(text), written("e")], branch: 1 }) as unknown as Trajectory,
     );
     assert.throws(() => branchedFrom(trunk!, other!), /must pass its `from` on/);
-    assert.equal(branchOf(branchedFrom(trunk!, trunk!)), 1);
+    assert.equal(branchedFrom(trunk!, trunk!).branch, 1);
   });
 
   it("takes what an earlier process finished, and continues the same first rollout", async () => {

@@ -17,7 +17,7 @@ export const afterFirstFault: BranchAt = (trajectory) => {
 };
 
 /** The chain up to a segment, as if it had been left there. */
-export function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory {
+export function upTo({ branch: _, ...chain }: Trajectory, end: number): Trajectory {
   const segments = chain.segments.slice(0, end);
   const usage = {
     ...emptyUsage(),
@@ -28,23 +28,13 @@ export function upTo({ meta: _, ...chain }: Trajectory, end: number): Trajectory
   return { ...chain, segments, compactions, answer: null, usage, violations: [] };
 }
 
-/** The trajectory with the segment that it was branched at, where `branchOf` finds it. */
-export function withBranch(trajectory: Trajectory, branch: number): Trajectory {
-  return { ...trajectory, meta: { ...trajectory.meta, branch } };
-}
-
 /** A continuation of the trunk, marked with the trunk's branch; refused where it began another chain: its credit would be wrong. */
 export function branchedFrom(trunk: Trajectory, continuation: Trajectory): Trajectory {
-  const branch = branchOf(trunk)!;
+  const branch = trunk.branch!;
   const beginning = ({ segments }: Trajectory) => JSON.stringify(segments.slice(0, branch).map(({ text }) => text));
   if (beginning(continuation) !== beginning(trunk))
     throw new UsageError(
       `rollout ${continuation.id} does not begin with the chain it was to continue: with branchAt, \`rollout\` must pass its \`from\` on`,
     );
-  return withBranch(continuation, branch);
-}
-
-/** The segment from which on a rollout of a tree is its own. */
-export function branchOf({ meta }: Trajectory): number | undefined {
-  return meta?.["branch"] as number | undefined;
+  return { ...continuation, branch };
 }

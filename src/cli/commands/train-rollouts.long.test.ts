@@ -24,11 +24,13 @@ describe("coa train rl", () => {
     const faults = ["--tool-faults", "web_search:empty=0.9", "--branch-at-fault"];
     const { stderr } = await train("rl", "trees", ...faults);
     const rollouts = await readAllJsonl<Rollout>(join(at("trees"), "rollouts.jsonl"));
-    const trunk = rollouts.find(({ sample, trajectory }) => sample === 0 && trajectory.meta?.["faults"]);
+    const trunk = rollouts.find(
+      ({ sample, trajectory }) => sample === 0 && trajectory.segments.some(({ call }) => call?.fault),
+    );
     const branch = rollouts.find(
       ({ round, slot, sample }) => sample === 1 && round === trunk?.round && slot === trunk.slot,
     );
-    const at0 = Number(branch?.trajectory.meta?.["branch"]);
+    const at0 = branch?.trajectory.branch ?? 0;
     assert.ok(at0 > 0, stderr);
     const tokens = ({ trajectory }: Rollout) => trajectory.segments.slice(0, at0).map((segment) => segment.tokens);
     assert.deepEqual(tokens(branch!), tokens(trunk!));

@@ -31,9 +31,9 @@ describe("coa train rl", () => {
     );
     assert.equal(code, 0, stderr);
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
-    const struck = rollouts.filter(({ trajectory }) => trajectory.meta?.["faults"]);
+    const struck = rollouts.flatMap(({ trajectory }) => trajectory.segments.filter(({ call }) => call?.fault));
     assert.ok(struck.length > 0);
-    assert.ok(struck.every(({ trajectory }) => trajectory.segments.some(({ text }) => text.includes("no results"))));
+    assert.ok(struck.every(({ text, call }) => text.includes("no results") && call?.fault === "empty"));
     const line = await metrics("rl");
     assert.ok(line["updates"] === 1 && (line["ratioGap"] ?? 1) < 1e-3, JSON.stringify(line));
   });

@@ -14,9 +14,9 @@ import { openDataset } from "../../dataset/dataset-folder.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import type { Profile } from "../../language/profile.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
-import { faultRecorder, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
+import { parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { fixedExamples } from "../../train/example-source.ts";
-import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
+import { creditAfterFault } from "../../train/fault-credit.ts";
 import { mineFailures } from "../../train/mine-failures.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
@@ -107,7 +107,7 @@ export async function trainOnRollouts(
   const startShare = numberOf(values["start-share"], "start-share", { min: 0, max: 1 })!;
   if (startShare > 0 && keepModels === 0)
     throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
-  const faults = disturbance(values, steps);
+  const disturb = disturbance(values, steps);
   if (values["mine-failures"] && values["max-staleness"] !== "0")
     throw new UsageError("--mine-failures tries tasks with the weights of a step: leave --max-staleness out");
   const context = readStages(values.context);
@@ -147,9 +147,8 @@ export async function trainOnRollouts(
     /** One greedy attempt with the weights of the step. */
     const attempt = async (task: Task, step: number, policy: Policy) => {
       const run = { seed: flags.seed, step, maxContext: engine.capabilities.maxContext, signal };
-      const how = { model: await trained.modelFor(policy), tools: faults.disturb(toolsOf(task), step), profile };
+      const how = { model: await trained.modelFor(policy), tools: disturb(toolsOf(task), step), profile };
       const greedy = await playRollout(task, run, { ...how, chain: { ...chain, temperature: 0 } });
-      faults.take(greedy.id);
       return (await reward(greedy, task, signal)).correct === true;
     };
     let published: { step: number; policy: Promise<Policy> } | undefined;
@@ -188,9 +187,8 @@ export async function trainOnRollouts(
       rollout: async (task, run) => {
         if (coordinator) return coordinator.play(task, run);
         const model = await trained.modelFor(run.policy);
-        const tools = faults.disturb(toolsOf(task), run.step);
-        const trajectory = await playRollout(task, run, { model, tools, profile, chain });
-        return withFaultMarks(trajectory, faults.take(trajectory.id));
+        const tools = disturb(toolsOf(task), run.step);
+        return playRollout(task, run, { model, tools, profile, chain });
       },
       ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
       ...(values["branch-at-fault"] ? { branchAt: afterFirstFault } : {}),
@@ -249,19 +247,15 @@ export async function trainOnRollouts(
   }
 }
 
-/** The tools with the faults of `--tool-faults` as they are at a step, and what struck each chain. */
+/** The tools with the faults of `--tool-faults` as they are at a step. */
 function disturbance(values: RolloutValues, steps: number) {
   const plan = values["tool-faults"] ? parseFaultPlan(values["tool-faults"]) : null;
   if (!plan && values["credit-after-fault"])
     throw new UsageError("--credit-after-fault needs faults to credit after: give --tool-faults");
   if (!plan && values["branch-at-fault"])
     throw new UsageError("--branch-at-fault needs faults to branch at: give --tool-faults");
-  const recorder = faultRecorder();
-  return {
-    take: recorder.take,
-    disturb: (tools: readonly Tool[], step: number) =>
-      plan ? withFaults(tools, { ...plan, onFault: recorder.onFault }, step / Math.max(1, steps - 1)) : [...tools],
-  };
+  return (tools: readonly Tool[], step: number) =>
+    plan ? withFaults(tools, plan, step / Math.max(1, steps - 1)) : [...tools];
 }
 
 /** Tokens of demonstrations in one update. */

@@ -19,9 +19,9 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { outcomeReward } from "../../graders/reward.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
-import { type FaultPlan, faultRecorder, withFaults } from "../../tools/with-faults.ts";
+import { withFaults } from "../../tools/with-faults.ts";
 import { fixedExamples } from "../../train/example-source.ts";
-import { creditAfterFault, withFaultMarks } from "../../train/fault-credit.ts";
+import { creditAfterFault } from "../../train/fault-credit.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { afterFirstFault } from "../../train/tree-groups.ts";
 import { disturbances } from "../failing-tools.ts";
@@ -45,8 +45,7 @@ export const rlStage: Stage = {
     const lab = await openLabModel(modelFolder(context.folder, "sft"), { optimizer: "adamw" });
     const worlds = liveWorlds(context);
     const faults = context.imperfect === 0;
-    const recorder = faultRecorder();
-    const plan: FaultPlan = { ...disturbances[settings.failing].plan(seed, 0.5), onFault: recorder.onFault };
+    const plan = disturbances[settings.failing].plan(seed, 0.5);
     try {
       const result = await trainRl({
         engine: lab.engine,
@@ -74,7 +73,7 @@ export const rlStage: Stage = {
         tasks: (step, round, count) => worlds.tasks(step, round, count),
         rollout: async (task, how) => {
           const tools = await worlds.toolsOf(task);
-          const trajectory = await runLabChain(task, {
+          return runLabChain(task, {
             model: engineModel(how.policy, lab.tokenizer),
             tools: faults ? withFaults(tools, plan) : tools,
             temperature: 1,
@@ -82,7 +81,6 @@ export const rlStage: Stage = {
             from: how.from,
             signal: how.signal,
           });
-          return withFaultMarks(trajectory, recorder.take(trajectory.id));
         },
         reward: outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } }),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
