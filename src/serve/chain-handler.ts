@@ -2,7 +2,7 @@
  * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
  * `fetchHandler` into a framework.
  */
-import { type AccessOptions, accessParts, checkOrigin } from "../base/http/access.ts";
+import { type AccessOptions, accessParts } from "../base/http/access.ts";
 import { fetchHandler, type Handler, replyJson } from "../base/http/handler.ts";
 import { routes } from "../base/http/routes.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
@@ -23,9 +23,7 @@ import { mcpTools } from "./mcp/mcp-tools.ts";
 import { countTokensEndpoint, messagesEndpoint } from "./messages-endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
 import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
-import { sendPage } from "./page.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
-import { type ResponsesSocket, responsesSocket } from "./responses-socket.ts";
 import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 import { uiEndpoints } from "./ui-endpoint.ts";
 
@@ -60,8 +58,6 @@ export interface ServedHandler {
   stopAccepting(): void;
   /** Waits for work that continues after its request; stops it when the signal aborts. */
   settle?(signal: AbortSignal): Promise<void>;
-  /** Connections that ask to become sockets, where something is served over them. */
-  sockets?: ResponsesSocket;
 }
 
 /** What endpoints of one server share. */
@@ -110,19 +106,15 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
   const store = options.store ?? (await openResponseStore());
-  const responsesOptions = { store, showTools: options.showTools, forget: options.forget };
   const background = backgroundRuns();
-  const responses = responsesEndpoints(service, responsesOptions, background);
+  const { showTools, forget } = options;
+  const responses = responsesEndpoints(service, { store, showTools, forget }, background);
   const on = (route: string, work: (call: Call) => Promise<void>, errorBody = openaiError) => ({
     [route]: endpoint(setup, route, work, errorBody),
   });
   const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
   const mcp = mcpEndpoint([askChain(service), ...mcpTools(callable, 100_000)], setup.maxBodyBytes);
   const served = servedHandler(setup, service, {
-    "GET /": async (request, reply) => {
-      checkOrigin(request.header, setup.access);
-      sendPage(service, request.header("host") ?? "localhost", reply);
-    },
     ...mcpRoutes(setup, mcp),
     ...on("GET /v1/models", async ({ reply, headers }) =>
       replyJson(reply, 200, { object: "list", data: [card()] }, headers),
@@ -135,7 +127,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     ...on("POST /v1/chat/completions", chatEndpoint(service, options)),
     ...on("POST /v1/completions", completionsEndpoint(service)),
     ...on("POST /v1/chains", chainsEndpoint(service)),
-    ...on("DELETE /v1/chains/{id}", deleteChainEndpoint(options.forget, service)),
+    ...on("DELETE /v1/chains/{id}", deleteChainEndpoint(forget, service)),
     ...on("POST /v1/messages", messagesEndpoint(service, options), anthropicError),
     ...on("POST /v1/messages/count_tokens", countTokensEndpoint(service), anthropicError),
     ...Object.assign(
@@ -143,11 +135,10 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
       ...Object.entries({ ...responses, ...uiEndpoints(service) }).map(([route, work]) => on(route, work)),
     ),
   });
-  const sockets = responsesSocket(setup, service, responsesOptions);
   const settle = async (signal: AbortSignal): Promise<void> => {
     await Promise.all([background.settle(signal), shadowed?.settle(signal)]);
   };
-  return { ...served, sockets, settle };
+  return { ...served, settle };
 }
 
 /**

@@ -1,7 +1,6 @@
 /**
- * One response of OpenAI's Responses API, over HTTP or WebSocket: its conversation is put together from what is stored
- * and what comes with the request, its chain is started, and its events are made. What is to be stored is on disk
- * before the last.
+ * One response of OpenAI's Responses API: its conversation is put together from what is stored and what comes with the
+ * request, its chain is started, and its events are made. What is to be stored is on disk before the last.
  */
 import { randomUUID } from "node:crypto";
 import { readTools } from "../base/wire/openai-chat.ts";
@@ -15,9 +14,8 @@ import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
 import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
-import type { Seal } from "./sealed-state.ts";
 import { settle } from "./settle.ts";
-import type { ResponseStore, StoredResponse } from "./stored-responses.ts";
+import type { ResponseStore } from "./stored-responses.ts";
 
 export interface ResponsesOptions {
   store: ResponseStore;
@@ -35,8 +33,6 @@ export interface PreparedResponse {
   projection: ResponsesProjection;
   /** Runs the chain; the events of the response. */
   events(signal: AbortSignal): AsyncGenerator<Json>;
-  /** The response so far, with its conversation. */
-  stored(): StoredResponse;
 }
 
 /** Reads a request; what can't be served is refused here, before anything runs. */
@@ -49,7 +45,7 @@ export async function prepareResponse(
   checkFields(requestShapes.responses, body);
   const id = `resp_${randomUUID().replaceAll("-", "")}`;
   const { seal } = await service.suspended;
-  const { input, conversation } = conversationOf(body, id, store, caller.owner, seal);
+  const { input, conversation } = conversationOf(body, id, store, caller.owner);
   const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
   const tools = objectsOf(body["tools"]);
   const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
@@ -68,14 +64,14 @@ export async function prepareResponse(
     isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
     ...(encrypt && { encrypted: seal.close({ chain: asked.id }, caller.owner) }),
   });
-  const stored = (): StoredResponse => {
+  const save = async () => {
+    if (!wanted) return;
     const response = projection.response();
     const whole = [...conversation, ...objectsOf(response["output"])];
-    return { id, caller: caller.owner, at: Date.now(), response, input, conversation: whole };
+    await store.save({ id, caller: caller.owner, at: Date.now(), response, input, conversation: whole });
   };
-  const save = async () => (wanted ? store.save(stored()) : undefined);
   const events = (signal: AbortSignal) => projected({ service, asked, signal, projection, caller, save });
-  return { id, chain: asked.id, projection, events, stored };
+  return { id, chain: asked.id, projection, events };
 }
 
 interface ProjectedChain {
@@ -107,12 +103,11 @@ async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
 }
 
 /** The items of the request and of the conversation before it; references are replaced by the items that they name. */
-export function conversationOf(
+function conversationOf(
   body: Json,
   id: string,
   store: Pick<ResponseStore, "find" | "item">,
   owner: string,
-  seal: Seal,
 ): { input: Json[]; conversation: Json[] } {
   const given = body["input"];
   const items =
@@ -121,7 +116,8 @@ export function conversationOf(
       : objectsOf(given);
   if (items.length === 0) throw new ApiError(400, "the request has no input", { param: "input" });
   const input = items.flatMap((item, index): Json[] => {
-    if (item["type"] === "compaction") return compacted(item, owner, seal);
+    if (item["type"] === "compaction")
+      throw new ApiError(400, "compacted items are not read here: send the conversation", { param: `input[${index}]` });
     if (item["type"] !== "item_reference") return [{ id: `msg_${id.slice(5)}_in${index}`, ...item }];
     const found = store.item(asString(item["id"]) ?? "", owner);
     if (!found) throw new ApiError(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
@@ -137,12 +133,6 @@ export function conversationOf(
     });
   }
   return { input, conversation: [...previous.conversation, ...input] };
-}
-
-/** The conversation that a compacted item replaces. */
-function compacted(item: Json, owner: string, seal: Seal): Json[] {
-  const opened = asObject(seal.open(asString(item["encrypted_content"]) ?? "", owner));
-  return objectsOf(opened?.["items"]);
 }
 
 /** What the request set, as the API repeats it. */

@@ -5,8 +5,6 @@ export type { ChainServiceOptions } from "./chain-service.ts";
 export { type KeptChains, openKeptChains } from "./kept-chains.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
 export type { Agree, OldSystemOptions } from "./old-system.ts";
-export { type ExporterOptions, openSpanExporter, type SpanExporter } from "./otel-exporter.ts";
-export { chainSpans, type SpanOptions } from "./otel-spans.ts";
 export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
 export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
 export type { PolicyAddress } from "./rollout-request.ts";

@@ -43,6 +43,7 @@ const own: Record<string, Loose[]> = {
     { max_output_tokens: 0 },
     { input: 5 },
     { input: [] },
+    { input: [{ type: "compaction", encrypted_content: "x" }, ...messages] },
     { previous_response_id: 5 },
     { conversation: "conv_1" },
     { prompt: { id: "pmpt_1" } },

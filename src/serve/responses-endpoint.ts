@@ -1,10 +1,9 @@
-/** OpenAI's Responses API: create (whole, streamed, in the background), compact, get, delete, cancel, list of input items. */
+/** OpenAI's Responses API: create (whole, streamed, in the background), get, delete, cancel, list of input items. */
 import { replyJson } from "../base/http/handler.ts";
 import { asObject, asString, type Json } from "../core/json-value.ts";
 import { ApiError } from "./api-error.ts";
 import type { BackgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
-import { compactEndpoint } from "./compact-endpoint.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
 import type { Call } from "./endpoint.ts";
 import { eventStream } from "./event-stream.ts";
@@ -20,7 +19,6 @@ export function responsesEndpoints(
 ): Record<string, Work> {
   return {
     "POST /v1/responses": create(service, options, running),
-    "POST /v1/responses/compact": compactEndpoint(service, options.store),
     "GET /v1/responses/{id}": get(options.store, running),
     "DELETE /v1/responses/{id}": async ({ request, reply, caller, headers }) => {
       const id = request.params["id"]!;

@@ -35,8 +35,6 @@ export async function serve(
   checkOptions("serve", options, serveNames);
   checkReach(options);
   const listening = await listen(nodeListener(served.handler), options);
-  const { sockets } = served;
-  if (sockets) listening.server.on("upgrade", sockets.upgrade);
   return {
     origin: listening.origin,
     port: listening.port,
@@ -44,7 +42,7 @@ export async function serve(
     async stop(maxMs) {
       served.stopAccepting();
       const late = AbortSignal.timeout(maxMs);
-      await Promise.all([sockets?.close(maxMs), listening.drain(maxMs)]);
+      await listening.drain(maxMs);
       await served.settle?.(late);
     },
   };

@@ -1,10 +1,7 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
-import { redactSecrets } from "../../base/redact/redact.ts";
 import { defineTask } from "../../core/task.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { openKeptChains } from "../../serve/kept-chains.ts";
-import { openSpanExporter } from "../../serve/otel-exporter.ts";
 import { openServeState } from "../../serve/serve-state.ts";
 import { bestOfFlags, chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand, numberOf } from "../command.ts";
@@ -39,8 +36,6 @@ export default defineCommand({
     "show-tools": { type: "boolean", default: false, describe: "Show executed tools as items of their own to every client of the Responses API" },
     "mcp-tools": { type: "boolean", default: false, describe: "Offer each tool over MCP too (POST /mcp), besides ask_chain" },
     observations: { type: "boolean", default: false, describe: "Show what tools returned among the reasoning" },
-    otel: { type: "string", valueName: "url", describe: "Send OpenTelemetry spans of chains to this collector (default OTEL_EXPORTER_OTLP_ENDPOINT)" },
-    "otel-content": { type: "boolean", default: false, describe: "Put questions, answers, calls and results into the spans, secrets taken out" },
     ...oldSystemFlags,
     ...bestOfFlags,
     price: priceFlag,
@@ -49,10 +44,6 @@ export default defineCommand({
     const port = await portOptions(values);
     const whole = { min: 1, integer: true };
     const old = await openOldSystem(values);
-    const collector = values.otel ?? process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
-    const spans = collector
-      ? openSpanExporter({ url: collector, content: values["otel-content"], onProblem: out.note })
-      : undefined;
     const opened = await openChain(values, { note: out.note, signal });
     try {
       // A model of the lab has no tools outside a world: that is said now, not to the first client.
@@ -93,7 +84,6 @@ export default defineCommand({
         bestOf: best.bestOf,
         ...(kept && { forget: kept.delete }),
         onTrajectory(trajectory, mayKeep) {
-          if (!trajectory.pending) spans?.add(redactSecrets(trajectory) as Trajectory, mayKeep);
           // A chain that waits is kept when it has ended.
           if (!kept || !mayKeep || trajectory.pending) return;
           kept.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`));
@@ -111,7 +101,6 @@ export default defineCommand({
       await store.close();
       await old.close();
       await best.close();
-      await spans?.close();
       await opened.close();
     }
   },
