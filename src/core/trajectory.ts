@@ -12,6 +12,7 @@ import { messageSchema } from "./message.ts";
 import type { ChainLanguage } from "./profile.ts";
 import { recordReader } from "./record-version.ts";
 import { rolloutFiguresSchema } from "./rollout.ts";
+import { servedSchema } from "./served.ts";
 import { usageSchema } from "./usage.ts";
 
 export { type Ending, endingSchema };
@@ -171,6 +172,10 @@ const trajectoryShape = lazySchema((z) =>
     startedAt: z.number().optional(),
     /** Why the end could not be written to the journal. */
     notRecorded: z.string().optional(),
+    /** Who asked a server for it and may have it deleted: a caller's key, by its digest. Absent where anyone may. */
+    owner: z.string().optional(),
+    served: servedSchema.optional(),
+    /** The user's own notes; nothing here is read by this package. */
     meta: z.record(z.string(), z.unknown()).optional(),
   }),
 );

@@ -54,7 +54,7 @@ export function startCandidates(
       ...chosen,
       id: first.id,
       usage: candidates.reduce((sum, candidate) => addUsage(sum, candidate.usage), usage),
-      meta: { ...chosen.meta, bestOf: { n: bestOf.n, chosen: index, reason } },
+      served: { ...chosen.served, bestOf: { n: bestOf.n, chosen: index, reason } },
     };
   };
 }

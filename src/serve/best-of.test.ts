@@ -49,7 +49,10 @@ describe("serving the best of several chains", () => {
       assert.equal(reply.usage.prompt_tokens, 3 * single + 1000);
       assert.equal(kept.length, 1);
       assert.equal(kept[0]!.usage.toolCalls, 3);
-      assert.match(JSON.stringify(kept[0]!.meta), /"bestOf":\{"n":3,"chosen":\d,"reason":"2 of 3 gave this answer"\}/);
+      assert.match(
+        JSON.stringify(kept[0]!.served),
+        /"bestOf":\{"n":3,"chosen":\d,"reason":"2 of 3 gave this answer"\}/,
+      );
       const metrics = await (await ask("/metrics")).text();
       assert.match(metrics, /tool_calls_total\S* 3\b/);
     });

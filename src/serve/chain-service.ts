@@ -126,7 +126,6 @@ export function chainService(options: ChainServiceOptions): ChainService {
     return {
       ...defaults,
       id: request.id,
-      ...(request.owner !== undefined && request.owner !== "anyone" && { meta: { caller: request.owner } }),
       session: sessionOf(request),
       model,
       profile: asked,
@@ -198,7 +197,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
               for (const served of shown(project(event))) yield served; // `yield*` costs three promises for each
               continue;
             }
-            const trajectory = await best(event.trajectory);
+            const trajectory = owned(await best(event.trajectory), request);
             // The client gets its call only when the chain is stored.
             if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
@@ -213,6 +212,11 @@ export function chainService(options: ChainServiceOptions): ChainService {
       })();
     },
   };
+}
+
+/** The chain with the caller who may have it deleted. */
+function owned(trajectory: Trajectory, { owner }: ChainRequest): Trajectory {
+  return owner === undefined || owner === "anyone" ? trajectory : { ...trajectory, owner };
 }
 
 /** The answer as bare JSON; one that does not follow the schema even after it was refused once has failed. */

@@ -16,10 +16,8 @@ export interface KeptChains {
   close(): Promise<void>;
 }
 
-/** Whose chain it is; chains of servers without keys are everybody's. */
-function ownerOf({ meta }: Trajectory): string {
-  return typeof meta?.["caller"] === "string" ? meta["caller"] : "anyone";
-}
+/** Whose chain it is; anyone may delete a chain of a server without keys. */
+const isOf = (line: Trajectory, id: string, owner: string) => line.id === id && (line.owner ?? "anyone") === owner;
 
 /** Opens a file for keeping chains. */
 export async function openKeptChains(file: string): Promise<KeptChains> {
@@ -36,7 +34,7 @@ export async function openKeptChains(file: string): Promise<KeptChains> {
     delete: (id, owner) =>
       inTurn(async () => {
         let found = false;
-        for await (const line of readJsonl<Trajectory>(file)) found ||= line.id === id && ownerOf(line) === owner;
+        for await (const line of readJsonl<Trajectory>(file)) found ||= isOf(line, id, owner);
         if (!found) return false;
         await writer.close();
         try {
@@ -52,6 +50,6 @@ export async function openKeptChains(file: string): Promise<KeptChains> {
 
 async function* without(file: string, id: string, owner: string): AsyncGenerator<string> {
   for await (const line of readJsonl<Trajectory>(file)) {
-    if (line.id !== id || ownerOf(line) !== owner) yield `${JSON.stringify(line)}\n`;
+    if (!isOf(line, id, owner)) yield `${JSON.stringify(line)}\n`;
   }
 }

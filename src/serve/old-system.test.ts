@@ -58,12 +58,12 @@ describe("a shadow", () => {
         page = await (await ask("/metrics")).text();
       });
       assert.match(page, /coa_shadow_total\{agrees="yes"\} 4/);
-      for (const { answer, meta } of kept) {
+      for (const { answer, served } of kept) {
         assert.equal(answer, "Lyon");
-        assert.equal((meta!["shadow"] as Loose).answer, "lyon");
-        assert.equal((meta!["shadow"] as Loose).model, "old-team");
+        assert.equal(served?.shadow?.answer, "lyon");
+        assert.equal(served?.shadow?.model, "old-team");
       }
-      const wrong = { ...kept[0]!, meta: { shadow: { answer: "Rome", agrees: false, ms: 2000 } } };
+      const wrong = { ...kept[0]!, served: { shadow: { model: "old-team", answer: "Rome", agrees: false, ms: 2000 } } };
       const { shadow } = servedReport([...kept, wrong]);
       assert.equal(shadow.agreement.value, 0.8);
       assert.ok(shadow.agreement.low > 0.3 && shadow.agreement.low < 0.8 && shadow.agreement.high < 1);
@@ -149,8 +149,8 @@ describe("a fallback", () => {
             new RegExp(`coa_fallback_total\\{reason="${reason}",ok="yes"\\} 1`),
           );
         });
-        const note: Loose = kept[0]?.meta?.["fallback"];
-        assert.deepEqual([note.reason, note.answer], [reason, "Lyon, says the team"]);
+        const note = kept[0]?.served?.fallback;
+        assert.deepEqual([note?.reason, note?.answer], [reason, "Lyon, says the team"]);
         assert.notEqual(kept[0]?.answer, "Lyon, says the team");
         assert.deepEqual(servedReport(kept).fallback, { asked: 1, failed: 0, reasons: { [reason]: 1 } });
       });

@@ -2,12 +2,13 @@
  * A chain beside the system that it is to replace. With `shadow` the old system answers and the chain runs too, without
  * being shown: both answers are kept and their agreement is counted. With `fallback` the old system is asked where the
  * chain ended without an answer, or was itself not sure of it. What happened is written into the trajectory
- * (`meta.shadow`, `meta.fallback`).
+ * (`served.shadow`, `served.fallback`).
  */
 import { checkScore } from "../chain/check-score.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ChatModel, ChatReply } from "../core/model.ts";
+import type { Served } from "../core/served.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
@@ -52,9 +53,9 @@ export function fallbackFinish(options: OldSystemOptions & { fallback: ChatModel
   return async (trajectory, request, { profile, signal }) => {
     const reason = whyNotTrusted(trajectory, checkScore(profile, trajectory), trust);
     if (reason === undefined || signal.aborted) return { kept: trajectory, served: trajectory };
-    const note = (more: object): Trajectory => ({
+    const note = (more: Partial<Served["fallback"]>): Trajectory => ({
       ...trajectory,
-      meta: { ...trajectory.meta, fallback: { reason, model: fallback.name, ...more } },
+      served: { ...trajectory.served, fallback: { reason, model: fallback.name, ...more } },
     });
     try {
       const { reply, ms } = await askOld(fallback, request, signal);
@@ -99,7 +100,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
     metrics.add("coa_shadow_seconds_total", { system: "old" }, ms / 1000);
     metrics.add("coa_shadow_seconds_total", { system: "chain" }, trajectory.usage.wallMs / 1000);
     const note = { model: shadow.name, answer: reply.text, agrees, ms, usage: reply.usage };
-    const kept = { ...trajectory, meta: { ...trajectory.meta, shadow: note } };
+    const kept = { ...trajectory, served: { ...trajectory.served, shadow: note } };
     return { kept, served: kept };
   };
 

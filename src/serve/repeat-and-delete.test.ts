@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer, scriptedModel } from "../testing/index.ts";
 import { openKeptChains } from "./kept-chains.ts";
 
@@ -78,6 +79,32 @@ describe("a kept chain", () => {
         assert.deepEqual(left.slice(0, 2), [ids[0], ids[2]]);
         assert.equal(left.length, 3);
       });
+      await kept.close();
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("the owner of a kept chain", () => {
+  it("is the key that asked, whatever a note of the user's own says", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-owner-"));
+    try {
+      const file = join(folder, "kept.jsonl");
+      const kept = await openKeptChains(file);
+      const seen: Trajectory[] = [];
+      const keys = [{ key: "first-key" }];
+      await withServer({ keys, onTrajectory: (one) => void seen.push(one) }, async (ask) => {
+        await ask(path, chat, { authorization: "Bearer first-key" });
+      });
+      const chain = { ...seen[0]!, meta: { caller: "mallory", owner: "mallory" } };
+      const { id, owner } = chain;
+      assert.ok(owner !== undefined && owner !== "first-key", "a digest, not the key");
+      await kept.append(chain);
+      assert.deepEqual([await kept.delete(id, "mallory"), await kept.delete(id, "anyone")], [false, false]);
+      assert.equal(await kept.delete(id, owner), true);
+      await kept.append({ ...chain, owner: undefined });
+      assert.deepEqual([await kept.delete(id, "mallory"), await kept.delete(id, "anyone")], [false, true]);
       await kept.close();
     } finally {
       await rm(folder, { recursive: true, force: true });

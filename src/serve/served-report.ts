@@ -1,5 +1,4 @@
 /** What kept chains say about the switch from an old system: how often both agree, at what cost, and how often the old one was needed. */
-import { asNumber, asObject, asString } from "../core/json-value.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
 export interface ServedReport {
@@ -25,20 +24,16 @@ export interface ServedReport {
 
 /** Counts kept chains. */
 export function servedReport(chains: readonly Trajectory[], options: { show?: number } = {}): ServedReport {
-  const pairs = chains.flatMap((trajectory) => {
-    const shadow = asObject(trajectory.meta?.["shadow"]);
-    return shadow ? [{ trajectory, shadow }] : [];
-  });
-  const compared = pairs.filter(({ shadow }) => typeof shadow["agrees"] === "boolean");
-  const agreeing = compared.filter(({ shadow }) => shadow["agrees"] === true).length;
+  const pairs = chains.flatMap((trajectory) =>
+    trajectory.served?.shadow ? [{ trajectory, shadow: trajectory.served.shadow }] : [],
+  );
+  const compared = pairs.filter(({ shadow }) => shadow.agrees !== null);
+  const agreeing = compared.filter(({ shadow }) => shadow.agrees).length;
   const mean = (of: (pair: (typeof pairs)[number]) => number) =>
     pairs.length === 0 ? 0 : pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length;
-  const fallbacks = chains.map(({ meta }) => asObject(meta?.["fallback"])).filter((one) => one !== undefined);
+  const fallbacks = chains.flatMap(({ served }) => served?.fallback ?? []);
   const reasons: Record<string, number> = {};
-  for (const one of fallbacks) {
-    const reason = String(one["reason"]);
-    reasons[reason] = (reasons[reason] ?? 0) + 1;
-  }
+  for (const { reason } of fallbacks) reasons[reason] = (reasons[reason] ?? 0) + 1;
   return {
     chains: chains.length,
     answered: chains.filter(({ answer }) => answer !== null).length,
@@ -46,26 +41,23 @@ export function servedReport(chains: readonly Trajectory[], options: { show?: nu
       compared: compared.length,
       unknown: pairs.length - compared.length,
       agreement: wilson(agreeing, compared.length),
-      oldSeconds: mean(({ shadow }) => (asNumber(shadow["ms"]) ?? 0) / 1000),
+      oldSeconds: mean(({ shadow }) => (shadow.ms ?? 0) / 1000),
       chainSeconds: mean(({ trajectory }) => trajectory.usage.wallMs / 1000),
-      oldTokens: mean(({ shadow }) => {
-        const usage = asObject(shadow["usage"]);
-        return (asNumber(usage?.["promptTokens"]) ?? 0) + (asNumber(usage?.["completionTokens"]) ?? 0);
-      }),
+      oldTokens: mean(({ shadow }) => (shadow.usage?.promptTokens ?? 0) + (shadow.usage?.completionTokens ?? 0)),
       chainTokens: mean(({ trajectory }) => trajectory.usage.billedTokens),
       disagreements: compared
-        .filter(({ shadow }) => shadow["agrees"] === false)
+        .filter(({ shadow }) => !shadow.agrees)
         .slice(0, options.show ?? 10)
         .map(({ trajectory, shadow }) => ({
           id: trajectory.id,
           question: trajectory.prompt.at(-1)?.content ?? "",
-          old: asString(shadow["answer"]) ?? "",
+          old: shadow.answer ?? "",
           chain: trajectory.answer,
         })),
     },
     fallback: {
       asked: fallbacks.length,
-      failed: fallbacks.filter((one) => one["error"] !== undefined).length,
+      failed: fallbacks.filter((one) => one.error !== undefined).length,
       reasons,
     },
   };
