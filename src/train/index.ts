@@ -2,7 +2,6 @@
 export { checkCorrector } from "./check-corrector.ts";
 export { type ExampleSource, fixedExamples } from "./example-source.ts";
 export { creditAfterFault } from "./fault-credit.ts";
-export { type MiningOptions, mineFailures } from "./mine-failures.ts";
 export { type TeamCorrectorOptions, teamCorrector } from "./team-corrector.ts";
 export { engineTeacher, type TokenTeacher } from "./token-teacher.ts";
 export { dapoLoss, type RlOptions, type RlResult, trainRl } from "./train-rl.ts";

@@ -21,7 +21,7 @@ export const trainingParts = {
   ),
 };
 
-/** Warm-up over 3 %, then a cosine to zero. */
+/** A cosine from the peak to zero over all steps, without a warm-up. */
 export const defaultSchedule: Schedule = { warmupSteps: 0, decay: "cosine", decayShare: 1, floor: 0 };
 
 /** The factor on the peak learning rate at `step` (0-based) of `totalSteps`. */
@@ -34,15 +34,6 @@ export function scheduleFactor(schedule: Schedule, step: number, totalSteps: num
   const progress = Math.min(1, (step - start) / Math.max(1, totalSteps - start));
   const left = decay === "linear" ? 1 - progress : 0.5 * (1 + Math.cos(Math.PI * progress));
   return floor + (1 - floor) * left;
-}
-
-/**
- * The factor on the rate of a model that is right in this share of its rollouts. What is left to learn sets the step: all of the rate up to
- * 60 %, half of it at 80 %, an eighth at 95 %. A good model has few groups that teach, and a rate that suits a weaker one
- * shakes it more than they correct.
- */
-export function successFactor(success: number): number {
-  return Math.min(1, Math.max(0.1, (1 - success) / 0.4));
 }
 
 /** Longest context of a chain, from a step on: short ones first, long ones once the model can use them. */

@@ -35,7 +35,6 @@ import {
   defaultSchedule,
   type Schedule,
   scheduleFactor,
-  successFactor,
   trainingParts,
 } from "./schedule.ts";
 import { checkOptimizer, costOf, effectiveLoss } from "./take-step.ts";
@@ -99,8 +98,6 @@ export interface RlOptions {
   guard?: { source: ExampleSource; coefficient: number };
   optimizer: OptimizerStep;
   schedule?: Partial<Schedule>;
-  /** The rate falls as rollouts succeed (`successFactor`), beside its schedule; false by default. */
-  rateFromSuccess?: boolean;
   /** A step that has fewer groups than were asked for moves the weights by as much less; false by default. */
   rateFromGroups?: boolean;
   microBatchTokens?: number;
@@ -154,7 +151,7 @@ interface Memory {
 }
 
 const trainRlNames = optionNames<RlOptions>()(
-  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom branchAt rewardWeight teachers corrections guard optimizer schedule rateFromSuccess rateFromGroups microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
+  "engine tokenizer folder resume seed steps tasks rollout reward groups samples maxRounds concurrency epochs updatesPerEpoch loss temperature maxRatioGap baseline creditFrom branchAt rewardWeight teachers corrections guard optimizer schedule rateFromGroups microBatchTokens context keepModels maxStaleness inFlight checkpointEvery evaluation dataFingerprint config signal onProgress",
 );
 
 /** Runs the steps, or stops cleanly on an abort with a checkpoint to resume from. */
@@ -188,7 +185,6 @@ export async function trainRl(options: RlOptions): Promise<RlResult> {
         loss,
         baseline: options.baseline ?? "group",
         optimizer: options.optimizer,
-        ...(options.rateFromSuccess && { rateFromSuccess: true }),
         ...(options.rateFromGroups && { rateFromGroups: true }),
         ...(options.branchAt && { trees: true }),
         ...(inFlight > 0 && { maxStaleness, inFlight }),
@@ -257,11 +253,10 @@ async function loop(
     const collectMs = performance.now() - startedAt;
     // What few groups say is mostly chance; the optimizer would follow it as far as it follows many.
     const byGroups = options.rateFromGroups ? Math.min(1, collected.groups.length / wanted) : 1;
-    const bySuccess = options.rateFromSuccess ? successFactor(collected.success) : 1;
     const update = await updatePolicy(options, collected, {
       step,
       version,
-      factor: scheduleFactor(schedule, step, steps) * byGroups * bySuccess,
+      factor: scheduleFactor(schedule, step, steps) * byGroups,
       maxContext: contextAt(options.context, step, engine.capabilities.maxContext),
     });
     version += update.figures["updates"] ?? 0;

@@ -21,7 +21,6 @@ import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 import type { Metrics } from "./run-folder.ts";
 import { type Rollout, rolloutKey } from "./run-rollout.ts";
-import { successFactor } from "./schedule.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
 import { engineTeacher } from "./token-teacher.ts";
 import { dapoLoss } from "./train-rl.ts";
@@ -403,19 +402,6 @@ describe("trainRl", () => {
     assert.ok(steps.at(-1)!.learningRate < steps[0]!.learningRate / 2);
     for (const { learningRate, matrixLearningRate } of steps)
       assert.ok(Math.abs(matrixLearningRate! - 2 * learningRate) < 1e-12);
-  });
-
-  it("lets the rate fall as rollouts succeed, where asked to", async () => {
-    assert.deepEqual(
-      [0, 0.6, 0.8, 1].map(successFactor).map((factor) => Number(factor.toFixed(6))),
-      [1, 1, 0.5, 0.1],
-    );
-    const { rates, metrics } = await ratesOf({ steps: 20, rateFromSuccess: true });
-    const wanted = metrics.flatMap((line) =>
-      Array.from({ length: line["updates"] ?? 0 }, () => 0.3 * successFactor(line["success"]!)),
-    );
-    assert.deepEqual(rates, wanted);
-    assert.ok(rates.at(-1)! < rates[0]! / 2, `${rates}`);
   });
 
   it("takes a smaller step where fewer groups teach than were asked for", async () => {

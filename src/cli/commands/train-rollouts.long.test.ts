@@ -1,4 +1,4 @@
-/** Further ways to practise: mined tasks, trees, groups in flight, a team behind a server. */
+/** Further ways to practise: trees, groups in flight, a team behind a server. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -11,15 +11,6 @@ import type { Rollout } from "../../train/run-rollout.ts";
 aroundTraining();
 
 describe("coa train rl", () => {
-  it("practises tasks that fail greedily, at a rate that falls with success", async () => {
-    const hard = ["--tool-faults", "web_search:timeout=0.7", "--mine-failures", "--rate-from-success", "--groups", "1"];
-    const { code, stderr } = await train("rl", "mined", ...hard);
-    assert.equal(code, 0, stderr);
-    const rollouts = await readAllJsonl<Rollout>(join(at("mined"), "rollouts.jsonl"));
-    assert.ok(rollouts.length >= 2);
-    await assert.rejects(train("rl", "x", "--mine-failures", "--max-staleness", "1"), /leave --max-staleness out/);
-  });
-
   it("continues a rollout from its first fault, and compares what follows", async () => {
     const faults = ["--tool-faults", "web_search:empty=0.9", "--branch-at-fault"];
     const { stderr } = await train("rl", "trees", ...faults);

@@ -4,7 +4,6 @@
  */
 import { createHash } from "node:crypto";
 import { readModelUse } from "../../base/files/model-use-file.ts";
-import type { Policy } from "../../core/engine.ts";
 import { UsageError } from "../../core/errors.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { Task } from "../../core/task.ts";
@@ -17,7 +16,6 @@ import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault } from "../../train/fault-credit.ts";
-import { mineFailures } from "../../train/mine-failures.ts";
 import type { ContextStage } from "../../train/schedule.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { afterFirstFault } from "../../train/tree-groups.ts";
@@ -46,9 +44,7 @@ export const rolloutFlags = {
   updates: { type: "string", default: "2", valueName: "n", describe: "Updates per pass over a step's rollouts" },
   passes: { type: "string", default: "1", valueName: "n", describe: "Passes over a step's rollouts" },
   baseline: { type: "string", default: "group", valueName: "name", describe: "group (DAPO) or least-variance: learns faster when failed rollouts are long and unlikely" },
-  "rate-from-success": { type: "boolean", default: false, describe: "Let the rate fall as rollouts succeed: all of it up to 60 %, half at 80 %, an eighth at 95 %" },
   "rate-from-groups": { type: "boolean", default: false, describe: "Let a step that has fewer groups than were asked for move the weights by as much less" },
-  "mine-failures": { type: "boolean", default: false, describe: "Try four times as many tasks once, greedily, and practise those that fail, with a quarter of others" },
   temperature: { type: "string", default: "1", valueName: "t", describe: "Temperature of the rollouts; the loss uses the same" },
   "credit-after-fault": { type: "boolean", default: false, describe: "With --tool-faults: credit a chain only with what it wrote after its first fault" },
   "branch-at-fault": { type: "boolean", default: false, describe: "With --tool-faults: continue a task's first rollout from its first fault --samples times, and compare only what follows" },
@@ -108,8 +104,6 @@ export async function trainOnRollouts(
   if (startShare > 0 && keepModels === 0)
     throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
   const disturb = disturbance(values, steps);
-  if (values["mine-failures"] && values["max-staleness"] !== "0")
-    throw new UsageError("--mine-failures tries tasks with the weights of a step: leave --max-staleness out");
   const context = readStages(values.context);
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
@@ -144,18 +138,6 @@ export async function trainOnRollouts(
       const random = seededRandom(flags.seed, "tasks", step, round);
       return Array.from({ length: count }, () => random.pick(tasks));
     };
-    /** One greedy attempt with the weights of the step. */
-    const attempt = async (task: Task, step: number, policy: Policy) => {
-      const run = { seed: flags.seed, step, maxContext: engine.capabilities.maxContext, signal };
-      const how = { model: await trained.modelFor(policy), tools: disturb(toolsOf(task), step), profile };
-      const greedy = await playRollout(task, run, { ...how, chain: { ...chain, temperature: 0 } });
-      return (await reward(greedy, task, signal)).correct === true;
-    };
-    let published: { step: number; policy: Promise<Policy> } | undefined;
-    const solves = async (task: Task, step: number) => {
-      if (published?.step !== step) published = { step, policy: engine.publish() };
-      return attempt(task, step, await published.policy);
-    };
     const result = await trainRl({
       ...flags,
       engine,
@@ -181,8 +163,7 @@ export async function trainOnRollouts(
         clipHigh: numberOf(values["clip-high"], "clip-high", { min: 0 })!,
         dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
       },
-      tasks: values["mine-failures"] ? mineFailures({ propose, solves }) : propose,
-      rateFromSuccess: values["rate-from-success"],
+      tasks: propose,
       rateFromGroups: values["rate-from-groups"],
       rollout: async (task, run) => {
         if (coordinator) return coordinator.play(task, run);
