@@ -3,7 +3,7 @@
  * agree.
  */
 import { z } from "zod";
-import { rightnesses } from "./rightness.ts";
+import { rightnesses } from "./task.ts";
 
 const measureSchema = z.object({
   benchmark: z.string().optional(),

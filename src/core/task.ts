@@ -28,9 +28,19 @@ export const codeTests = lazySchema((z) =>
     starterCode: z.string().optional(),
     timeLimitMs: z.number().optional(),
     memoryLimitMb: z.number().optional(),
+    /** They are only those that anyone can see: a score on them is too high. */
+    publicOnly: z.boolean().optional(),
   }),
 );
 export type CodeTests = z.infer<typeof codeTests>;
+
+/**
+ * How it is known that an answer is right, from the surest to the least sure: a file of tasks, a score in the recording, a
+ * judge, an assumption. Recordings carry no gold answers, so what a number or a dataset is worth depends on this, and both
+ * state it. "assumed" is never called success.
+ */
+export const rightnesses = ["task file", "feedback", "judge", "assumed"] as const;
+export type Rightness = (typeof rightnesses)[number];
 
 const taskShape = lazySchema((z) =>
   z.object({
@@ -54,6 +64,17 @@ const taskShape = lazySchema((z) =>
     files: z.array(z.string()).optional(),
     /** Where it came from: dataset and split. */
     source: z.string().optional(),
+    /** How its answers are known to be right (from a file of tasks where absent), or that its recorded answer was wrong. */
+    rightness: z.enum([...rightnesses, "wrong", "unknown"]).optional(),
+    /** Ids of the documents that it was made from. */
+    documents: z.array(z.string()).optional(),
+    /** A picture comes with the question. */
+    hasImage: z.boolean().optional(),
+    /** When it was first published, as ISO 8601. */
+    date: z.string().optional(),
+    /** Id in the benchmark's release, by which tests that the file leaves out are joined. */
+    questionId: z.string().optional(),
+    /** The user's own notes; nothing here is read by this package. */
     meta: z.record(z.string(), z.unknown()).optional(),
   }),
 );
@@ -77,4 +98,12 @@ function upgradeTask(old: Record<string, unknown>): Record<string, unknown> {
 /** Makes a task from the few fields that matter; the rest gets its defaults. */
 export function defineTask(task: Partial<Task> & Pick<Task, "id" | "question">): Task {
   return { version: 2, kind: "qa", answers: [], ...task };
+}
+
+/** How many of these tasks are known to be right by what; a task that says nothing of it comes from a file of tasks. */
+export function countRightness(tasks: Iterable<Task>): Partial<Record<Rightness, number>> {
+  const counts: Partial<Record<Rightness, number>> = {};
+  for (const { rightness = "task file" } of tasks)
+    if (rightness !== "wrong" && rightness !== "unknown") counts[rightness] = (counts[rightness] ?? 0) + 1;
+  return counts;
 }

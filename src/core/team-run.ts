@@ -113,6 +113,8 @@ const teamRunShape = lazySchema((z) =>
     bestOf: z
       .object({ index: z.number(), answers: z.array(z.string().nullable()), judgements: z.array(z.unknown()) })
       .optional(),
+    /** Scores from 0 to 1 that people or checks gave it, as its recorder kept them. */
+    feedback: z.array(z.object({ name: z.string(), score: z.number() })).optional(),
     usage: usageSchema,
     /** Which recorder it came from: `team`, `proxy`, `preload`, `otlp`, `langsmith`, `import:smolagents`… */
     source: z.string(),
@@ -129,6 +131,7 @@ const teamRunShape = lazySchema((z) =>
         .array(z.object({ reason: z.string(), step: z.string().optional(), detail: z.string().optional() }))
         .optional(),
     }),
+    /** The user's own notes; nothing here is read by this package. */
     meta: z.record(z.string(), z.unknown()).optional(),
   }),
 );

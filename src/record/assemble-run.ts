@@ -46,6 +46,7 @@ export interface RunParts {
   /** False where a format has no ids of its own for tool calls. */
   toolCallIds?: boolean;
   error?: string;
+  feedback?: TeamRun["feedback"];
   meta?: Record<string, unknown>;
 }
 
@@ -91,6 +92,7 @@ export function assembleRun(parts: RunParts): TeamRun {
     usage: runUsage(calls),
     source: parts.source,
     completeness: { ...completeness, ...(untrainable.length > 0 && { untrainable }) },
+    ...(parts.feedback && { feedback: parts.feedback }),
     ...(parts.meta && { meta: parts.meta }),
   };
 }

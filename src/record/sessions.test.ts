@@ -35,7 +35,7 @@ describe("sessions in files", () => {
       ["Who signs?", "The head of the office.", 4, "chat"],
     ]);
     assert.deepEqual(
-      runs.map(({ taskId, meta }) => [taskId, meta?.["score"]]),
+      runs.map(({ taskId, feedback }) => [taskId, feedback?.[0]?.score]),
       [
         [undefined, undefined],
         [undefined, undefined],

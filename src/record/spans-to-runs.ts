@@ -28,7 +28,7 @@ export function spansToRuns(spans: readonly TraceSpan[], source: string, wire = 
       return runs.map((run, index) => ({
         ...run,
         ...(session !== undefined && { session: run.session ?? session }),
-        ...(feedback.length > 0 && index === runs.length - 1 && { meta: { ...run.meta, feedback } }),
+        ...(feedback.length > 0 && index === runs.length - 1 && { feedback }),
       }));
     })
     .sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));

@@ -69,7 +69,7 @@ describe("generateTasks", () => {
       ["width", "How deep is Lake Orm, and how many plays did Ada Finch write?", "93 metres | eleven"],
       ["atomic", "When was the bridge of Vell built?", "1904"],
     ]);
-    assert.deepEqual(tasks[1]!.meta, { documents: ["a", "b"] });
+    assert.deepEqual(tasks[1]!.documents, ["a", "b"]);
     assert.deepEqual(
       rejections.map((one) => one.reason),
       ["no other document mentions Ada Finch", "the text does not single it out"],

@@ -120,7 +120,7 @@ function toTask(made: Atomic, family: string, level: number): Task {
     family,
     level,
     source: "generated",
-    meta: { documents: made.documents },
+    documents: made.documents,
   });
 }
 

@@ -6,9 +6,8 @@
 
 import { hash } from "node:crypto";
 import type { Grader } from "../core/grader.ts";
-import { asArray, asNumber, asObject } from "../core/json-value.ts";
-import { countRightness, type Rightness } from "../core/rightness.ts";
-import { defineTask, type Task } from "../core/task.ts";
+import { defined } from "../core/json-value.ts";
+import { countRightness, defineTask, type Rightness, type Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { type JudgePrompt, judges } from "../graders/judges/judges.ts";
 
@@ -60,10 +59,9 @@ export async function recordedTasks(
     const verdict = run.answer === null ? "wrong" : await verdictOn(run, options);
     const known = verdict !== "wrong" && verdict !== "unknown";
     if (!known) counts[verdict]++;
-    const meta = { ...(known ? { right: verdict } : { wrong: verdict === "wrong" }), runs: [run.id] };
-    const about = { id, question: run.question, history: run.history, session: run.session, family: run.family };
-    const answers = known ? [run.answer!] : [];
-    tasks.set(id, defineTask({ ...JSON.parse(JSON.stringify(about)), answers, source: "recorded", meta }));
+    const { question, history, session, family } = run;
+    const about = defined({ history, session, family, source: "recorded", rightness: verdict });
+    tasks.set(id, defineTask({ id, question, ...about, answers: known ? [run.answer!] : [] }));
   }
   const isSolved = ({ answers, tests }: Task) => answers.length > 0 || tests !== undefined;
   const all = [...tasks.values()];
@@ -83,12 +81,8 @@ async function verdictOn(run: TeamRun, options: RecordedTasksOptions): Promise<R
 }
 
 /** A score from 0 to 1 that people or checks gave the run, as its recorder kept it; the mean where there are several. */
-export function recordedScore(run: Pick<TeamRun, "meta">): number | undefined {
-  const given = [run.meta?.["score"], ...asArray(run.meta?.["feedback"])].flatMap((one) => {
-    const value = typeof one === "boolean" ? Number(one) : (asNumber(one) ?? asNumber(asObject(one)?.["score"]));
-    return value === undefined ? [] : [value];
-  });
-  return given.length === 0 ? undefined : given.reduce((sum, value) => sum + value, 0) / given.length;
+export function recordedScore({ feedback = [] }: Pick<TeamRun, "feedback">): number | undefined {
+  return feedback.length === 0 ? undefined : feedback.reduce((sum, { score }) => sum + score, 0) / feedback.length;
 }
 
 const maxEvidence = 12_000;

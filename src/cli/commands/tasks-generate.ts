@@ -3,7 +3,6 @@ import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { errorEnding, throwIfUserMustFix } from "../../core/ending.ts";
 import { UsageError } from "../../core/errors.ts";
-import { asArray } from "../../core/json-value.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
@@ -46,7 +45,7 @@ export default defineCommand({
     if (documents.length === 0) throw new UsageError(`${path} holds no documents`);
     const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
     const known = existsSync(values.out) ? await readAllJsonl(values.out, taskSchema) : [];
-    const used = new Set(values["only-new"] ? known.flatMap(({ meta }) => asArray(meta?.["documents"])) : []);
+    const used = new Set(values["only-new"] ? known.flatMap(({ documents = [] }) => documents) : []);
     const most = numberOf(values.count, "count", { min: 1, integer: true }) ?? Number.POSITIVE_INFINITY;
     const ledger = await openLedger(values);
     const players = openPlayers(values, ledger);

@@ -1,6 +1,5 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
 import type { Grader } from "../../core/grader.ts";
-import { rightnessOf } from "../../core/rightness.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { tagSpec } from "../../language/profile.ts";
 import { validateSegments } from "../../language/validate.ts";
@@ -91,8 +90,8 @@ export function correctnessStage(options: CorrectnessOptions): Stage {
   return {
     name: "correctness",
     async judge(trajectory, { task, signal }) {
-      if (task?.meta?.["wrong"] === true) return { reason: "wrong answer", detail: "known from the recording" };
-      const right = task && rightnessOf(task);
+      if (task?.rightness === "wrong") return { reason: "wrong answer", detail: "known from the recording" };
+      const right = task && (task.rightness ?? "task file");
       const gradable =
         right !== undefined && right !== "assumed" && (task!.answers.length > 0 || task!.tests !== undefined);
       if (!gradable || !options.grade) {

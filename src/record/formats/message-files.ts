@@ -35,17 +35,20 @@ export function messagesToRuns(record: Record<string, unknown>, fallbackId: stri
       source: "import:messages",
       agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
       calls: own,
-      ...(index === turns.length - 1 && scoreOf(record)),
+      ...(index === turns.length - 1 && feedbackOf(record)),
       notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
     }),
   );
 }
 
 /** The score or feedback that the record carries, where it does. */
-function scoreOf({ score, reward, feedback }: Record<string, unknown>): { meta?: Record<string, unknown> } {
-  const given = score ?? reward;
-  if (given === undefined && feedback === undefined) return {};
-  return { meta: { ...(given !== undefined && { score: given }), ...(feedback !== undefined && { feedback }) } };
+function feedbackOf({ score, reward, feedback }: Record<string, unknown>): Pick<TeamRun, "feedback"> {
+  const given = [score ?? reward, ...asArray(feedback)].flatMap((one) => {
+    const { name = "score", score: value = one } = asObject(one) ?? {};
+    const number = typeof value === "boolean" ? Number(value) : asNumber(value);
+    return number === undefined ? [] : [{ name: asString(name) ?? "score", score: number }];
+  });
+  return given.length > 0 ? { feedback: given } : {};
 }
 
 /** The model calls that a whole conversation shows. */

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { CoaError } from "../../core/errors.ts";
+import { defined } from "../../core/json-value.ts";
 import { defineTask, type Task, type TaskKind, taskSchema } from "../../core/task.ts";
 import type { JudgeName } from "../../graders/judges/judges.ts";
 import type { ScorerName } from "../../graders/scorers.ts";
@@ -193,23 +194,21 @@ function code(row: Row): Partial<Task> {
   const tests = codeTestsOf(row) ?? (row["tests"] as Task["tests"]);
   const starter = row["starter_code"];
   const content = pickText(row, "question_content", "description");
+  const date = pick(row, "contest_date") ?? extra["contest_date"];
   return {
-    tests,
+    tests: tests && !hasHiddenTests(row) ? { ...tests, publicOnly: true } : tests,
     answers: [],
     family: pickText(row, "platform") ?? pickText(extra, "platform"),
     ...(content && typeof starter === "string" && starter !== ""
       ? { question: `${content}\n\nStarter code:\n\`\`\`py\n${starter}\n\`\`\`` }
       : {}),
-    meta: {
-      title: pick(row, "question_title", "name") ?? extra["question_title"],
-      date: pick(row, "contest_date") ?? extra["contest_date"],
-      questionId: questionIdOf(row),
-      ...(hasHiddenTests(row) ? {} : { publicTestsOnly: true }),
-    },
+    ...(date !== undefined && { date: date instanceof Date ? date.toISOString() : String(date) }),
+    questionId: questionIdOf(row),
+    meta: defined({ title: pick(row, "question_title", "name") ?? extra["question_title"] }),
   };
 }
 
 function image(row: Row): Partial<Task> {
   const picture = pick(row, "image", "image_1");
-  return picture === undefined ? {} : { meta: { hasImage: true } };
+  return picture === undefined ? {} : { hasImage: true };
 }

@@ -16,7 +16,7 @@ import { type Row, readRows } from "./read-rows.ts";
  * reference's folder of one `{question_id}.pkl` for each question.
  */
 export async function withHiddenTests(tasks: readonly Task[], path: string, signal?: AbortSignal): Promise<Task[]> {
-  const wanted = new Set(tasks.map(questionId).filter((id) => id !== undefined));
+  const wanted = new Set(tasks.flatMap(({ questionId }) => questionId ?? []));
   if (wanted.size === 0) throw new UsageError(`--tests ${path}: these tasks have no question ids to join tests by`);
   const found = new Map<string, CodeTests>();
   for (const file of await filesOf(path, wanted)) {
@@ -34,17 +34,11 @@ export async function withHiddenTests(tasks: readonly Task[], path: string, sign
       `--tests ${path} has no tests for ${missing.length} of ${wanted.size} questions, for example ${missing.slice(0, 3).join(", ")}`,
     );
   return tasks.map((task) => {
-    const tests = found.get(questionId(task) ?? "");
+    const tests = found.get(task.questionId ?? "");
     if (!tests) return task;
-    const { publicTestsOnly: _, ...meta } = task.meta ?? {};
     const starterCode = task.tests?.starterCode;
-    return { ...task, tests: { ...tests, ...(starterCode ? { starterCode } : {}) }, meta };
+    return { ...task, tests: { ...tests, ...(starterCode ? { starterCode } : {}) } };
   });
-}
-
-function questionId(task: Task): string | undefined {
-  const id = task.meta?.["questionId"];
-  return typeof id === "string" ? id : undefined;
 }
 
 /** The problem in a pickle of the reference, as a row; the pickle is read as data, nothing in it is run. */

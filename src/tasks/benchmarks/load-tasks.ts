@@ -80,7 +80,7 @@ export async function loadBenchmark(
     fileHash: await hashOf(file),
     ...(benchmark ? { benchmark: benchmark.name } : {}),
     ...(split ? { split } : {}),
-    publicTestsOnly: tasks.some((task) => task.meta?.["publicTestsOnly"] === true),
+    publicTestsOnly: tasks.some((task) => task.tests?.publicOnly === true),
   };
   return { tasks, source };
 }
@@ -96,9 +96,9 @@ function splitOfFolder(name: string): string | undefined {
 function wanted(task: Task, { families, levels, textOnly, since, until }: LoadOptions): boolean {
   if (families && !families.includes(task.family ?? "")) return false;
   if (levels && !levels.includes(String(task.level ?? ""))) return false;
-  if (textOnly && (task.meta?.["hasImage"] === true || (task.files?.length ?? 0) > 0)) return false;
+  if (textOnly && (task.hasImage || (task.files?.length ?? 0) > 0)) return false;
   if (since === undefined && until === undefined) return true;
-  const date = String(task.meta?.["date"] ?? "").slice(0, 10);
+  const date = (task.date ?? "").slice(0, 10);
   if (date === "") throw new UsageError(`task ${task.id} has no date, so it can't be placed in a window of time`);
   return (since === undefined || date >= since) && (until === undefined || date <= until);
 }

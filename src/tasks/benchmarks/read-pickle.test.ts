@@ -50,8 +50,8 @@ describe("hidden tests in pickles", () => {
       id: questionId,
       question: "?",
       kind: "code",
-      tests: { inputs: ["1\n"], outputs: ["2\n"] },
-      meta: { questionId, publicTestsOnly: true },
+      tests: { inputs: ["1\n"], outputs: ["2\n"], publicOnly: true },
+      questionId,
     });
 
   it("are joined from the reference's folder of one file for each question, whatever the protocol", async () => {
@@ -67,7 +67,6 @@ describe("hidden tests in pickles", () => {
         outputs: ["3", "0"],
         starterCode: "class Solution:",
       });
-      assert.equal(stdin!.meta?.["publicTestsOnly"], undefined);
     }
     await assert.rejects(
       withHiddenTests([task("abc001_a"), task("gone")], folder),
