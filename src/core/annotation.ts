@@ -1,8 +1,7 @@
 /**
- * What a person decided about a chain: keep it, drop it, put other words into some of its segments, or prefer it to
- * another chain of the same task. Annotations are only ever appended; of those for one chain the last one counts. Each
- * names the chain by its id and by a hash of its words, so that a new chain with an old id does not get the old
- * decision.
+ * What a person decided about a chain: keep it, drop it, or put other words into some of its segments. Annotations are
+ * only ever appended; of those for one chain the last one counts. Each names the chain by its id and by a hash of its
+ * words, so that a new chain with an old id does not get the old decision.
  */
 import { hash } from "node:crypto";
 import { z } from "zod";
@@ -27,8 +26,6 @@ export const annotationSchema = z.discriminatedUnion("verdict", [
   z.object({ ...base, verdict: z.literal("drop") }),
   /** All edits of the chain together, so that the last annotation says everything. */
   z.object({ ...base, verdict: z.literal("edit"), edits: z.array(editSchema).min(1) }),
-  /** The target is better than the chain in `over`, which is then not learned from. */
-  z.object({ ...base, verdict: z.literal("prefer"), over: targetSchema }),
   /** Takes back what was decided before. */
   z.object({ ...base, verdict: z.literal("undo") }),
 ]);

@@ -55,7 +55,7 @@ describe("annotations of a dataset", () => {
     return { folder, manifest, rows: new Map(rows.map((row) => [row.id, row])) };
   }
 
-  it("drop, edit and prefer what they name; the last one of a chain holds; what fits no chain is counted", async () => {
+  it("keep, drop and edit what they name; the last one of a chain holds; what fits no chain is counted", async () => {
     const about = (place: number) => ({
       version: 1 as const,
       at: "2026-11-16T00:00:00Z",
@@ -69,14 +69,15 @@ describe("annotations of a dataset", () => {
       { ...about(2), verdict: "keep" },
       { ...about(3), verdict: "drop" },
       { ...about(3), verdict: "undo" },
-      { ...about(4), verdict: "prefer", over: target(chains[7]!) },
+      { ...about(4), verdict: "keep" },
+      { ...about(7), verdict: "drop" },
       { ...about(5), target: target(chain(5, "other words")), verdict: "drop" },
       { ...about(6), verdict: "edit", edits: [{ segment: 0, text: "<answer>" }] },
       { ...about(6), target: { kind: "chain", id: "nobody", hash: "0" }, verdict: "drop" },
     ]);
     assert.deepEqual(manifest.annotations, { kept: 2, dropped: 2, edited: 1, invalid: 1, unmatched: 2, changed: 1 });
     assert.deepEqual(manifest.dropped, { review: 3 });
-    assert.match(await readFile(join(folder, "dropped.jsonl"), "utf8"), /"c7".*c4 was preferred/);
+    assert.match(await readFile(join(folder, "dropped.jsonl"), "utf8"), /"c7".*dropped in review/);
     const differing = [...plain.rows].filter(([id, row]) => JSON.stringify(rows.get(id)) !== JSON.stringify(row));
     assert.deepEqual(differing.map(([id]) => id).sort(), ["c0", "c1", "c6", "c7"]);
     assert.match(tokenizer.decode(rows.get("c1")!.tokens), /<think>answer<\/think>/);

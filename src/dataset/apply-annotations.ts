@@ -43,7 +43,7 @@ export function annotationApplier(
       used.add(found);
       if (found.verdict === "drop") {
         counts.dropped++;
-        return { dropped: found.because ?? "dropped in review" };
+        return { dropped: "dropped in review" };
       }
       if (found.verdict === "keep") {
         counts.kept++;

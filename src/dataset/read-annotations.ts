@@ -6,8 +6,6 @@ import { type Annotation, type AnnotationTarget, annotationSchema, type SegmentE
 export interface ChainVerdict {
   verdict: "keep" | "drop" | "edit";
   hash: string;
-  /** Why it is dropped, in words. */
-  because?: string;
   edits?: readonly SegmentEdit[];
 }
 
@@ -32,10 +30,5 @@ function addAnnotation(verdicts: Map<string, Map<string, ChainVerdict>>, annotat
   const { target, verdict } = annotation;
   if (verdict === "undo") set(target);
   else if (verdict === "edit") set(target, { verdict, edits: annotation.edits });
-  else if (verdict === "drop") set(target, { verdict, because: "dropped in review" });
-  else if (verdict === "keep") set(target, { verdict });
-  else {
-    set(target, { verdict: "keep" });
-    set(annotation.over, { verdict: "drop", because: `${target.id} was preferred` });
-  }
+  else set(target, { verdict });
 }

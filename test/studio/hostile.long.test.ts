@@ -1,14 +1,11 @@
 /**
  * Hostile text in every field of every file: markup that would run, signs that reorder text, ids that look like paths, and
- * an observation of 10 MB. On every screen, and in the export, nothing of it runs, nothing breaks, nothing is asked of
- * another machine; and no secret is in the export.
+ * an observation of 10 MB. On every screen nothing of it runs, nothing breaks, and nothing is asked of another machine.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { openJsonl } from "../../src/base/files/open-jsonl.ts";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
@@ -19,7 +16,6 @@ import type { TeamRun } from "../../src/core/team-run.ts";
 import { runEvaluation } from "../../src/evaluate/run-evaluation.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { mhqaProfile } from "../../src/language/profiles.ts";
-import { exportStudio } from "../../src/studio/api/export-studio.ts";
 import { type Player, playRoutes } from "../../src/studio/api/play-routes.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { scriptedModel, tableTool } from "../../src/testing/index.ts";
@@ -28,7 +24,6 @@ import { launchBrowser, noBrowser, openPage, pressKey, visit, type WatchedPage }
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const hostile = `</pre></script><script>globalThis.hacked=1</script><img src=x onerror="globalThis.hacked=1"><svg onload=hacked=1>\u202edevil\u2066 ../../'"\`\${hacked=1} javascript:hacked=1 &amp; \u0000\ud800`;
-const secret = "sk-proj-Zx81mQp04LkWv7TnB2sYd9Hc3RfUa6Ej5GoN";
 
 /** Fields whose words are fixed by their schema, or that others refer to by hash. */
 const fixed = new Set(["by", "topology", "move", "finish", "kind", "input", "language", "version", "reason", "source"]);
@@ -112,10 +107,8 @@ describe("hostile text", { skip: noBrowser }, () => {
     const chains = join(folder, "distill", "trajectories.jsonl");
     await poisonFile(chains);
     const [first, ...others] = (await readFile(chains, "utf8")).split("\n");
-    const large = JSON.parse(first!) as { segments: { by: string; text: string }[]; answer: string };
-    large.segments.find(({ by }) => by === "tool")!.text =
-      `${secret} ${hostile.repeat(Math.ceil(10e6 / hostile.length))}`;
-    large.answer = `the key is ${secret}`;
+    const large = JSON.parse(first!) as { segments: { by: string; text: string }[] };
+    large.segments.find(({ by }) => by === "tool")!.text = hostile.repeat(Math.ceil(10e6 / hostile.length));
     await writeFile(chains, [JSON.stringify(large), ...others].join("\n"));
     const manifest = JSON.parse(await readFile(join(folder, "distill", "manifest.json"), "utf8"));
     manifest.progress.figures = { [hostile]: hostile };
@@ -162,11 +155,7 @@ describe("hostile text", { skip: noBrowser }, () => {
     ["/training", ".rollout-groups li, .curve + .not-loaded"],
     ["/evaluations", ".matrix-row"],
     [`/compare/${encodeURIComponent(firstTask())}?row=1`, ".compare-rows li"],
-  ];
-  /** Screens that write or run something: an export has none of them. */
-  const serverScreens = (): [route: string, selector: string][] => [
     [`/review?at=${first("chain")}&seg=0&edit=1`, ".segment-editor textarea"],
-    ["/review/pairs?only=all", ".review-pair .review-segment"],
     [`/play?ask=${encodeURIComponent(hostile.toWellFormed())}`, ".play-side h2"],
   ];
 
@@ -177,7 +166,7 @@ describe("hostile text", { skip: noBrowser }, () => {
 
   it("runs nowhere and breaks nothing in the studio", async () => {
     const watched: WatchedPage = await openPage(browser, studio);
-    for (const [route, selector] of [...screens(), ...serverScreens()]) {
+    for (const [route, selector] of screens()) {
       await visit(watched, route, selector);
       await assertNothingRan(watched.page, route);
     }
@@ -204,7 +193,7 @@ describe("hostile text", { skip: noBrowser }, () => {
     const watched = await openPage(browser, studio);
     const { page } = watched;
     const pressed = new Set<string>();
-    for (const [route, selector] of [...screens(), ...serverScreens()]) {
+    for (const [route, selector] of screens()) {
       // Into a field that is open keys are typed.
       const shown = route.replace("&edit=1", "");
       const there = route === shown ? selector : ".review-segment";
@@ -235,36 +224,5 @@ describe("hostile text", { skip: noBrowser }, () => {
       watched.errors.filter((error) => !/422|409|404/.test(error)),
       [],
     );
-  });
-
-  it("runs nowhere in the export, which opens from a file and holds no secret", async () => {
-    const out = join(await mkdtemp(join(tmpdir(), "coa-export-")), "share");
-    const report = await exportStudio(studio.context, {
-      out,
-      lists: ["kind=run", "kind=chain", "kind=example"],
-      limit: 50,
-    });
-    assert.ok(report.chains > 0 && report.runs > 0);
-    for (const file of await readdir(join(out, "data"))) {
-      assert.ok(!(await readFile(join(out, "data", file), "utf8")).includes(secret), `${file} holds the secret`);
-    }
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(0);
-    const [foreign, errors]: string[][] = [[], []];
-    page.on(
-      "request",
-      (request) =>
-        request.url().startsWith("file:") || request.url().startsWith("data:") || foreign!.push(request.url()),
-    );
-    page.on("pageerror", (error) => errors!.push(error.message));
-    await page.goto(pathToFileURL(join(out, "index.html")).href);
-    for (const [route, selector] of screens()) {
-      await page.evaluate(`location.hash = ${JSON.stringify(`#${route}`)}`);
-      await page.waitForSelector(selector);
-      await assertNothingRan(page, route);
-    }
-    assert.deepEqual(foreign, []);
-    assert.deepEqual(errors, []);
-    await rm(join(out, ".."), { recursive: true });
   });
 });

@@ -123,7 +123,6 @@ describe("the studio over real data", { skip: noBrowser }, () => {
         ["/evaluations?row=1", ".virtual-row.active"],
         [`/compare/${part(answer!.taskId)}?row=1`, ".compare-rows .open"],
         ["/review?only=all&seg=1", ".review-segment.selected"],
-        ["/review/pairs?only=all", ".review-pair"],
         ["/play", ".play-try button"],
       ];
       for (const [route, selector] of screens) await look(watched, route, selector);

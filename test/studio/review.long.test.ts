@@ -8,7 +8,15 @@ import { namedProfiles } from "../../src/cli/choose-profile.ts";
 import { openDataset } from "../../src/dataset/dataset-folder.ts";
 import { type Studio, serveStudio } from "../../src/studio/api/serve-studio.ts";
 import { coa } from "../fixtures/run-coa.ts";
-import { assertAccessible, launchBrowser, noBrowser, openPage, visit, type WatchedPage } from "./studio-browser.ts";
+import {
+  assertAccessible,
+  launchBrowser,
+  noBrowser,
+  openPage,
+  until,
+  visit,
+  type WatchedPage,
+} from "./studio-browser.ts";
 import { studioWorkspace } from "./studio-workspace.ts";
 
 const decided = 20;
@@ -107,18 +115,21 @@ describe("review in the studio", { skip: noBrowser }, () => {
     );
   });
 
-  it("asks which of two chains of a task is better", async () => {
+  it("takes the chains of one task from where they are compared: the better one is kept, the other dropped", async () => {
     const { page } = watched;
     const [first] = (await readFile(join(folder, "distill", "trajectories.jsonl"), "utf8")).split("\n");
     const other = { ...JSON.parse(first!), id: "other", model: "other-model" };
     await writeFile(join(folder, "again.jsonl"), `${JSON.stringify(other)}\n`);
-    await visit(watched, `/review/pairs?only=all&task=${other.taskId}`, ".review-screen");
-    await page.locator(".review-pair").waitFor();
-    assert.equal(await page.locator("section[aria-label='Chain B'] h3 .chip").count(), 0, "who wrote it is not told");
-    await assertAccessible(watched, "pairs");
-    await page.keyboard.press("b");
-    await page.locator("section[aria-label='Chain A'] .chip.hue-rose", { hasText: "other was preferred" }).waitFor();
-    await page.locator("section[aria-label='Chain B'] .chip", { hasText: "other-model" }).waitFor();
+    await visit(watched, `/compare/${encodeURIComponent(other.taskId)}`, ".compare-rows li");
+    await page.keyboard.press("v");
+    await page.locator(".review-head", { hasText: "of 2" }).waitFor();
+    for (const key of ["d", "k"]) {
+      const shown = await page.locator(".review-chain").innerText();
+      await page.keyboard.press(key);
+      if (key === "d")
+        await until(watched, `document.querySelector(".review-chain")?.innerText !== ${JSON.stringify(shown)}`);
+    }
+    await counts("1 kept, 1 dropped");
     const verdicts = await studio.context.annotations.verdicts();
     assert.equal([...verdicts.get("other")!.values()][0]!.verdict, "keep");
   });

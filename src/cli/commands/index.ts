@@ -39,10 +39,6 @@ export const commands: CommandTable = {
     summary: "Compare kept chains with the old system they ran beside",
     load: () => import("./serve-report.ts"),
   },
-  "studio export": {
-    summary: "Write chosen runs and chains as pages that open without a server",
-    load: () => import("./studio-export.ts"),
-  },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
 import { RefusedRequest } from "../../base/http/request-body.ts";
-import { type Annotation, type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
+import { type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
 import type { Trajectory, Violation } from "../../core/trajectory.ts";
 import { editChain } from "../../language/edit-chain.ts";
 import { askedItem, type StudioContext } from "./reader.ts";
@@ -27,7 +27,8 @@ export function annotationRoutes(context: StudioContext): Readonly<Record<string
       if (!parsed.success) throw new RefusedRequest(400, z.prettifyError(parsed.error));
       const annotation = parsed.data;
       const chain = shownChain(annotation.target, context, typeof file === "string" ? file : undefined);
-      const problems = problemsOf(annotation, chain, context);
+      const problems =
+        annotation.verdict === "edit" ? (editChain(chain, annotation.edits, context.profiles).problems ?? []) : [];
       if (problems.length > 0) {
         const message = problems.map((problem) => `segment ${problem.segment}: ${problem.message}`).join("; ");
         replyJson(reply, 422, { error: { message, problems } } satisfies AnnotationRefusal);
@@ -47,14 +48,4 @@ function shownChain({ id, hash }: AnnotationTarget, context: StudioContext, file
   if (chainHash(stored.chain) !== hash)
     throw new RefusedRequest(409, `${id} has changed since it was shown: load the page again`);
   return stored.chain;
-}
-
-function problemsOf(annotation: Annotation, chain: Trajectory, context: StudioContext): Violation[] {
-  if (annotation.verdict === "prefer") {
-    const other = shownChain(annotation.over, context);
-    if (other.taskId !== chain.taskId)
-      throw new RefusedRequest(400, "only chains of one task can be preferred to each other");
-    if (annotation.over.id === annotation.target.id) throw new RefusedRequest(400, "these are one and the same chain");
-  }
-  return annotation.verdict === "edit" ? (editChain(chain, annotation.edits, context.profiles).problems ?? []) : [];
 }

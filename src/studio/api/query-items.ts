@@ -30,8 +30,6 @@ export interface ItemQueries {
   facets(filter: ItemFilter): FacetView[];
   /** Numbers of all items that fit, in order. */
   ids(filter: ItemFilter): Int32Array;
-  /** Numbers of items that are neighbours within a task: a pair takes two places. */
-  pairs(filter: ItemFilter): Int32Array;
   byId(id: number): ItemView | undefined;
   /** Numbers of the chains with any of these keys, each with its key. */
   withKeys(keys: Iterable<string>): Map<number, string>;
@@ -154,18 +152,6 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
       });
     },
     ids: (filter) => idsOf(filter, "id ASC"),
-    pairs: (filter) =>
-      remember(`pairs ${JSON.stringify(filter)}`, () => {
-        const { sql, bound } = condition(filter);
-        const statement = database.prepare(`SELECT id, taskId, key FROM item WHERE ${sql} ORDER BY taskId, id`);
-        const rows = statement.all(...bound) as unknown as { id: number; taskId: string; key: string }[];
-        return Int32Array.from(
-          rows.flatMap(({ id, taskId, key }, place) => {
-            const before = rows[place - 1];
-            return before && before.taskId === taskId && before.key !== key ? [before.id, id] : [];
-          }),
-        );
-      }),
     byId: (id) => viewsOf(database.prepare("SELECT * FROM item WHERE id = ?").all(id))[0],
     withKeys(keys) {
       const statement = database.prepare("SELECT id FROM item WHERE key = ? AND +kind = 'chain'");

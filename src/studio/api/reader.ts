@@ -1,6 +1,6 @@
 /**
  * A reader answers one kind of question of the browser with plain data. Readers are listed by path in `readers.ts`; the
- * server puts them behind HTTP and the static export asks them once for each page it writes.
+ * server puts them behind HTTP.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { NamedProfiles } from "../../language/edit-chain.ts";

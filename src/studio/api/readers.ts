@@ -8,7 +8,7 @@ import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
-import { readPairs, readReview } from "./review-readers.ts";
+import { readReview } from "./review-reader.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
 import { readStepRollouts, readTrainings } from "./training-readers.ts";
 import { readViews } from "./views-routes.ts";
@@ -36,5 +36,4 @@ export const readers: Readonly<Record<string, Reader>> = {
   matrix: readMatrix,
   compare: readCompare,
   review: readReview,
-  pairs: readPairs,
 };

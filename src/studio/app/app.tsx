@@ -8,13 +8,11 @@ import { Problem } from "./parts/states.tsx";
 import { go, href, matchPath, path, place } from "./router.ts";
 import { type Screen, screens } from "./screens/index.ts";
 import { connected } from "./server.ts";
-import { staticStudio } from "./static-data.ts";
 import { nextTheme, theme } from "./theme.ts";
 
 export function App() {
   const found = screenAt(path.value);
-  const offered = screens.filter(({ needsServer }) => !(needsServer && staticStudio));
-  const shortcuts = offered.filter((screen) => screen.key !== undefined);
+  const shortcuts = screens.filter((screen) => screen.key !== undefined);
   useKeys([
     ...shortcuts.map(({ key, title, route }) => ({
       keys: `g ${key}`,
@@ -47,7 +45,7 @@ export function App() {
           <span>coa studio</span>
         </a>
         <nav aria-label="Screens">
-          {offered
+          {screens
             .filter((screen) => screen.nav !== undefined)
             .map((screen) => (
               <a href={href(screen.route)} aria-current={isUnder(screen.route) ? "page" : undefined}>
@@ -58,7 +56,6 @@ export function App() {
         <Search />
         <IndexProgress />
         {!connected.value && <span class="offline">not connected</span>}
-        {staticStudio && <span class="soft">exported {staticStudio.exportedAt.slice(0, 10)}</span>}
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light and dark (shift+t)">
           theme: {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
         </button>

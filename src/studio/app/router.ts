@@ -1,6 +1,6 @@
 /**
- * Every state of the studio stands in the address, after the `#`, so that each link can be kept, sent and loaded again, and
- * so that the same pages work from a file. A route is a path with names in it: `/runs/:id`.
+ * Every state of the studio stands in the address, after the `#`, so that each link can be kept, sent and loaded again. A
+ * route is a path with names in it: `/runs/:id`.
  */
 import { computed, signal } from "@preact/signals";
 

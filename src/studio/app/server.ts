@@ -1,13 +1,12 @@
 /**
  * How the app gets data: `useResource` asks the server and asks again when files changed; one stream of events serves the
- * whole app. An exported studio has its answers in scripts beside the page and asks nobody.
+ * whole app.
  */
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Violation } from "../../core/trajectory.ts";
 import type { StudioEvent } from "../api/open-index.ts";
 import { place, setQuery } from "./router.ts";
-import { staticAnswer, staticStudio } from "./static-data.ts";
 
 const tokenKey = "coa-studio-token";
 
@@ -21,7 +20,7 @@ function takeToken(): string {
   return given ?? localStorage.getItem(tokenKey) ?? "";
 }
 
-const token = staticStudio ? "" : takeToken();
+const token = takeToken();
 
 /** An answer that the server refused, in its words. */
 export class ServerError extends Error {
@@ -47,7 +46,6 @@ const mostKnown = 200;
 
 /** The JSON at a path; what did not change since the last time is not sent again. */
 export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  if (staticStudio) return (await staticAnswer(path)) as T;
   const before = known.get(path);
   const response = await ask(path, { signal, headers: before ? { "if-none-match": before.etag } : {} });
   if (response.status === 304 && before) return before.value as T;
@@ -136,7 +134,7 @@ export function useLooks(isRunning: boolean, look: (next: (looks: number) => num
 }
 
 /** Whether the stream of events is open. */
-export const connected = signal(staticStudio !== undefined);
+export const connected = signal(false);
 
 const listeners = new Set<(event: StudioEvent) => void>();
 
@@ -149,7 +147,7 @@ export function onEvents(listener: (event: StudioEvent) => void): () => void {
 /** Reads the stream, again after every break, from the last event that was seen. */
 export async function followEvents(): Promise<void> {
   let cursor = 0;
-  while (!staticStudio) {
+  for (;;) {
     try {
       const response = await ask(`events?cursor=${cursor}`);
       if (response.status === 401) return;

@@ -16,18 +16,10 @@ effect(() => {
 /** Chooses the next one. */
 export function nextTheme(): void {
   theme.value = themes[(themes.indexOf(theme.value) + 1) % themes.length]!;
-  try {
-    localStorage.setItem(storageKey, theme.value);
-  } catch {
-    // A page from a file may have no storage: the choice holds until it is closed.
-  }
+  localStorage.setItem(storageKey, theme.value);
 }
 
 function remembered(): Theme {
-  try {
-    const stored = localStorage.getItem(storageKey) as Theme | null;
-    return stored && themes.includes(stored) ? stored : "system";
-  } catch {
-    return "system";
-  }
+  const stored = localStorage.getItem(storageKey) as Theme | null;
+  return stored && themes.includes(stored) ? stored : "system";
 }

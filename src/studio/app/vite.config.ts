@@ -1,4 +1,4 @@
-/** One script without modules and one style sheet: a page from file:// may load no module, and the export is this same build. */
+/** One script and one style sheet, under names that do not change: the server sends these and nothing else. */
 import { join } from "node:path";
 import { defineConfig } from "vite";
 

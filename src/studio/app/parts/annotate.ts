@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Annotation } from "../../../core/annotation.ts";
 import type { Violation } from "../../../core/trajectory.ts";
-import type { ReviewedChain } from "../../api/review-readers.ts";
+import type { ReviewedChain } from "../../api/review-reader.ts";
 import { place } from "../router.ts";
 import { postJson, ServerError } from "../server.ts";
 
@@ -23,11 +23,6 @@ export interface Annotating {
   decide(shown: ReviewedChain, decision: Decision): Promise<boolean>;
 }
 
-/** How an annotation names a chain. */
-export function targetOf({ key, hash }: ReviewedChain): Annotation["target"] {
-  return { kind: "chain", id: key, hash };
-}
-
 /** Writes decisions and keeps what the server refused. */
 export function useAnnotating(): Annotating {
   const [version, setVersion] = useState(0);
@@ -39,7 +34,8 @@ export function useAnnotating(): Annotating {
     async decide(shown, decision) {
       const { path } = place.value;
       try {
-        await postJson("annotate", { ...decision, target: targetOf(shown), in: shown.file });
+        const target: Annotation["target"] = { kind: "chain", id: shown.key, hash: shown.hash };
+        await postJson("annotate", { ...decision, target, in: shown.file });
         setRefusal(undefined);
         setVersion((old) => old + 1);
         return place.value.path === path;

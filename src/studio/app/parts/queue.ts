@@ -1,7 +1,7 @@
 /** The queue of a review. While the next entry is on its way the last one stays, so that a field keeps what was typed. */
 import { useRef } from "preact/hooks";
 import type { StudioEvent } from "../../api/open-index.ts";
-import type { ReviewView } from "../../api/review-readers.ts";
+import type { ReviewView } from "../../api/review-reader.ts";
 import { type Resource, useResource } from "../server.ts";
 
 /** The entry at a path, asked for again when `version` changes or files do, among them the annotations. */

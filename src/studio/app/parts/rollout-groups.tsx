@@ -4,7 +4,6 @@ import type { RolloutGroup, RolloutView, StepRollouts } from "../../api/training
 import { useKeys } from "../keys.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
-import { staticStudio } from "../static-data.ts";
 import { Chip } from "./chip.tsx";
 import { Problem } from "./states.tsx";
 
@@ -34,7 +33,6 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
     ],
     [data, at, task],
   );
-  if (error && staticStudio) return <p class="not-loaded">What this step sampled is not part of the export.</p>;
   if (error && !data) return <Problem title="The rollouts can't be shown" detail={error} />;
   if (!data || (groups.length === 0 && task === null)) return null;
   const title = task === null ? `Rollouts of step ${step}` : "One task through the steps";

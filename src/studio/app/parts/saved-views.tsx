@@ -4,7 +4,6 @@ import type { SavedView } from "../../api/views-routes.ts";
 import { useKeys } from "../keys.ts";
 import { place } from "../router.ts";
 import { postJson, useResource } from "../server.ts";
-import { staticStudio } from "../static-data.ts";
 
 const builtIn: Record<string, SavedView[]> = {
   "/chains": [
@@ -22,7 +21,7 @@ const builtIn: Record<string, SavedView[]> = {
 
 export function SavedViews() {
   const { path, query } = place.value;
-  const { data } = useResource<SavedView[]>(staticStudio ? undefined : "views");
+  const { data } = useResource<SavedView[]>("views");
   const [changed, setChanged] = useState<SavedView[] | undefined>();
   const dialog = useRef<HTMLDialogElement>(null);
   const own = (changed ?? data ?? []).filter(({ address }) => address.split("?")[0] === path);
@@ -58,11 +57,9 @@ export function SavedViews() {
           </button>
         </span>
       ))}
-      {!staticStudio && (
-        <button type="button" class="quiet" onClick={() => dialog.current?.showModal()}>
-          save view
-        </button>
-      )}
+      <button type="button" class="quiet" onClick={() => dialog.current?.showModal()}>
+        save view
+      </button>
       <dialog ref={dialog} aria-label="Save this view">
         <form method="dialog" onSubmit={save}>
           <label>

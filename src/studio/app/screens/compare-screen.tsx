@@ -7,7 +7,7 @@ import { Chip } from "../parts/chip.tsx";
 import { hueOf } from "../parts/hues.ts";
 import { LongText, OneLine } from "../parts/long-text.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
-import { href, pathPart, place, setQuery } from "../router.ts";
+import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function CompareScreen({ params }: { params: Record<string, string> }) {
@@ -19,6 +19,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
     [
       { keys: "l", does: "Next move", run: () => move(1) },
       { keys: "h", does: "Previous move", run: () => move(-1) },
+      { keys: "v", does: "Review the chains of this task", run: () => go("/review", { task, only: "all" }) },
       { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
     ],
     [data, at],
@@ -36,7 +37,8 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
         <p class="soft">
           {data.systems.length} systems, {data.rows.length} moves; {data.rows.filter(alone).length} are made by one of
           them only
-          {data.more > 0 && `; ${data.more} more runs and chains of this task are not shown`}
+          {data.more > 0 && `; ${data.more} more runs and chains of this task are not shown`}.{" "}
+          <a href={href("/review", { task, only: "all" })}>Keep or drop its chains</a>
         </p>
       </header>
       {data.problems.map((problem) => (

@@ -6,7 +6,6 @@ import { FunnelScreen } from "./funnel-screen.tsx";
 import { ListScreen } from "./list-screen.tsx";
 import { MatrixScreen } from "./matrix-screen.tsx";
 import { OverviewScreen } from "./overview-screen.tsx";
-import { PairsScreen } from "./pairs-screen.tsx";
 import { PlayScreen } from "./play-screen.tsx";
 import { ReviewScreen } from "./review-screen.tsx";
 import { RunScreen } from "./run-screen.tsx";
@@ -22,8 +21,6 @@ export interface Screen {
   nav?: string;
   /** The key after `g` that goes there. */
   key?: string;
-  /** It writes or runs something: an export does not offer it. */
-  needsServer?: boolean;
 }
 
 /** All screens, in the order of the navigation. */
@@ -42,7 +39,6 @@ export const screens: readonly Screen[] = [
   { route: "/training/:folder", title: "Training", show: TrainingScreen },
   { route: "/evaluations", title: "Evaluations", show: MatrixScreen, nav: "Evaluations", key: "e" },
   { route: "/compare/:task", title: "One task", show: CompareScreen },
-  { route: "/play", title: "Playground", show: PlayScreen, nav: "Playground", key: "p", needsServer: true },
-  { route: "/review", title: "Review", show: ReviewScreen, nav: "Review", key: "v", needsServer: true },
-  { route: "/review/pairs", title: "Review in pairs", show: PairsScreen, needsServer: true },
+  { route: "/play", title: "Playground", show: PlayScreen, nav: "Playground", key: "p" },
+  { route: "/review", title: "Review", show: ReviewScreen, nav: "Review", key: "v" },
 ];

@@ -12,8 +12,7 @@ import { oneLine } from "../parts/long-text.tsx";
 import { SavedViews } from "../parts/saved-views.tsx";
 import { Loading, Problem } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
-import { go, href, isRoute, type Params, path, pathPart, place, setQuery } from "../router.ts";
-import { staticStudio } from "../static-data.ts";
+import { go, href, type Params, path, pathPart, place, setQuery } from "../router.ts";
 
 const sorts: Record<string, string> = {
   "": "as recorded",
@@ -47,7 +46,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
       { keys: "shift+j", does: "50 rows down", run: () => move(50) },
       { keys: "shift+k", does: "50 rows up", run: () => move(-50) },
       { keys: "enter", does: "Open the row", run: open },
-      ...(kind === "chain" && isRoute("/review") && !staticStudio
+      ...(kind === "chain"
         ? [{ keys: "v", does: "Review these chains", run: () => go("/review", chosenIn(asked)) }]
         : []),
       { keys: "escape", does: "Clear every choice", run: () => go(path.value) },

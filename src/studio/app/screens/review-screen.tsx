@@ -4,7 +4,7 @@
  */
 import { useEffect } from "preact/hooks";
 import type { SegmentEdit } from "../../../core/annotation.ts";
-import type { ReviewedChain, ReviewView } from "../../api/review-readers.ts";
+import type { ReviewedChain, ReviewView } from "../../api/review-reader.ts";
 import { useKeys } from "../keys.ts";
 import { useAnnotating } from "../parts/annotate.ts";
 import { Chip } from "../parts/chip.tsx";
@@ -21,7 +21,7 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   for (const name of ["seg", "edit", "row", "sort"]) asked.delete(name);
   const annotating = useAnnotating();
   const { data, error } = useQueue(`review?${asked}`, annotating.version);
-  const shown = data?.shown[0];
+  const shown = data?.shown;
   const { chain, verdict } = shown ?? {};
   const edits = verdict?.edits ?? [];
   /** As the address has it now: two quick keys are two steps. */
@@ -87,7 +87,7 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   if (!data) return <Loading what="the queue" />;
   return (
     <article class="review-screen">
-      <ReviewHead view={data} what="chain" />
+      <ReviewHead view={data} />
       {!shown ? (
         <Nothing title={data.total === 0 ? "No chain is in this queue" : "Nothing is left to decide here"}>
           <p>
@@ -151,7 +151,7 @@ function Shown({ shown }: { shown: ReviewedChain }) {
       <div class="chips">
         {verdict ? (
           <Chip
-            text={{ keep: "kept", drop: verdict.because ?? "dropped", edit: "edited" }[verdict.verdict]}
+            text={{ keep: "kept", drop: "dropped", edit: "edited" }[verdict.verdict]}
             hue={{ keep: "green", drop: "rose", edit: "amber" }[verdict.verdict]}
           />
         ) : (

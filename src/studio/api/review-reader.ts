@@ -1,0 +1,100 @@
+/**
+ * The queue of chains that people look at, one at a time. Decisions are in the file of annotations; the queue only says
+ * what is still open.
+ */
+import { chainHash } from "../../core/annotation.ts";
+import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations.ts";
+import { type ChainView, chainView } from "./chain-view.ts";
+import { filterOf } from "./item-readers.ts";
+import type { ItemView } from "./item-view.ts";
+import { readItem } from "./read-item.ts";
+import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+
+/** A chain in review. */
+export interface ReviewedChain {
+  key: string;
+  file: string;
+  /** Of its words: what is decided is decided about these. */
+  hash: string;
+  chain?: ChainView;
+  /** Why it can't be shown. */
+  problem?: string;
+  verdict?: ChainVerdict;
+  /** Something was decided about a chain of this name that had other words. */
+  changed: boolean;
+}
+
+/** How an entry of the queue is written in the address. */
+export type ReviewPlace = Record<"at" | "in", string>;
+
+export interface ReviewView {
+  shown?: ReviewedChain;
+  /** From 1; 0 where the queue is empty. */
+  position: number;
+  total: number;
+  counts: Record<"open" | "keep" | "drop" | "edit", number>;
+  before?: ReviewPlace;
+  after?: ReviewPlace;
+  /** What of the annotations can't be read. */
+  problems: readonly string[];
+}
+
+/** `GET /api/review?only=open&at=…&in=…`: one chain, and where the queue continues. */
+export const readReview: Reader = async (query, context): Promise<ReviewView> => {
+  const { items, annotations } = context;
+  const ids = items.ids(filterOf(query));
+  const verdicts = await annotations.verdicts();
+  const keys = items.withKeys(verdicts.keys());
+  const wordAt = (place: number) => {
+    const key = keys.get(ids[place]!);
+    return key === undefined ? "open" : [...verdicts.get(key)!.values()].at(-1)!.verdict;
+  };
+  const counts = { open: 0, keep: 0, drop: 0, edit: 0 };
+  for (const place of ids.keys()) counts[wordAt(place)]++;
+  const only = query.get("only") ?? "open";
+  const next = (from: number, by: 1 | -1): number | undefined => {
+    for (let place = from; place >= 0 && place < ids.length; place += by)
+      if (only === "all" || wordAt(place) === only) return place;
+    return undefined;
+  };
+  const placeOf = (place: number | undefined): ReviewPlace | undefined => {
+    if (place === undefined) return undefined;
+    const { key, file } = items.byId(ids[place]!)!;
+    return { at: key, in: file };
+  };
+  const place = askedPlace(query, context, ids) ?? next(0, 1);
+  const about = { total: ids.length, counts, problems: annotations.problems() };
+  if (place === undefined) return { ...about, position: 0 };
+  return {
+    ...about,
+    shown: reviewed(items.byId(ids[place]!)!, verdicts, context),
+    position: place + 1,
+    before: placeOf(next(place - 1, -1)),
+    after: placeOf(next(place + 1, 1)),
+  };
+};
+
+/** The place of the entry that the address names; undefined where it names none. */
+function askedPlace(query: URLSearchParams, { items }: StudioContext, ids: Int32Array): number | undefined {
+  const [at, file] = [query.get("at"), query.get("in")];
+  if (at === null) return undefined;
+  const named = items.withKeys([at]);
+  const place = ids.findIndex((id) => named.has(id) && (file === null || items.byId(id)?.file === file));
+  if (place < 0) throw new NotFound(`the chain "${at}" is not in this queue`);
+  return place;
+}
+
+function reviewed(item: ItemView, verdicts: ChainVerdicts, { root }: StudioContext): ReviewedChain {
+  const { key, file } = item;
+  const decided = verdicts.get(key);
+  try {
+    const stored = readItem(root, item);
+    if (stored.kind !== "chain") throw new NotFound(`${key} is not a chain`);
+    const hash = chainHash(stored.chain);
+    const verdict = decided?.get(hash);
+    const changed = decided !== undefined && verdict === undefined;
+    return { key, file, hash, chain: chainView(stored.chain, stored.around), verdict, changed };
+  } catch (error) {
+    return { key, file, hash: "", problem: (error as Error).message, changed: false };
+  }
+}
