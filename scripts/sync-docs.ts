@@ -5,7 +5,10 @@
  */
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { described } from "../src/cli/command-help.ts";
 import { commandsOf, stages } from "../src/cli/help.ts";
+import type { Setting } from "../src/cli/setting.ts";
+import { sections } from "../src/cli/settings/index.ts";
 import { judges, promptHash } from "../src/graders/judges/judges.ts";
 import { type Scorer, scorers } from "../src/graders/scorers.ts";
 import { builtInProfiles } from "../src/language/profiles.ts";
@@ -72,6 +75,17 @@ const generators: Record<string, (root: string) => string> = {
       ["judge", "whose words", "hash of the prompt"],
       Object.values(judges).map((prompt) => [`\`${prompt.name}\``, prompt.source, `\`${promptHash(prompt)}\``]),
     ),
+  settings: () =>
+    Object.entries(sections)
+      .map(([name, { describe, settings }]) => {
+        const rows = Object.entries(settings as Record<string, Setting>).map(([key, setting]) => [
+          `\`${name}.${key}\``,
+          described(setting).replaceAll("|", "\\|"),
+          setting.flag === undefined ? "" : `\`--${setting.flag}\``,
+        ]);
+        return `## ${name}\n\n${describe}.\n\n${markdownTable(["setting", "what it sets", "flag"], rows)}`;
+      })
+      .join("\n\n"),
   dependencies: dependencyList,
 };
 

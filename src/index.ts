@@ -11,7 +11,8 @@ export { replayedTools } from "./chain/replayed-tools.ts";
 export { runChain } from "./chain/run-chain.ts";
 export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export { streamChain } from "./chain/stream-chain.ts";
-export { defineConfig } from "./cli/load-config.ts";
+export { defineConfig } from "./cli/define-config.ts";
+export type { Config } from "./cli/settings/index.ts";
 export type { DistillReport } from "./core/distill-report.ts";
 export type {
   Engine,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { flagsOf } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands/index.ts";
 
 /** Commands in the recipe can't be run without a cluster; that they exist with these flags can be held. */
@@ -20,7 +21,7 @@ describe("recipes/reproduce-paper.md", () => {
         continue;
       }
       const { default: command } = await commands[name]!.load();
-      const known = new Set(["json", "help", ...Object.keys(command.options)]);
+      const known = new Set(Object.keys(flagsOf(command)));
       for (const [, flag] of line.matchAll(/--([a-z-]+)/g)) if (!known.has(flag!)) wrong.push(`${name}: --${flag}`);
     }
     assert.deepEqual(wrong, []);

@@ -1,28 +1,71 @@
 /** Help of one command, and what was probably meant by a flag that it does not have. */
 import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Command, Options } from "./command.ts";
+import type { Command, Option, Options } from "./command.ts";
+import { groups } from "./setting.ts";
+import { type SectionName, sections } from "./settings/index.ts";
 
-/** Help of one command: what it does, its flags, examples. */
+/** Help of one command: what it does, its flags in groups, examples, where its other settings are listed. */
 export function commandHelp(command: Command, options: Options): string {
-  const flags = Object.entries(options).map(([name, option]): [string, string] => {
-    const value = option.type === "string" ? ` <${option.valueName ?? "value"}>` : "";
-    const shown = [option.default ?? []].flat().filter((value) => value !== false);
-    const byDefault = shown.length > 0 ? ` (default ${shown.join(", ")})` : "";
-    return [`${option.short ? `-${option.short}, ` : ""}--${name}${value}`, `${option.describe}${byDefault}`];
-  });
-  const width = Math.min(34, Math.max(...flags.map(([flag]) => flag.length)) + 2);
+  const rows = Object.entries(options).map(([name, option]) => ({
+    group: option.group ?? "input",
+    ...row(name, option),
+  }));
+  const width = Math.min(34, Math.max(...rows.map(({ flag }) => flag.length)) + 2);
+  const blocks = groups
+    .map((group) => ({ group, rows: rows.filter((row) => row.group === group) }))
+    .filter((block) => block.rows.length > 0)
+    .map(({ group, rows }) =>
+      [
+        `${group[0]!.toUpperCase()}${group.slice(1)}:`,
+        ...rows.map(({ flag, text }) => `  ${flag.padEnd(width)}${text}`),
+      ].join("\n"),
+    );
+  const { reads = [] } = command;
   return [
     `coa ${command.name}${command.arguments ? ` ${command.arguments}` : ""}`,
-    "",
     command.summary,
-    "",
-    "Flags:",
-    ...flags.map(([flag, text]) => `  ${flag.padEnd(width)}${text}`),
-    "",
-    "Examples:",
-    ...command.examples.map((example) => `  ${example}`),
-  ].join("\n");
+    ...blocks,
+    ["Examples:", ...command.examples.map((example) => `  ${example}`)].join("\n"),
+    ...(reads.length > 0 ? [`More settings (--set, coa.config.ts): coa help settings ${reads.join(" ")}`] : []),
+  ].join("\n\n");
+}
+
+function row(name: string, option: Option): { flag: string; text: string } {
+  const takesValue = "kind" in option ? option.kind !== "toggle" : option.type === "string";
+  const value = takesValue ? ` <${option.valueName ?? "value"}>` : "";
+  return { flag: `${option.short ? `-${option.short}, ` : ""}--${name}${value}`, text: described(option) };
+}
+
+/** What an option or setting is, with its choices and its default. */
+export function described(option: Option): string {
+  const shown = [option.default ?? []].flat().filter((value) => value !== false && typeof value !== "object");
+  const choices = "kind" in option && option.choices ? `: ${option.choices.join(", ")}` : "";
+  return `${option.describe}${choices}${shown.length > 0 ? ` (default: ${shown.join(", ")})` : ""}`;
+}
+
+/** The settings of some sections, or of all: what `coa help settings` prints. */
+export function settingsHelp(names: readonly string[]): string {
+  const unknown = names.find((name) => !Object.hasOwn(sections, name));
+  if (unknown !== undefined)
+    throw new UsageError(`there is no section "${unknown}"; there are: ${Object.keys(sections).join(", ")}`);
+  const wanted = (names.length > 0 ? names : Object.keys(sections)) as SectionName[];
+  const blocks = wanted.map((name) => {
+    const { describe, settings } = sections[name];
+    const rows = Object.entries(settings as Options).map(([key, setting]) => [`${name}.${key}`, setting] as const);
+    const width = Math.max(...rows.map(([path]) => path.length)) + 2;
+    const lines = rows.map(([path, setting]) => `  ${path.padEnd(width)}${described(setting)}${flagText(setting)}`);
+    return [`${name}: ${describe}`, ...lines].join("\n");
+  });
+  return [
+    "Settings: in coa.config.ts, or for one call by --set name=value.",
+    ...blocks,
+    "In coa.config.ts: export default defineConfig({ serve: { port: 4242 } });",
+  ].join("\n\n");
+}
+
+function flagText(setting: Option): string {
+  return "flag" in setting && setting.flag !== undefined ? ` [--${setting.flag}]` : "";
 }
 
 /** The error for a flag that a command does not have, with what was probably meant. */

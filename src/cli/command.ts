@@ -1,33 +1,46 @@
 /**
- * The shape of a command: one file per verb, thin: read flags, call one library function, print. Flags are parsed by
- * Node's own `parseArgs`; this file adds help with examples, the three exit codes and the rules of output: results on
- * stdout, everything else on stderr, colour only on a terminal.
+ * The shape of a command: one file per verb, thin: read flags, call one library function, print.
+ *
+ *   options  flags of this command alone: `limit: whole("Max tasks")`; `values.limit` is a number, read and checked.
+ *   reads    sections of the workspace's settings (`settings/`): `reads: ["tools"]` gives `settings.tools.docs`, from
+ *            the flag `--docs` if the setting has one, else `--set tools.docs=…`, else `coa.config.ts`, else its default.
+ *   hides    flags of those sections that this command does not show; they are set by `--set` and in the configuration.
+ *
+ * A command gets at most the arguments that its `arguments` names: `<file>`, `[task]`, `<file…>` for any number. Results
+ * go to stdout, everything else to stderr, colour only to a terminal; exit codes are 0, 1 and 2.
  */
 import { existsSync } from "node:fs";
-import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
+import { type ParseArgsOptionDescriptor, type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { type BadLine, readingWith } from "../base/files/read-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { commandHelp, unknownFlag } from "./command-help.ts";
-import { configuredArguments } from "./load-config.ts";
+import { loadConfig, unreadFiles } from "./load-config.ts";
 import type { Output } from "./output.ts";
+import { readSettings } from "./read-settings.ts";
+import { boundsText, type Group, list, readSetting, type Setting, toggle } from "./setting.ts";
+import { type SectionName, type Settings, sections } from "./settings/index.ts";
 
-/** A flag: Node's descriptor plus the sentence that help shows. */
-export type Option = ParseArgsOptionDescriptor & { describe: string; valueName?: string };
+/** A flag: a setting of this command alone, or Node's descriptor plus the sentence that help shows. */
+export type Option = Setting | (ParseArgsOptionDescriptor & { describe: string; valueName?: string; group?: Group });
 export type Options = Record<string, Option>;
 
-/** The parsed value of each flag: numbers are strings until `numberOf` reads them. */
+/** The value of each flag, as it was read; numbers of plain descriptors are strings until `numberOf` reads them. */
 export type Values<O extends Options> = {
-  [K in keyof O]: O[K] extends { type: "boolean" }
-    ? boolean
-    : O[K] extends { multiple: true }
-      ? string[]
-      : O[K] extends { default: string }
-        ? string
-        : string | undefined;
+  [K in keyof O]: O[K] extends Setting<infer T>
+    ? T
+    : O[K] extends { type: "boolean" }
+      ? boolean
+      : O[K] extends { multiple: true }
+        ? string[]
+        : O[K] extends { default: string }
+          ? string
+          : string | undefined;
 };
 
-export interface Invocation<O extends Options> {
-  values: Values<O> & { json: boolean };
+export interface Invocation<O extends Options, S extends SectionName = never> {
+  values: Values<O> & Values<typeof sharedOptions>;
+  /** The settings of the sections that the command reads. */
+  settings: Settings<S>;
   positionals: string[];
   out: Output;
   /** All commands, for those that speak of the others. */
@@ -36,32 +49,66 @@ export interface Invocation<O extends Options> {
   signal: AbortSignal;
 }
 
-export interface Command<O extends Options = Options> {
+export interface Command<O extends Options = Options, S extends SectionName = SectionName> {
   /** `ask`, or `dataset build` for a verb of a group. */
   name: string;
   summary: string;
-  /** What follows the name: `"question"`, `<tasks.jsonl>`. */
+  /** What follows the name: `<tasks.jsonl>`, `[task]`, `<file…>`. Without it, nothing may follow. */
   arguments?: string;
   examples: readonly string[];
   options: O;
+  reads?: readonly S[];
+  hides?: readonly string[];
   /** 0 done, 1 failed, 2 wrong usage. */
-  run(invocation: Invocation<O>): Promise<number>;
+  run(invocation: Invocation<O, S>): Promise<number>;
 }
 
 /** Commands by name, each loaded when it is called. */
 export type CommandTable = Record<string, { summary: string; load: () => Promise<{ default: Command }> }>;
 
-/** Defines a command; the types of its flags follow from `options`. */
-export function defineCommand<const O extends Options>(command: Command<O>): Command {
+/** Defines a command; the types of its values follow from `options` and `reads`. */
+export function defineCommand<const O extends Options, const S extends SectionName = never>(
+  command: Command<O, S>,
+): Command {
   return command as unknown as Command;
 }
 
-/** Flags that every command has. */
-export const sharedOptions = {
-  json: { type: "boolean", default: false, describe: "Print one JSON value on stdout" },
-  "skip-bad": { type: "boolean", default: false, describe: "Skip lines of input files that can't be read" },
-  help: { type: "boolean", short: "h", default: false, describe: "Show this help" },
+const sharedOptions = {
+  json: toggle("Print one JSON value on stdout", { group: "output" }),
+  "skip-bad": toggle("Skip lines of input files that can't be read", { group: "input" }),
+  help: toggle("Show this help", { short: "h", group: "output" }),
 } as const satisfies Options;
+
+const setOption = list("Set any setting for this call: --set tools.results=5", { valueName: "name=value" });
+
+/** All flags of a command: those of the sections it reads, its own, and those that every command has. */
+export function flagsOf(command: Pick<Command, "options" | "reads" | "hides">): Options {
+  const reads = command.reads ?? [];
+  const ofSections = reads.flatMap((section) => {
+    const { group, settings } = sections[section];
+    return Object.values(settings as Record<string, Setting>)
+      .filter(({ flag }) => flag !== undefined && !command.hides?.includes(flag))
+      .map((setting): [string, Setting] => [setting.flag!, { group, ...setting }]);
+  });
+  return {
+    ...Object.fromEntries(ofSections),
+    ...command.options,
+    ...(reads.length > 0 && { set: setOption }),
+    ...sharedOptions,
+  };
+}
+
+/** The flags as Node parses them; defaults of settings are filled in later, where it is known what was typed. */
+function parsed(options: Options): ParseArgsOptionsConfig {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => {
+      if (!("kind" in option)) return [name, option];
+      const { kind, short } = option;
+      const type = kind === "toggle" ? "boolean" : "string";
+      return [name, { type, multiple: kind === "list" || kind === "pairs", ...(short && { short }) }];
+    }),
+  );
+}
 
 /** Parses the flags and runs the command. */
 async function runCommand(
@@ -71,30 +118,57 @@ async function runCommand(
   signal: AbortSignal,
   commands: CommandTable,
 ): Promise<number> {
-  const options: Options = { ...sharedOptions, ...command.options };
-  let parsed: { values: Record<string, unknown>; positionals: string[] };
+  const options = flagsOf(command);
+  let typed: { values: Record<string, unknown>; positionals: string[] };
   try {
-    const configured = await configuredArguments(command.name);
-    parsed = parseArgs({
-      args: [...configured, ...args],
-      options,
+    typed = parseArgs({
+      args: [...args],
+      options: parsed(options),
       allowPositionals: true,
       strict: true,
       allowNegative: true,
     });
   } catch (error) {
-    if (error instanceof CoaError) throw error;
     const flag = /^Unknown option '--(?:no-)?([^']+)'/.exec((error as Error).message)?.[1];
     if (flag !== undefined) throw unknownFlag(command.name, flag, options);
     throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
   }
-  if (parsed.values["help"]) {
+  if (typed.values["help"]) {
     out.print(commandHelp(command, options));
     return 0;
   }
+  const { positionals } = typed;
+  checkPositionals(command, positionals);
+  const values = Object.fromEntries(
+    Object.entries(options).map(([name, option]) => {
+      const value = typed.values[name];
+      if (!("kind" in option)) return [name, value];
+      return [name, value === undefined ? option.default : readSetting(option, value, `--${name}`)];
+    }),
+  );
+  const unread = command.name === "init" ? [] : unreadFiles();
+  if (unread.length > 0) out.note(`not read: ${unread.join(", ")}. To make this folder a workspace: coa init`);
+  const settings = readSettings(command, typed.values, await loadConfig());
   const skipped = (bad: BadLine) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
-  return readingWith({ onBad: parsed.values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
-    command.run({ values: parsed.values as never, positionals: parsed.positionals, out, signal, commands }),
+  return readingWith({ onBad: values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
+    command.run({
+      values: values as never,
+      settings: settings as unknown as Settings<SectionName>,
+      positionals,
+      out,
+      signal,
+      commands,
+    }),
+  );
+}
+
+/** Refuses words that a command does not take: one that ignores a name would act on something else. */
+function checkPositionals({ name, arguments: taken = "" }: Command, positionals: readonly string[]): void {
+  const most = /…|\.\.\./.test(taken) ? Number.POSITIVE_INFINITY : (taken.match(/<[^>]*>|\[[^\]]*\]/g) ?? []).length;
+  if (positionals.length <= most) return;
+  const takes = most === 0 ? "no argument" : `${most === 1 ? "one argument" : `${most} arguments`} (${taken})`;
+  throw new UsageError(
+    `coa ${name} takes ${takes}; "${positionals[most]}" is one too many${most > 0 ? " (quote it?)" : ""}`,
   );
 }
 
@@ -135,12 +209,6 @@ export function numberOf(
     throw new UsageError(`--${name} takes a ${integer ? "whole " : ""}number${boundsText(min, max)}, not "${value}"`);
   }
   return number;
-}
-
-function boundsText(min: number, max: number): string {
-  if (Number.isFinite(min) && Number.isFinite(max)) return ` from ${min} to ${max}`;
-  if (Number.isFinite(min)) return ` of at least ${min}`;
-  return Number.isFinite(max) ? ` of at most ${max}` : "";
 }
 
 /** Commands show these where something is missing. */

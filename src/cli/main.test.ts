@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { coa } from "../../test/fixtures/run-coa.ts";
@@ -62,22 +60,6 @@ describe("coa", () => {
   it("prints one JSON value with --json and nothing else on stdout", async () => {
     const { stdout } = await coa("profiles", "web", "--json");
     assert.equal((JSON.parse(stdout) as { name: string }).name, "web");
-  });
-
-  it("takes flags from coa.config.ts, and what is typed wins", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "coa-config-"));
-    await writeFile(
-      join(folder, "coa.config.ts"),
-      "export default { profiles: { json: true } as { json: boolean } };\n",
-    );
-    const run = (...args: string[]) =>
-      spawnSync(process.execPath, [join(import.meta.dirname, "main.ts"), "profiles", "web", ...args], {
-        cwd: folder,
-        encoding: "utf8",
-      });
-    assert.match(run().stdout, /^\{"think"|^\{"name"/);
-    assert.match(run("--no-json").stdout, /^web: /);
-    await rm(folder, { recursive: true });
   });
 
   it("exits 2 on wrong usage when run as a program", () => {

@@ -3,6 +3,7 @@
 import { packageVersion } from "../base/files/package-version.ts";
 import { CoaError, hintAsFlag, messageOf, StoppedError } from "../core/errors.ts";
 import { exitCodeOf, findCommand, runLine } from "./command.ts";
+import { settingsHelp } from "./command-help.ts";
 import { commands } from "./commands/index.ts";
 import { groupHelp, overview, unknownCommand } from "./help.ts";
 import { loadDotEnv } from "./load-dot-env.ts";
@@ -15,6 +16,10 @@ export async function main(args: readonly string[], out: Output, signal: AbortSi
   if (first === undefined || first === "--help" || first === "-h" || (first === "help" && args.length === 1)) {
     out.print(overview());
     return first === undefined ? 2 : 0;
+  }
+  if (first === "help" && args[1] === "settings") {
+    out.print(settingsHelp(args.slice(2)));
+    return 0;
   }
   if (first === "help") return main([...args.slice(1), "--help"], out, signal);
   if (first === "--version" || first === "-v") {

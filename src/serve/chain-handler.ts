@@ -164,7 +164,10 @@ export function servedHandler(
       if (request.method === "OPTIONS") {
         const headers = corsHeaders(request, setup.access);
         if (Object.keys(headers).length === 0)
-          throw new ApiError(403, "web pages of this origin may not use this server: allow the origin with --cors");
+          throw new ApiError(
+            403,
+            "web pages of this origin may not use this server: allow the origin with --set serve.cors=<origin>",
+          );
         reply.send(204, "", {
           ...headers,
           "access-control-allow-methods": "GET, POST, DELETE",

@@ -1,10 +1,12 @@
 /** The `.coa/` folder: where every stage keeps what it made. Runs, datasets, models and evaluations each have their place. */
+import { readFileSync, realpathSync } from "node:fs";
 import { readdir, statfs, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { messageOf } from "../../core/errors.ts";
 import { makeFolder } from "./make-folder.ts";
 import { type Manifest, manifestName, readManifest, readManifestFile } from "./manifest.ts";
 import { type WorkState, workState } from "./work-state.ts";
+import { writeFileAtomically } from "./write-file.ts";
 
 export interface Workspace {
   readonly root: string;
@@ -40,6 +42,33 @@ export async function openWorkspace(root = workspaceRoot()): Promise<Workspace> 
       return bavail * bsize;
     },
   };
+}
+
+const markName = "workspace.json";
+
+/**
+ * The folders that `coa init` made workspaces, as the mark in `.coa/` lists them. The mark names them by their full
+ * paths, so that a downloaded folder with a `.coa/` of its own is not taken for one.
+ */
+function initialisedFolders(root: string): string[] {
+  try {
+    const { folders } = JSON.parse(readFileSync(join(root, markName), "utf8")) as { folders?: unknown };
+    return Array.isArray(folders) ? folders.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether `coa init` made the current folder a workspace, whose configuration and `.env` may be read. */
+export function isInitialised(): boolean {
+  return initialisedFolders(workspaceRoot()).includes(realpathSync("."));
+}
+
+/** Marks the current folder as a workspace. */
+export async function markInitialised(): Promise<void> {
+  const root = workspaceRoot();
+  const folders = [...new Set([...initialisedFolders(root), realpathSync(".")])];
+  await writeFileAtomically(join(root, markName), `${JSON.stringify({ version: 1, folders }, null, 2)}\n`);
 }
 
 /** A folder or file that a stage left, or one whose manifest can't be read, with the reason. */

@@ -19,7 +19,7 @@ export default defineCommand({
   name: "ask",
   summary:
     "Let one model play the whole team: it plans, calls tools, reflects, checks and answers, live in the terminal.",
-  arguments: '["question"]',
+  arguments: '["question"…]',
   examples: [
     'coa ask "How long is the river that flows through Lyon?" --base-url http://localhost:8000/v1',
     "coa ask --lab 7",

@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.ts";
-import { type CommandTable, defineCommand, sharedOptions } from "../command.ts";
+import { type CommandTable, defineCommand, flagsOf } from "../command.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
@@ -34,7 +34,7 @@ async function completionWords(commands: CommandTable): Promise<Map<string, stri
     const [group = "", verb] = name.split(" ");
     if (verb !== undefined) words.set(group, [...(words.get(group) ?? []), verb]);
     const { default: command } = await load();
-    const flags = Object.keys({ ...sharedOptions, ...command.options }).map((flag) => `--${flag}`);
+    const flags = Object.keys(flagsOf(command)).map((flag) => `--${flag}`);
     words.set(name, [...(words.get(name) ?? []), ...flags]);
   }
   return words;

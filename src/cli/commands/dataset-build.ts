@@ -6,7 +6,7 @@ import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
-import { defineCommand, missingArgument, numberOf, sharedOptions } from "../command.ts";
+import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -41,7 +41,6 @@ export default defineCommand({
       valueName: "file",
       describe: "Apply what was decided in coa studio's review: .coa/annotations.jsonl",
     },
-    "skip-bad": sharedOptions["skip-bad"],
   },
   async run({ values, positionals, out, signal }) {
     if (positionals.length === 0) throw missingArgument(this, "trajectories");

@@ -5,7 +5,7 @@ import { defineCommand, missingArgument, numberOf } from "../command.ts";
 export default defineCommand({
   name: "index search",
   summary: "Search an index and print what it finds.",
-  arguments: "<folder> <query>",
+  arguments: "<folder> <query…>",
   examples: ['coa index search .coa/index/wiki "capital of France"'],
   options: { top: { type: "string", short: "k", default: "5", valueName: "n", describe: "How many passages" } },
   async run({ values, positionals, out }) {

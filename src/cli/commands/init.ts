@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
-import { openWorkspace } from "../../base/files/workspace.ts";
+import { markInitialised, openWorkspace } from "../../base/files/workspace.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { defineCommand } from "../command.ts";
 
-const config = `// Flags that this project always wants, by command; what is typed wins. See: coa <command> --help
+const config = `// The settings of this workspace, by section; a flag or --set wins. All of them: coa help settings
 export default {
-  // Dollars per million tokens read and written: needed for estimates and limits in money.
-  // up: { price: "0.4,1.6" },
-};
+  // serve: { port: 4242 },
+} satisfies import("chain-of-agents").Config;
 `;
 
 const environment = `# The model that plays the team, any OpenAI-compatible server. coa reads this file; never commit it.
@@ -25,6 +24,7 @@ export default defineCommand({
   options: {},
   async run({ values, out }) {
     const workspace = await openWorkspace();
+    await markInitialised();
     const made: string[] = [];
     const kept: string[] = [];
     const hasConfig = (await readdir(".")).some((name) => /^coa\.config\.(?:ts|js|json)$/.test(name));

@@ -2,7 +2,7 @@ import { defineTask, taskKinds } from "../../core/task.ts";
 import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
 import { runServer } from "../run-server.ts";
-import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions } from "../serve-flags.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
@@ -13,11 +13,11 @@ export default defineCommand({
     "coa serve rewards --judge-model qwen3 --judge-url http://localhost:8000/v1",
   ],
   options: {
-    ...portFlags,
     ...gradingFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, out, signal }) {
-    const port = await portOptions(values);
+  reads: ["serve"],
+  async run({ values, settings, out, signal }) {
+    const port = await portOptions(settings.serve);
     // Any kind of task may be sent: programs need the sandbox, open questions the judge.
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
     const { grader, note, close } = await openGrader(values, kinds, { parts: "every" });

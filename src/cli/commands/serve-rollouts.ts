@@ -13,7 +13,7 @@ import { findModel } from "../find-model.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
 import { runServer } from "../run-server.ts";
-import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions } from "../serve-flags.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
 
@@ -38,10 +38,10 @@ export default defineCommand({
     ...workFlags,
     ...rewardFlags,
     ...gradingFlags,
-    ...portFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, out, signal }) {
-    const port = await portOptions(values);
+  reads: ["serve"],
+  async run({ values, settings, out, signal }) {
+    const port = await portOptions(settings.serve);
     const found = findModel(values, { lab: values.lab !== undefined || values.profile === "lab" });
     if (found.kind !== "folder")
       throw new UsageError(`coa serve rollouts needs the folder of the policy's tokenizer: ${examples[0]}`);

@@ -5,7 +5,7 @@ import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
 import { defineCommand, numberOf } from "../command.ts";
 import { openTools, toolFlags, withDocuments } from "../open-tools.ts";
 import { runServer } from "../run-server.ts";
-import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve tools",
@@ -17,11 +17,11 @@ export default defineCommand({
   ],
   options: {
     ...toolFlags,
-    ...portFlags,
     topk: { type: "string", default: "3", valueName: "n", describe: "Passages of POST /retrieve where the request does not say" },
   }, // biome-ignore format: one flag a line
-  async run({ values, out, signal }) {
-    const port = await portOptions(values);
+  reads: ["serve"],
+  async run({ values, settings, out, signal }) {
+    const port = await portOptions(settings.serve);
     const topk = numberOf(values.topk, "topk", { min: 1, max: 1_000, integer: true });
     const flags = { ...(await withDocuments(values, signal)), docs: undefined };
     const { tools, close } = await openTools(flags, { signal });

@@ -9,7 +9,7 @@ import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
 import { chainFlags, openChain } from "../open-chain.ts";
 import { oldSystemFlags, openOldSystem } from "../open-old-system.ts";
 import { runServer } from "../run-server.ts";
-import { handlerOptions, portFlags, portOptions } from "../serve-flags.ts";
+import { handlerOptions, portOptions } from "../serve-flags.ts";
 
 export default defineCommand({
   name: "serve",
@@ -22,7 +22,6 @@ export default defineCommand({
   ],
   options: {
     ...chainFlags,
-    ...portFlags,
     name: { type: "string", valueName: "name", describe: "Name under which clients ask for the model (default: the model's own)" },
     enforcement: { type: "string", default: "repair", valueName: "level", describe: "report, repair or grammar: what happens to a move against the rules" },
     temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature where a request sets none" },
@@ -40,8 +39,9 @@ export default defineCommand({
     ...bestOfFlags,
     price: priceFlag,
   }, // biome-ignore format: one flag a line
-  async run({ values, out, signal }) {
-    const port = await portOptions(values);
+  reads: ["serve"],
+  async run({ values, settings, out, signal }) {
+    const port = await portOptions(settings.serve);
     const whole = { min: 1, integer: true };
     const old = await openOldSystem(values);
     const opened = await openChain(values, { note: out.note, signal });

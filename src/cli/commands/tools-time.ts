@@ -5,7 +5,7 @@ import { trialOf } from "../try-tool.ts";
 export default defineCommand({
   name: "tools time",
   summary: "Call one tool many times and say how long it takes.",
-  arguments: "<tool> <body>",
+  arguments: "<tool> <body…>",
   examples: ["coa tools time code 'print(1)' --rounds 20", 'coa tools time wiki_search "Lyon" --index .coa/index/wiki'],
   options: {
     ...toolFlags,

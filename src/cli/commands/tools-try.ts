@@ -5,7 +5,7 @@ import { trialOf } from "../try-tool.ts";
 export default defineCommand({
   name: "tools try",
   summary: "Call one tool as a chain would and print what the model would read.",
-  arguments: "<tool> <body>",
+  arguments: "<tool> <body…>",
   examples: [
     'coa tools try web_search "height of Mont Blanc" --index .coa/index/wiki',
     "coa tools try crawl_page https://example.org",

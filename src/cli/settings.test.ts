@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { coa } from "../../test/fixtures/run-coa.ts";
+import { readSettings } from "./read-settings.ts";
+
+const main = join(import.meta.dirname, "main.ts");
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "coa-settings-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const { COA_HOME: _, ...environment } = process.env;
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8", env: environment });
+const configure = (text: string) => writeFile(join(folder, "coa.config.ts"), text);
+const read = (flags: Record<string, unknown>, configured = {}) =>
+  readSettings({ name: "serve tools", reads: ["serve"] }, flags, configured)["serve"]!;
+
+describe("settings", () => {
+  it("come from the flag, else --set, else the configuration, else the default", () => {
+    const configured = { serve: { port: 1, host: "configured", cors: ["a"] } };
+    assert.equal(read({})["port"], 4242);
+    assert.equal(read({}, configured)["port"], 1);
+    assert.equal(read({ set: ["serve.port=2"] }, configured)["port"], 2);
+    assert.equal(read({ port: "3", set: ["serve.port=2"] }, configured)["port"], 3);
+    const mixed = read({ set: ["serve.cors=b", "serve.cors=c=d"] }, configured);
+    assert.deepEqual([mixed["host"], mixed["cors"]], ["configured", ["b", "c=d"]]);
+  });
+
+  it("are refused by --set where they do not exist, are not read, or have another kind", () => {
+    assert.throws(() => read({ set: ["serv.port=1"] }), /no section "serv": did you mean serve\?/);
+    assert.throws(() => read({ set: ["serve.prot=1"] }), /no setting "prot": did you mean port\?/);
+    assert.throws(() => read({ set: ["serve=1"] }), /no setting "". See: coa help settings serve/);
+    assert.throws(() => read({ set: ["serve.port=many"] }), /--set serve.port takes a whole number from 0 to 65535/);
+    assert.throws(
+      () => readSettings({ name: "x", reads: [] }, { set: ["serve.port=1"] }, {}),
+      /coa x does not read serve settings/,
+    );
+  });
+
+  it("are listed with what they mean", async () => {
+    const { stdout } = await coa("help", "settings", "serve");
+    assert.match(stdout, /serve\.maxBodyMb +Max size of a request body in megabytes \(default: 20\)/);
+    assert.match((await coa("serve", "tools", "--help")).stdout, /coa help settings (?:\w+ )*serve/);
+    await assert.rejects(coa("help", "settings", "nothing"), /no section "nothing"/);
+  });
+});
+
+describe("coa.config.ts", () => {
+  it("is read in a workspace made by coa init, and its mistakes are named with their line", async () => {
+    assert.equal(run("init").status, 0);
+    await configure('export default {\n  serve: {\n    host: "127.0.0.1",\n    port: "x" as string,\n  },\n};\n');
+    assert.match(run("status").stderr, /coa\.config\.ts:4: serve\.port takes a whole number from 0 to 65535, not "x"/);
+    await configure("export default {\n  serve: { host: '127.0.0.1',\n    prot: 1 },\n};\n");
+    assert.match(run("status").stderr, /coa\.config\.ts:3: serve\.prot is not a setting: did you mean port\?/);
+    await configure("export default {\n  sevre: {} };\n");
+    assert.match(run("status").stderr, /coa\.config\.ts:2: sevre is not a section: did you mean serve\?/);
+    await configure("export default {\n  serve: { port: 1 +* 2 },\n};\n");
+    assert.match(run("status").stderr, /coa\.config\.ts can't be loaded: /);
+    await configure("export const config = {};\n");
+    assert.match(run("status").stderr, /no configuration as its default export/);
+  });
+
+  it("is not run in a folder that coa init did not make a workspace, nor is its .env read", async () => {
+    const shipped = join(import.meta.dirname, "..", "..", "weights", "afm-lab-2m");
+    await cp(shipped, folder, { recursive: true });
+    const plant = async () => {
+      await configure('import { writeFileSync } from "node:fs";\nwriteFileSync("ran", "");\nexport default {};\n');
+      await writeFile(join(folder, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");
+    };
+    await plant();
+    const info = run("model", "info", ".");
+    assert.equal(info.status, 0, info.stderr);
+    assert.match(info.stderr, /^not read: coa\.config\.ts, \.env\. To make this folder a workspace: coa init$/m);
+    assert.match(run("ask", "Who?", "--model", "absent").stderr, /found no model "absent" here/);
+    // A mark of another folder's workspace, as a download could bring it, does not count.
+    await mkdir(join(folder, ".coa"), { recursive: true });
+    await writeFile(join(folder, ".coa", "workspace.json"), '{"version":1,"folders":["/elsewhere"]}');
+    assert.match(run("model", "info", ".").stderr, /not read: coa\.config\.ts/);
+    assert.equal(existsSync(join(folder, "ran")), false);
+  });
+});
+
+describe("words that a command does not take", () => {
+  it("are refused before anything is done", async () => {
+    await assert.rejects(coa("clean", "mine"), /coa clean takes no argument; "mine" is one too many/);
+    await assert.rejects(
+      coa("dataset", "stats", "a", "b"),
+      /coa dataset stats takes one argument \(<dataset folder>\); "b" is one too many/,
+    );
+  });
+});
