@@ -51,7 +51,7 @@ async function main(): Promise<number> {
   });
   const wanted = (path: string) =>
     tierOf(path) === values.tier || (values.tier === "long" && tierOf(path) === "short" && sized(path));
-  const files = ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"]
+  const files = ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/learning/**/*.test.ts"]
     .flatMap((pattern) => globSync(pattern))
     .filter((path) => !path.includes("node_modules") && wanted(path))
     .filter((path) => positionals.length === 0 || positionals.some((word) => path.includes(word)))

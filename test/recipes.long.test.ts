@@ -24,17 +24,3 @@ describe("recipes/quickstart.ts", () => {
     cook("quickstart.ts", (folder) => [folder, "--toy"]);
   });
 });
-
-describe("recipes/whole-paper.ts", () => {
-  const cookPart = (part: string) => cook("whole-paper.ts", (folder) => [part, folder, "--seeds", "9", "--toy"]);
-
-  it("teaches programs, with RL and its control, and prints the table", () => {
-    assert.match(cookPart("code"), /held-out instances, 2 tasks: greedy [\s\S]+instances, greedy: -?\d.+ points \[/);
-  });
-
-  it("does the same for calls side by side, for checks and for unseen tools", () => {
-    assert.match(cookPart("parallel"), /rounds per success/);
-    assert.match(cookPart("check"), /area under the curve [\s\S]+check against majority of four: /);
-    assert.match(cookPart("tools"), /unseen names, announced: .+ of 2/);
-  });
-});

@@ -16,18 +16,19 @@ import { sampleSeed } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";
-import { createWorld } from "../../src/lab/create-world.ts";
+import { createWorld, type World } from "../../src/lab/create-world.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
 import { type LabModel, runLabChain, saveLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
-import { checkingExamples } from "../../src/lab/reading-examples.ts";
 import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { checkCorrector } from "../../src/train/check-corrector.ts";
 import { correctRollouts } from "../../src/train/correct-rollouts.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
+import { checkingExamples } from "./checking-examples.ts";
+import { withDoubtfulPages } from "./doubtful-pages.ts";
 import { processorSeconds } from "./lab-exam.ts";
 import { examplesOf, imitate, teach, teamChains } from "./student.ts";
 
@@ -51,7 +52,7 @@ const { values, positionals } = parseArgs({
 });
 const [method = "team", files = ""] = positionals;
 const families: readonly Family[] = ["hop1", "hop2", "mixed"];
-const doubtful = 0.5;
+const doubtful = (world: World) => withDoubtfulPages(world, 0.5);
 
 /** A chain of a student. */
 interface Answered {
@@ -74,7 +75,7 @@ else if (method === "table") await printTable();
 else throw new Error(`team, student or table, not "${method}"`);
 
 function examOf(seed: number) {
-  const world = createWorld({ seed: 90 + seed, pages: 600, split: "test", doubtful });
+  const world = doubtful(createWorld({ seed: 90 + seed, pages: 600, split: "test" }));
   const tasks = worldTasks(world, { count: Number(values.count), families, seed: 5 });
   return { tasks, tools: memoryLabTools(world) };
 }
@@ -95,7 +96,7 @@ async function examineTeam(): Promise<void> {
 }
 
 async function examineStudent(seed: number): Promise<Outcome[]> {
-  const runs = { seed: 70 + seed, tasksPerWorld: 40, pages: 600, families, doubtful };
+  const runs = { seed: 70 + seed, tasksPerWorld: 40, pages: 600, families, change: doubtful };
   const chains = await teamChains({ ...runs, count: Number(values.chains), profile: labProfile, wrong: true });
   const lab = await teach(chains, {
     ...{ start: values.start, steps: Number(values.steps), seed },
@@ -162,7 +163,7 @@ async function ownRollouts({ model }: LabModel, seed: number): Promise<Rollout[]
   const place = { step: 0, round: 0, sample: 0, reward: null, reason: "" };
   const wanted = Number(values.rollouts);
   for (let number = 0; rollouts.length < wanted; number++) {
-    const world = trainingWorld({ seed: 170 + seed, pages: 600, doubtful }, number);
+    const world = doubtful(trainingWorld({ seed: 170 + seed, pages: 600 }, number));
     const tools = memoryLabTools(world);
     const tasks = worldTasks(world, { count: Math.min(80, wanted), families, seed: 7 });
     const played = await inParallel(tasks, 40, async (task, slot): Promise<Rollout> => {

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { loadModule } from "../base/files/load-module.ts";
 import { readJson } from "../base/files/read-json.ts";
 import { UsageError } from "../core/errors.ts";
-import { labCodeProfile } from "../lab/code/code-profile.ts";
 import { labProfile, wideLabProfile } from "../lab/profile.ts";
 import { type Profile, readProfile } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
@@ -13,8 +12,7 @@ export const profileFlag = {
   type: "string",
   short: "p",
   valueName: "name|file",
-  describe:
-    "Tags and rules: web, mhqa, code, multi, wide, lab, lab-wide, lab-code, or a module that exports one by default",
+  describe: "Tags and rules: web, mhqa, code, multi, wide, lab, lab-wide, or a module that exports one by default",
 } as const;
 
 /** Every profile that has a name. */
@@ -22,7 +20,6 @@ export const namedProfiles: Readonly<Record<string, Profile>> = {
   ...builtInProfiles,
   lab: labProfile,
   "lab-wide": wideLabProfile,
-  "lab-code": labCodeProfile,
 };
 
 /** The profile with this name, or the default export of this module. */

@@ -8,8 +8,6 @@ import type { ChatModel, Model } from "../core/model.ts";
 import type { ModelUse } from "../core/model-use.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
-import { labCodeProfile } from "../lab/code/code-profile.ts";
-import { compactTools } from "../lab/compact-tools.ts";
 import { createWorld, type World } from "../lab/create-world.ts";
 import { renameTags, renameTools } from "../lab/tool-names.ts";
 import { labToolsByTask } from "../lab/tools-by-task.ts";
@@ -137,7 +135,5 @@ async function openNamedWork(flags: WorkFlags, options: WorkOptions): Promise<Op
   const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
   for (const { name, ready, detail, remedy } of states)
     if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
-  // Code chains of the lab are taught with short observations.
-  const shown = profile.name === labCodeProfile.name ? compactTools(tools) : tools;
-  return { profile, states, close, toolsOf: () => shown };
+  return { profile, states, close, toolsOf: () => tools };
 }

@@ -1,12 +1,11 @@
 /**
  * A world: people, cities, companies and rivers that are linked to each other, one small page each. Some cities,
  * companies and rivers have the same name (up to three of them), so the first page with the right title is sometimes
- * the wrong page, which the reader must notice. People come in families that share a last name. Where asked for, some
- * things also have a page that can't be trusted. Everything follows from the seed.
+ * the wrong page, which the reader must notice. People come in families that share a last name. Everything follows from
+ * the seed.
  */
 import { UsageError } from "../core/errors.ts";
 import { type SeededRandom, seededRandom } from "../core/random.ts";
-import { type DoubtfulPage, doubtfulPages } from "./doubtful-pages.ts";
 import { firstNames, ownWords, type Split, splitNumber } from "./names.ts";
 import { type Kind, type RelationName, relationsOf } from "./relations.ts";
 
@@ -17,19 +16,18 @@ export interface Entity {
   kind: Kind;
   name: string;
   facts: { relation: RelationName; value: string; to?: Entity }[];
-  /** Why its page can't be trusted, in the words of the page. */
+  /** Why its page can't be trusted, in the words of the page; worlds made here have no such page. */
   doubt?: string;
 }
 
 export interface World {
   /** What it was made from: the same options make it again. */
-  options: Required<Omit<WorldOptions, "doubtful">> & Pick<WorldOptions, "doubtful">;
+  options: Required<WorldOptions>;
   entities: readonly Entity[];
+  /** Everything that has a page, in the order of the index. */
   byPage: ReadonlyMap<number, Entity>;
   /** Names that several things have. */
   homonyms: ReadonlySet<string>;
-  /** Pages that can't be trusted, each about a thing above. */
-  doubtful: readonly DoubtfulPage[];
 }
 
 export interface WorldOptions {
@@ -43,15 +41,13 @@ export interface WorldOptions {
   homonyms?: number;
   /** Another world from the same names: other pages and facts. 0 by default. */
   variant?: number;
-  /** Share of things that also have a page which is out of date, contradicted or about another one of that name; none by default. */
-  doubtful?: number;
 }
 
 const shares: Readonly<Record<Kind, number>> = { person: 0.4, city: 0.24, company: 0.2, river: 0.16 };
 
 /** Makes a world; the same options give the same world, byte for byte. */
 export function createWorld(options: WorldOptions): World {
-  const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0, doubtful = 0 } = options;
+  const { seed, pages = 600, split = "train", homonyms = 0.25, variant = 0 } = options;
   if (!Number.isInteger(pages) || pages < 20 || pages > 90_000) {
     throw new UsageError(`a world has 20 to 90000 pages, not ${pages}`);
   }
@@ -68,21 +64,11 @@ export function createWorld(options: WorldOptions): World {
     .map((entity, index) => ({ page: numbers[index]!, ...entity, facts: [] }));
   addFacts(random, split, entities);
   const byName = Map.groupBy(entities, (entity) => entity.name);
-  const ambiguous = new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name));
-  const untrusted = doubtful === 0 ? [] : doubtfulPages(entities, { seed, split, variant, share: doubtful, ambiguous });
-  const lost = new Set(untrusted.filter((page) => page.alone).map((page) => page.about));
   return {
-    // Named only where it is used, so that worlds and tasks without it stay what they were.
-    options: { seed, pages, split, homonyms, variant, ...(doubtful > 0 && { doubtful }) },
+    options: { seed, pages, split, homonyms, variant },
     entities,
-    byPage: new Map(
-      [...entities.filter((entity) => !lost.has(entity)), ...untrusted.map(({ entity }) => entity)].map((entity) => [
-        entity.page,
-        entity,
-      ]),
-    ),
-    homonyms: ambiguous,
-    doubtful: untrusted,
+    byPage: new Map(entities.map((entity) => [entity.page, entity])),
+    homonyms: new Set([...byName].filter(([, bearers]) => bearers.length > 1).map(([name]) => name)),
   };
 }
 

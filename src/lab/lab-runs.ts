@@ -21,8 +21,8 @@ export interface LabRunOptions {
   imperfect?: number;
   /** The team sends several workers at the same time. */
   wide?: boolean;
-  /** Share of things that also have a page that can't be trusted. */
-  doubtful?: number;
+  /** What is done to a world before it is asked about. */
+  change?: (world: World) => World;
   signal?: AbortSignal;
 }
 
@@ -30,16 +30,17 @@ export interface LabRunOptions {
  * The training world with this number. Only seeds with short names are used, as in tests; once they have all been used,
  * the same names make other worlds. Worlds of different run seeds differ.
  */
-export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages" | "doubtful">, number: number): World {
+export function trainingWorld(options: Pick<LabRunOptions, "seed" | "pages">, number: number): World {
   const lap = Math.floor(number / shortNameSeeds);
   const seed = (options.seed * 97 + number) % shortNameSeeds;
-  const { pages, doubtful } = options;
-  return createWorld({ seed, pages, doubtful, split: "train", variant: options.seed * 10_000 + lap });
+  const { pages } = options;
+  return createWorld({ seed, pages, split: "train", variant: options.seed * 10_000 + lap });
 }
 
 /** All tasks of one world with the team's runs. */
 export async function* labRuns(options: LabRunOptions, number: number): AsyncGenerator<{ task: Task; run: TeamRun }> {
-  const world = trainingWorld(options, number);
+  const { change = (world) => world } = options;
+  const world = change(trainingWorld(options, number));
   const tools = memoryLabTools(world);
   const roles = scriptedSpecialists({ imperfect: options.imperfect ?? 0, seed: options.seed, wide: options.wide });
   for (const task of worldTasks(world, {

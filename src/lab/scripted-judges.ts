@@ -5,8 +5,7 @@
  * was gathered; neither knows the gold answer.
  */
 import type { ChatRequest } from "../core/model.ts";
-import { statedDoubt } from "./doubtful-pages.ts";
-import { relationNamed, statedKind, statedValue } from "./relations.ts";
+import { relationNamed, statedDoubt, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { linksIn, printedNumber } from "./scripted-workers.ts";
 import { type Evidence, evidenceIn, newestReport, questionIn } from "./transcript.ts";

@@ -8,7 +8,6 @@ import { trajectoryText } from "../core/trajectory.ts";
 import { distillRun } from "../distill/distill-run.ts";
 import { layOutChain } from "../distill/lay-out-chain.ts";
 import { readMoves } from "../distill/read-moves.ts";
-import { checkCalibration } from "../evaluate/check-calibration.ts";
 import { validateSegments } from "../language/validate.ts";
 import { runTeam } from "../team/run-team.ts";
 import { runTeams } from "../team/run-teams.ts";
@@ -216,27 +215,5 @@ describe("the scripted team", () => {
     // In a shared history one speaks after the other.
     const shared = await play(asked.slice(0, 6), { roles: scriptedSpecialists({ wide: true }), topology: "handoff" });
     assert.equal(solved(asked.slice(0, 6), shared), 1);
-  });
-
-  it("scores what stands on untrustworthy pages low and makes a new plan, and stays unsure where no other page is left", async () => {
-    const doubtful = createWorld({ seed: 2, pages: 600, split: "test", doubtful: 0.6 });
-    const asked = worldTasks(doubtful, { count: 80, families: ["hop1", "hop2", "mixed"] });
-    const runs = await play(asked, { tools: memoryLabTools(doubtful) });
-    const records = runs.map((run, index) => ({
-      check: run.scores!.at(-1) ?? undefined,
-      grade: { correct: run.answer === asked[index]!.answers[0], score: 0, reason: "" },
-    }));
-    const { auc, groups } = checkCalibration(records)!;
-    assert.ok(auc !== null && auc > 0.9, String(auc));
-    const surely = groups.find(({ score }) => score === 4)!;
-    assert.equal(surely.right, surely.runs);
-    const unsure = groups.find(({ score }) => score === 3)!;
-    assert.ok(unsure.runs >= 3 && unsure.right < unsure.runs);
-    const corrected = runs.filter((run) => run.scores!.length > 1 && run.scores!.at(-1) === 4);
-    assert.ok(corrected.length > 8, String(corrected.length));
-    for (const run of corrected) {
-      const { trajectory } = distillRun(run, { profile: labProfile, systemPrompt: false });
-      assert.match(trajectoryText(trajectory!.segments), /score 2<\/double_check><think>[^<]+<\/think><plan>/);
-    }
   });
 });

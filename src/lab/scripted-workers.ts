@@ -1,8 +1,7 @@
 /** The scripted search agent, reader and code agent: each does its sub-task with its tool and reports. No LLM anywhere. */
 import type { Message } from "../core/message.ts";
 import type { ChatRequest } from "../core/model.ts";
-import { statedDoubt } from "./doubtful-pages.ts";
-import { relationNamed, statedKind, statedValue } from "./relations.ts";
+import { relationNamed, statedDoubt, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { ownResults, ownTask } from "./transcript.ts";
 

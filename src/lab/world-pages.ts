@@ -28,18 +28,6 @@ export function pageSentences(world: World, entity: Entity): string[] {
   return entity.doubt ? [...said, entity.doubt] : said;
 }
 
-/** Everything that has a page, in the order of the index; a doubtful page is next to the right one, in either order. */
-function pagesOf(world: World): readonly Entity[] {
-  if (world.doubtful.length === 0) return world.entities;
-  const ofThing = new Map(world.doubtful.map((one) => [one.about, one]));
-  return world.entities.flatMap((entity) => {
-    const doubtful = ofThing.get(entity);
-    if (!doubtful) return [entity];
-    if (doubtful.alone) return [doubtful.entity];
-    return doubtful.entity.page % 3 === 0 ? [entity, doubtful.entity] : [doubtful.entity, entity];
-  });
-}
-
 /** A document of the search index. */
 export interface WorldDocument {
   id: string;
@@ -56,7 +44,7 @@ export const worldIndexOptions = { titleBoost: 8, b: 0 } as const;
 
 /** Every page as a document for a search index; addresses as chains see them. */
 export function worldDocuments(world: World): WorldDocument[] {
-  return pagesOf(world).map((entity) => ({
+  return Array.from(world.byPage.values(), (entity) => ({
     id: String(entity.page),
     title: entity.name,
     text: pageSentences(world, entity).join(" "),

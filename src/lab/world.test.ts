@@ -78,28 +78,6 @@ describe("createWorld", () => {
   });
 });
 
-describe("untrustworthy pages", () => {
-  it("stand beside the right one or alone, say what they are, and change nothing else of a world", () => {
-    const plain = createWorld({ seed: 4, pages: 200 });
-    const world = createWorld({ seed: 4, pages: 200, doubtful: 0.5 });
-    assert.deepEqual(
-      world.entities.map(({ page, name, facts }) => [page, name, facts.map(({ value }) => value)]),
-      plain.entities.map(({ page, name, facts }) => [page, name, facts.map(({ value }) => value)]),
-    );
-    assert.deepEqual(plain.doubtful, []);
-    assert.equal("doubtful" in plain.options, false);
-    const documents = new Map(worldDocuments(world).map((document) => [document.id, document]));
-    assert.ok(world.doubtful.length > 50 && world.doubtful.some(({ alone }) => alone));
-    for (const { entity, about, alone } of world.doubtful) {
-      assert.equal(documents.has(String(about.page)), !alone);
-      assert.equal(world.byPage.has(about.page), !alone);
-      assert.ok(documents.get(String(entity.page))!.text.endsWith(entity.doubt!));
-      assert.equal(entity.name, about.name);
-      assert.ok(!world.homonyms.has(entity.name));
-    }
-  });
-});
-
 describe("pages", () => {
   it("state every fact in a phrasing that can be read back", () => {
     const world = createWorld({ seed: 12, pages: 400 });

@@ -34,7 +34,7 @@ export default defineCommand({
     tasks: { type: "string", multiple: true, valueName: "file", describe: "Tasks with their answers, to grade by" },
     profile: {
       type: "string",
-      describe: "web, mhqa, code, multi, wide, lab, lab-wide, lab-code, or a file (default: made from the recording)",
+      describe: "web, mhqa, code, multi, wide, lab, lab-wide, or a file (default: made from the recording)",
     },
     bare: { type: "boolean", default: false, describe: "No system prompt: the bare question" },
     layout: { type: "string", describe: "White space around observations: compact, or paper (default: the profile's)" },

@@ -9,16 +9,10 @@ export const worldFlags = {
   seed: { type: "string", default: "0", valueName: "n", describe: "Which world; two seeds share no names" },
   pages: { type: "string", default: "600", valueName: "n", describe: "How many pages" },
   split: { type: "string", default: "train", describe: "train or test: they share neither names nor numbers" },
-  doubtful: {
-    type: "string",
-    default: "0",
-    valueName: "share",
-    describe: "Things that also have an untrustworthy page",
-  },
 } as const satisfies Options;
 
 /** The world that the flags name. */
-export function worldOptionsOf(values: { seed: string; pages: string; split: string; doubtful: string }): WorldOptions {
+export function worldOptionsOf(values: { seed: string; pages: string; split: string }): WorldOptions {
   if (values.split !== "train" && values.split !== "test") {
     throw new UsageError(`--split takes train or test, not "${values.split}"`);
   }
@@ -26,6 +20,5 @@ export function worldOptionsOf(values: { seed: string; pages: string; split: str
     seed: numberOf(values.seed, "seed", { min: 0, integer: true })!,
     pages: numberOf(values.pages, "pages", { min: 20, integer: true })!,
     split: values.split,
-    doubtful: numberOf(values.doubtful, "doubtful", { min: 0, max: 1 }),
   };
 }

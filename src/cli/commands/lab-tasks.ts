@@ -1,10 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { UsageError } from "../../core/errors.ts";
-import { codeTasks } from "../../lab/code/code-tasks.ts";
 import { createWorld } from "../../lab/create-world.ts";
 import { type Family, worldTasks } from "../../lab/world-tasks.ts";
 import { defineCommand, numberOf } from "../command.ts";
-import { choiceOf } from "../flag-values.ts";
 import { worldFlags, worldOptionsOf } from "./lab-options.ts";
 
 export default defineCommand({
@@ -13,7 +10,6 @@ export default defineCommand({
   examples: [
     "coa lab tasks --seed 7 --count 500 --out tasks.jsonl",
     "coa lab tasks --seed 3 --split test --count 100 --family hop2 --family mixed",
-    "coa lab tasks --code held-out --split test --count 50 --out code.jsonl",
   ],
   options: {
     ...worldFlags,
@@ -23,26 +19,14 @@ export default defineCommand({
       multiple: true,
       describe: "hop1, hop2, hop3, arith, mixed: all by default, in turn; also hop4, hop5, both",
     },
-    code: {
-      type: "string",
-      valueName: "kinds",
-      describe: "Programming tasks with tests instead: known or held-out kinds",
-    },
     "task-seed": { type: "string", default: "0", valueName: "n", describe: "Other questions about the same world" },
     out: { type: "string", valueName: "file", describe: "Where to write them; stdout by default" },
   },
   async run({ values, out }) {
     const count = numberOf(values.count, "count", { min: 1, integer: true })!;
     const seed = numberOf(values["task-seed"], "task-seed", { integer: true });
-    const origin = worldOptionsOf(values);
-    if (values.code !== undefined && values.family !== undefined)
-      throw new UsageError(
-        "--family is for questions about a world, and --code for programming tasks: give one of them",
-      );
-    const tasks =
-      values.code === undefined
-        ? worldTasks(createWorld(origin), { count, families: values.family as Family[] | undefined, seed })
-        : codeTasks({ count, seed, split: origin.split, kinds: choiceOf(values.code, "code", ["known", "held-out"]) });
+    const families = values.family as Family[] | undefined;
+    const tasks = worldTasks(createWorld(worldOptionsOf(values)), { count, families, seed });
     const lines = tasks.map((task) => JSON.stringify(task)).join("\n");
     if (values.out) {
       await writeFile(values.out, `${lines}\n`);

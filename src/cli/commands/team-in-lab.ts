@@ -1,21 +1,12 @@
 /** A team on lab tasks, world by world, with the lab's tools. */
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
-import { codeLabTools } from "../../lab/code/code-tools.ts";
 import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
 import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { disturbance } from "../open-tools.ts";
-
-/** Whether these are programming tasks of the lab; a file of both kinds is refused. */
-export function areCodeTasks(tasks: readonly Task[]): boolean {
-  const code = tasks.filter((task) => task.kind === "code");
-  if (code.length > 0 && code.length < tasks.length)
-    throw new UsageError(`${code[0]!.id} is a programming task and others are not: keep them in files of their own`);
-  return code.length > 0;
-}
 
 /** Runs every task in the world that it is about; returns in words with which tools. */
 export async function runInLab(
@@ -24,7 +15,6 @@ export async function runInLab(
   fast: boolean,
   faults?: string,
 ): Promise<string> {
-  if (areCodeTasks(tasks)) return runCodeTasks(tasks, options, faults);
   const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
   if (worlds.has("null")) {
     const other = worlds.get("null")![0]!;
@@ -58,20 +48,4 @@ export async function runInLab(
     await sandbox?.close();
   }
   return fast ? "lab tools in memory" : "real index, HTTP on loopback, real sandbox";
-}
-
-/** Programming tasks need no world, and always a real sandbox. */
-async function runCodeTasks(
-  tasks: readonly Task[],
-  options: Omit<TeamsOptions, "tools">,
-  faults?: string,
-): Promise<string> {
-  const sandbox = chooseSandbox();
-  try {
-    const tools = (await disturbance(faults))(codeLabTools(sandbox));
-    for await (const _ of runTeams(tasks, { ...options, tools }));
-  } finally {
-    await sandbox.close();
-  }
-  return "real sandbox";
 }

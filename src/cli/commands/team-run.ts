@@ -7,7 +7,6 @@ import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
-import { scriptedCoders } from "../../lab/code/scripted-coders.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
@@ -15,7 +14,7 @@ import { choiceOf } from "../flag-values.ts";
 import { openTools, toolFlags } from "../open-tools.ts";
 import { openLedger, spendingFlags } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
-import { areCodeTasks, runInLab } from "./team-in-lab.ts";
+import { runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
 import { openPlayers, playerFlags, samePrice } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
@@ -176,9 +175,7 @@ export default defineCommand({
         how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, values["tool-faults"])}`;
       } else {
         const imperfect = numberOf(values.imperfect, "imperfect", { min: 0, max: 1 });
-        const roles = areCodeTasks(tasks)
-          ? scriptedCoders({ seed })
-          : scriptedSpecialists({ imperfect, seed, wide: values.wide });
+        const roles = scriptedSpecialists({ imperfect, seed, wide: values.wide });
         how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, values["tool-faults"])}`;
       }
     } finally {

@@ -4,11 +4,11 @@
  * says. Plain functions of what an LLM agent would be shown. In a share of the tasks the first draft has a common
  * mistake: a wrong loop limit, an empty list, a table that begins with 0.
  */
-import type { ChatRequest } from "../../core/model.ts";
-import { seededRandom } from "../../core/random.ts";
-import type { Played, Specialist } from "../scripted-specialists.ts";
-import { planAsked } from "../scripted-workers.ts";
-import { evidenceIn, ownResults, ownTask, questionIn, transcriptEvents } from "../transcript.ts";
+import type { ChatRequest } from "../../../src/core/model.ts";
+import { seededRandom } from "../../../src/core/random.ts";
+import type { Played, Specialist } from "../../../src/lab/scripted-specialists.ts";
+import { planAsked } from "../../../src/lab/scripted-workers.ts";
+import { evidenceIn, ownResults, ownTask, questionIn, transcriptEvents } from "../../../src/lab/transcript.ts";
 import { shown } from "./code-tasks.ts";
 import { programOf } from "./programs.ts";
 import { type UnderstoodTask, understandTask } from "./understand-task.ts";

@@ -3,10 +3,10 @@
  * numbers and letters of test tasks occur in no training task, and some kinds are asked only in tests: pairs of parts
  * that training shows only separately.
  */
-import { UsageError } from "../../core/errors.ts";
-import { type SeededRandom, seededRandom } from "../../core/random.ts";
-import { defineTask, type Task } from "../../core/task.ts";
-import { type Split, splitNumber } from "../names.ts";
+import { UsageError } from "../../../src/core/errors.ts";
+import { type SeededRandom, seededRandom } from "../../../src/core/random.ts";
+import { defineTask, type Task } from "../../../src/core/task.ts";
+import { type Split, splitNumber } from "../../../src/lab/names.ts";
 import { type Form, type Problem, problems, type Value } from "./programs.ts";
 
 /** Kinds that no training task is of. */

@@ -2,8 +2,8 @@
  * The lab shows the whole paper: each part trained from the beginning with fixed settings, over three seeds, and its table of `docs/results.md`
  * printed. What a stage has written is not made again, so a run that was stopped continues.
  *
- *   node recipes/whole-paper.ts code [folder] [--seeds 1,2,3]      programs judged by tests: SFT, RL and what RL is compared with
- *   node recipes/whole-paper.ts parallel | check | tools           calls side by side, a check that checks, tools that the model never saw
+ *   node bench/learning/whole-paper.ts code [folder] [--seeds 1,2,3]      programs judged by tests: SFT, RL and what RL is compared with
+ *   node bench/learning/whole-paper.ts parallel | check | tools           calls side by side, a check that checks, tools that the model never saw
  *
  * `--toy` runs everything in a few seconds and teaches nothing.
  */
@@ -51,7 +51,7 @@ function inFolder(name: string): string {
 function stage(script: string, writes: string | null, ...flags: string[]): void {
   if (writes !== null && existsSync(writes)) return;
   console.log(`${script} ${flags.join(" ")}`);
-  const file = join(import.meta.dirname, "..", "bench", "learning", `${script}.ts`);
+  const file = join(import.meta.dirname, `${script}.ts`);
   const { status } = spawnSync(process.execPath, [file, ...flags], { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
