@@ -66,6 +66,16 @@ const taskShape = lazySchema((z) =>
     source: z.string().optional(),
     /** How its answers are known to be right (from a file of tasks where absent), or that its recorded answer was wrong. */
     rightness: z.enum([...rightnesses, "wrong", "unknown"]).optional(),
+    /** The made-up world of the lab that it asks about: these options make it again. */
+    world: z
+      .object({
+        seed: z.number(),
+        pages: z.number(),
+        split: z.enum(["train", "test"]),
+        homonyms: z.number(),
+        variant: z.number(),
+      })
+      .optional(),
     /** Ids of the documents that it was made from. */
     documents: z.array(z.string()).optional(),
     /** A picture comes with the question. */

@@ -2,7 +2,7 @@
 import { UsageError } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
-import { createWorld, type World, type WorldOptions } from "./create-world.ts";
+import { createWorld, type World } from "./create-world.ts";
 import { memoryLabTools } from "./memory-lab-tools.ts";
 
 export interface LabTools {
@@ -20,14 +20,13 @@ export function labToolsByTask(home?: World, wrap: (tools: Tool[]) => Tool[] = (
   const known = new Map<string, Tool[]>();
   return {
     toolsOf(task) {
-      const origin = task.meta?.["world"];
+      const { world: origin } = task;
       if (origin === undefined && home === undefined)
         throw new UsageError(
           `this model was taught with the tools of the lab's made-up worlds, and the task ${task.id} is not from one: name a world with --lab <seed>, or take a real model (--model <folder or name>, --base-url <url> or OPENAI_BASE_URL)`,
         );
       const key = JSON.stringify(origin ?? null);
-      const tools =
-        known.get(key) ?? wrap(memoryLabTools(origin === undefined ? home! : createWorld(origin as WorldOptions)));
+      const tools = known.get(key) ?? wrap(memoryLabTools(origin === undefined ? home! : createWorld(origin)));
       known.delete(key);
       known.set(key, tools);
       if (known.size > keptWorlds) known.delete(known.keys().next().value!);

@@ -61,7 +61,7 @@ export function worldTasks(world: World, options: WorldTaskOptions): Task[] {
         answers: [made.answer],
         family,
         source: "lab",
-        meta: { world: origin },
+        world: origin,
       }),
     );
   }

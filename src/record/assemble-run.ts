@@ -47,7 +47,6 @@ export interface RunParts {
   toolCallIds?: boolean;
   error?: string;
   feedback?: TeamRun["feedback"];
-  meta?: Record<string, unknown>;
 }
 
 /** Puts a run together. */
@@ -93,7 +92,6 @@ export function assembleRun(parts: RunParts): TeamRun {
     source: parts.source,
     completeness: { ...completeness, ...(untrainable.length > 0 && { untrainable }) },
     ...(parts.feedback && { feedback: parts.feedback }),
-    ...(parts.meta && { meta: parts.meta }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** A team on lab tasks, world by world, with the lab's tools. */
 import { UsageError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
-import { createWorld, type WorldOptions } from "../../lab/create-world.ts";
+import { createWorld } from "../../lab/create-world.ts";
 import { memoryLabTools } from "../../lab/memory-lab-tools.ts";
 import { realLabTools } from "../../lab/real-lab-tools.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
@@ -15,9 +15,9 @@ export async function runInLab(
   fast: boolean,
   faults?: string,
 ): Promise<string> {
-  const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.meta?.["world"] ?? null));
-  if (worlds.has("null")) {
-    const other = worlds.get("null")![0]!;
+  const worlds = Map.groupBy(tasks, (task) => JSON.stringify(task.world));
+  const other = tasks.find(({ world }) => world === undefined);
+  if (other) {
     throw new UsageError(
       `the lab's tools are for lab tasks only, and ${other.id} is not one; make some with: coa lab tasks`,
     );
@@ -29,8 +29,8 @@ export async function runInLab(
   };
   const sandbox = fast ? null : chooseSandbox({ isolation: "run" });
   try {
-    for (const [origin, ofWorld] of worlds) {
-      const world = createWorld(JSON.parse(origin) as WorldOptions);
+    for (const ofWorld of worlds.values()) {
+      const world = createWorld(ofWorld[0]!.world!);
       const lab = sandbox
         ? await realLabTools(world, sandbox)
         : { tools: memoryLabTools(world), close: async () => {} };

@@ -45,7 +45,7 @@ describe("coa train rl", () => {
       for (const { by, policyVersion } of trajectory.segments)
         if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
     await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "1"), /a step trains on 2 groups/);
-    await assert.rejects(coa("train", "rollouts", at("mined")), /are JSONL already/);
+    await assert.rejects(coa("train", "rollouts", at("trees")), /are JSONL already/);
   });
 });
 

@@ -24,6 +24,7 @@ import { fixedExamples } from "../../train/example-source.ts";
 import { creditAfterFault } from "../../train/fault-credit.ts";
 import { type RlOptions, trainRl } from "../../train/train-rl.ts";
 import { afterFirstFault } from "../../train/tree-groups.ts";
+import { createWorld } from "../create-world.ts";
 import { disturbances } from "../failing-tools.ts";
 import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
@@ -122,32 +123,23 @@ function liveWorlds({ seed, settings, imperfect }: QuickstartContext) {
   // Short chains teach the decision as well as long ones, for less.
   const practised: readonly Family[] = imperfect > 0 ? families : ["hop1", "hop1", "hop2", "mixed"];
   const stepsPerWorld = 4;
-  const open = new Map<number, Promise<LabTools>>();
+  const open = new Map<string, Promise<LabTools>>();
   const sandbox = chooseSandbox({ isolation: "run" });
-  const worldOf = (step: number) => firstWorld + Math.floor(step / stepsPerWorld);
-  const toolsOf = (number: number): Promise<LabTools> => {
-    const known = open.get(number);
-    if (known) return known;
-    const world = trainingWorld({ seed, pages: settings.pages }, number);
-    const tools = realLabTools(world, sandbox);
-    open.set(number, tools);
-    return tools;
-  };
   return {
     tasks(step: number, round: number, count: number): Task[] {
-      const number = worldOf(step);
-      for (const old of [...open.keys()].filter((key) => key < number)) {
-        void open.get(old)?.then((tools) => tools.close());
-        open.delete(old);
+      const world = trainingWorld({ seed, pages: settings.pages }, firstWorld + Math.floor(step / stepsPerWorld));
+      for (const [key, tools] of open) {
+        if (key === JSON.stringify(world.options)) continue;
+        void tools.then(({ close }) => close());
+        open.delete(key);
       }
-      const world = trainingWorld({ seed, pages: settings.pages }, number);
-      return worldTasks(world, { count, families: practised, seed: 1 + step * 100 + round }).map((task) => ({
-        ...task,
-        meta: { world: number },
-      }));
+      return worldTasks(world, { count, families: practised, seed: 1 + step * 100 + round });
     },
-    async toolsOf(task: Task): Promise<readonly Tool[]> {
-      return (await toolsOf(Number(task.meta?.["world"]))).tools;
+    async toolsOf({ world }: Task): Promise<readonly Tool[]> {
+      const key = JSON.stringify(world);
+      const tools = open.get(key) ?? realLabTools(createWorld(world!), sandbox);
+      open.set(key, tools);
+      return (await tools).tools;
     },
     async close(): Promise<void> {
       for (const tools of open.values()) await (await tools).close();

@@ -49,7 +49,7 @@ export function oagentsToRun(record: Json, fallbackId: string): TeamRun {
     calls.push(subAgentCall(asObject(value) ?? {}, task, agentId, fitting[0]?.call.startedAt));
   }
   const failure = record["agent_error"] ? asText(record["agent_error"]) : undefined;
-  return assembleRun({
+  const run = assembleRun({
     id,
     taskId: id,
     question: asText(record["question"]),
@@ -63,8 +63,8 @@ export function oagentsToRun(record: Json, fallbackId: string): TeamRun {
       "sub-agents are linked by the text of their task",
     ],
     ...(failure !== undefined && { error: failure }),
-    meta: { level: record["task"], trueAnswer: record["true_answer"] },
   });
+  return { ...run, meta: { level: record["task"], trueAnswer: record["true_answer"] } };
 }
 
 /** All a sub-agent did, as one call: the file keeps its tools and its answer, not its turns. */
