@@ -51,7 +51,7 @@ function trajectory(number: number): string {
     profile: "lab",
     model: `model-${number % 3}`,
   };
-  return `${JSON.stringify({ version: 2, ...about, prompt, segments, answer: text(1), ending, usage: { ...emptyUsage(), billedTokens: random(9000) }, violations: [], reward: random(2) })}\n`;
+  return `${JSON.stringify({ version: 1, ...about, prompt, segments, answer: text(1), ending, usage: { ...emptyUsage(), billedTokens: random(9000) }, violations: [], reward: random(2) })}\n`;
 }
 
 /** A chain of 8,192 tokens for the token view: as many segments of 32 tokens. */
@@ -70,7 +70,7 @@ async function longChain(): Promise<string> {
   };
   const segments = Array.from({ length: Math.ceil(8192 / tokens.length) }, () => segment);
   const prompt = [{ role: "user", content: "long" }];
-  return `${JSON.stringify({ version: 2, id: "long", taskId: "long", profile: "lab", model: "m", prompt, segments, answer: null, ending: { reason: "limit" }, usage: emptyUsage(), violations: [] })}\n`;
+  return `${JSON.stringify({ version: 1, id: "long", taskId: "long", profile: "lab", model: "m", prompt, segments, answer: null, ending: { reason: "limit" }, usage: emptyUsage(), violations: [] })}\n`;
 }
 
 /** Processor milliseconds of this thread for some work, as the mean of many: the system's clock of a thread is coarse. */

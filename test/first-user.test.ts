@@ -105,7 +105,7 @@ describe("without a key", () => {
 
 describe("training", () => {
   const chain = {
-    version: 2,
+    version: 1,
     id: "c",
     taskId: "t",
     profile: "web",

@@ -106,7 +106,7 @@ describe("coa tasks recorded", () => {
     const tasks = join(folder, "golds.jsonl");
     await writeFile(
       tasks,
-      `${JSON.stringify({ version: 2, id: "g", kind: "qa", question: "When does the last ferry leave Belmora?", answers: ["19:00"] })}\n`,
+      `${JSON.stringify({ version: 1, id: "g", kind: "qa", question: "When does the last ferry leave Belmora?", answers: ["19:00"] })}\n`,
     );
     try {
       const runs = join(folder, "runs.jsonl");

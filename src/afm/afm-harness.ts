@@ -134,7 +134,7 @@ export async function runAfmHarness(task: Task, options: AfmHarnessOptions): Pro
   }
   usage.wallMs = performance.now() - began;
   return {
-    version: 2,
+    version: 1,
     id,
     taskId: task.id,
     ...(task.family === undefined ? {} : { family: task.family }),

@@ -39,7 +39,7 @@ export function alpacaChain(row: AlpacaRow, id: string, options: { profile?: Pro
   return {
     problems,
     trajectory: {
-      version: 2,
+      version: 1,
       id,
       taskId: id,
       profile: profile.name,

@@ -19,7 +19,7 @@ function recording(
 ): TeamRun {
   const step = { agentId: "a", input: [], promptTokens: 1, completionTokens: 1 };
   return {
-    version: 2,
+    version: 1,
     id: "r",
     question: task.question,
     topology: "single",

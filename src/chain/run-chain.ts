@@ -148,7 +148,7 @@ function describe(run: ChainRun, { answer, ending, pending }: Result): Trajector
   usage.wallMs = run.elapsedMs();
   const found = validateSegments(profile, context.segments, { partial: ending.reason === "suspended" });
   return {
-    version: 2,
+    version: 1,
     id: run.id,
     taskId: run.task.id,
     profile: profile.name,

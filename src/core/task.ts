@@ -5,7 +5,6 @@
 import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema } from "./message.ts";
-import { recordReader } from "./record-version.ts";
 
 /** Which grader decides: exact QA match, model judge, math equivalence, GAIA rules, program tests. */
 export const taskKinds = ["qa", "judge", "math", "gaia", "code"] as const;
@@ -42,9 +41,10 @@ export type CodeTests = z.infer<typeof codeTests>;
 export const rightnesses = ["task file", "feedback", "judge", "assumed"] as const;
 export type Rightness = (typeof rightnesses)[number];
 
-const taskShape = lazySchema((z) =>
+/** Reads a task. */
+export const taskSchema = lazySchema((z) =>
   z.object({
-    version: z.literal(2),
+    version: z.literal(1),
     id: z.string().min(1),
     question: z.string().min(1),
     /** The conversation before the question, oldest first; the question itself is not in it. */
@@ -90,24 +90,16 @@ const taskShape = lazySchema((z) =>
 );
 
 /** A question, and what a right answer is. */
-export type Task = z.infer<typeof taskShape>;
+export type Task = z.infer<typeof taskSchema>;
 
-/** Reads a task of any version. */
-export const taskSchema = recordReader(taskShape, upgradeTask);
-
-/** A task from parsed JSON of any version; throws where it is not one. */
+/** A task from parsed JSON; throws where it is not one. */
 export function readTask(value: unknown): Task {
   return taskSchema.parse(value);
 }
 
-/** Version 1 had no history; everything else is as it was. */
-function upgradeTask(old: Record<string, unknown>): Record<string, unknown> {
-  return { ...old, version: 2 };
-}
-
 /** Makes a task from the few fields that matter; the rest gets its defaults. */
 export function defineTask(task: Partial<Task> & Pick<Task, "id" | "question">): Task {
-  return { version: 2, kind: "qa", answers: [], ...task };
+  return { version: 1, kind: "qa", answers: [], ...task };
 }
 
 /** How many of these tasks are known to be right by what; a task that says nothing of it comes from a file of tasks. */

@@ -8,7 +8,6 @@ import type { z } from "zod";
 import { endingSchema } from "./ending.ts";
 import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema, toolCallSchema } from "./message.ts";
-import { recordReader } from "./record-version.ts";
 import { usageSchema } from "./usage.ts";
 
 /** How agents share context: each sub-agent alone with its sub-task, or one history that all continue. */
@@ -87,9 +86,10 @@ export type TeamStep = z.infer<typeof teamStepSchema>;
 const teamEndingSchema = lazySchema((z) => endingSchema.extend({ verified: z.boolean().optional() }));
 export type TeamEnding = z.infer<typeof teamEndingSchema>;
 
-const teamRunShape = lazySchema((z) =>
+/** Reads a team run. */
+export const teamRunSchema = lazySchema((z) =>
   z.object({
-    version: z.literal(2),
+    version: z.literal(1),
     id: z.string(),
     taskId: z.string().optional(),
     question: z.string(),
@@ -135,38 +135,11 @@ const teamRunShape = lazySchema((z) =>
     meta: z.record(z.string(), z.unknown()).optional(),
   }),
 );
-export type TeamRun = z.infer<typeof teamRunShape>;
+export type TeamRun = z.infer<typeof teamRunSchema>;
 
-/** Reads a team run of any version. */
-export const teamRunSchema = recordReader(teamRunShape, upgradeTeamRun);
-
-/** A team run from parsed JSON of any version; throws where it is not one. */
+/** A team run from parsed JSON; throws where it is not one. */
 export function readTeamRun(value: unknown): TeamRun {
   return teamRunSchema.parse(value);
-}
-
-/** Version 1 kept its error separately and its ending, replans and scores under `meta`. */
-function upgradeTeamRun(old: Record<string, unknown>): Record<string, unknown> {
-  const { error, meta, ...rest } = old as { error?: string; meta?: Record<string, unknown>; answer?: string | null };
-  const { ending, replans, scores, bestOf, family, ...others } = meta ?? {};
-  return {
-    ...rest,
-    version: 2,
-    ending: endingOf(ending, old["answer"], error),
-    ...(replans !== undefined && { replans }),
-    ...(scores !== undefined && { scores }),
-    ...(bestOf !== undefined && { bestOf }),
-    ...(typeof family === "string" && { family }),
-    ...(Object.keys(others).length > 0 && { meta: others }),
-  };
-}
-
-function endingOf(named: unknown, answer: unknown, error: string | undefined): TeamEnding {
-  const detail = error === undefined ? {} : { detail: error };
-  if (named === "verified" || named === "unverified") return { reason: "answered", verified: named === "verified" };
-  if (named === "limit") return { reason: typeof answer === "string" ? "suggested" : "limit", ...detail };
-  if (error !== undefined) return { reason: "error", ...detail };
-  return { reason: typeof answer === "string" ? "answered" : "no-answer" };
 }
 
 /** Nothing was lost: the record of a system that recorded itself. */

@@ -10,7 +10,6 @@ import { type Ending, endingSchema } from "./ending.ts";
 import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema } from "./message.ts";
 import type { ChainLanguage } from "./profile.ts";
-import { recordReader } from "./record-version.ts";
 import { rolloutFiguresSchema } from "./rollout.ts";
 import { servedSchema } from "./served.ts";
 import { usageSchema } from "./usage.ts";
@@ -130,9 +129,10 @@ const distilledSchema = lazySchema((z) =>
 );
 export type Distilled = z.infer<typeof distilledSchema>;
 
-const trajectoryShape = lazySchema((z) =>
+/** Reads a trajectory. */
+export const trajectorySchema = lazySchema((z) =>
   z.object({
-    version: z.literal(2),
+    version: z.literal(1),
     id: z.string(),
     taskId: z.string(),
     /** Turns of one conversation share it. */
@@ -179,56 +179,11 @@ const trajectoryShape = lazySchema((z) =>
     meta: z.record(z.string(), z.unknown()).optional(),
   }),
 );
-export type Trajectory = z.infer<typeof trajectoryShape>;
+export type Trajectory = z.infer<typeof trajectorySchema>;
 
-/** Reads a trajectory of any version. */
-export const trajectorySchema = recordReader(trajectoryShape, upgradeTrajectory);
-
-/** A trajectory from parsed JSON of any version; throws where it is not one. */
+/** A trajectory from parsed JSON; throws where it is not one. */
 export function readTrajectory(value: unknown): Trajectory {
   return trajectorySchema.parse(value);
-}
-
-/** Version 1 kept compactions, family and the figures of distillation under `meta`. */
-function upgradeTrajectory(old: Record<string, unknown>): Record<string, unknown> {
-  const { meta, ...rest } = old as { meta?: Record<string, unknown> };
-  const {
-    family,
-    compactions,
-    notRecorded,
-    filledThoughts,
-    filledChecks,
-    repeatedCalls,
-    topology,
-    team,
-    source,
-    ...others
-  } = meta ?? {};
-  const knownSteps = compactions as { beforeCall: number; replaced: Compaction["replaced"] }[] | undefined;
-  return {
-    ...rest,
-    version: 2,
-    ...(typeof family === "string" && { family }),
-    ...(typeof notRecorded === "string" && { notRecorded }),
-    // Version 1 did not say where the shortened context began to be used: the last replaced segment is the best bound.
-    ...(knownSteps && {
-      compactions: knownSteps.map((one) => ({
-        ...one,
-        fromSegment: Math.max(0, ...one.replaced.map(({ segment }) => segment + 1)),
-      })),
-    }),
-    ...(typeof team === "object" && {
-      distilled: {
-        topology: topology ?? "unknown",
-        source: source ?? "unknown",
-        filledThoughts: filledThoughts ?? 0,
-        filledChecks: filledChecks ?? 0,
-        repeatedCalls: repeatedCalls ?? 0,
-        team,
-      },
-    }),
-    ...(Object.keys(others).length > 0 && { meta: others }),
-  };
 }
 
 /** The segments as the model saw them while it wrote segments `from` (inclusive) to `to` (exclusive). */

@@ -15,7 +15,7 @@ const tokenizer = trainTokenizer(["add the numbers and answer with the sum"], { 
 
 function chain(id: number, words = "add"): Trajectory {
   return {
-    version: 2,
+    version: 1,
     id: `c${id}`,
     taskId: `t${id % 3}`,
     profile: webProfile.name,

@@ -21,7 +21,7 @@ const tokenizer = trainTokenizer(["look for the answer in the page"], {
 
 function chain(id: number): Trajectory {
   return {
-    version: 2,
+    version: 1,
     id: `t${id}`,
     taskId: `q${id % 40}`,
     profile: "web",

@@ -77,7 +77,7 @@ function randomTrajectory(random: () => number, id: string): Trajectory {
 
 function trajectory(segments: Segment[], more: Partial<Trajectory> = {}): Trajectory {
   return {
-    version: 2,
+    version: 1,
     id: "t",
     taskId: "task",
     profile: "web",

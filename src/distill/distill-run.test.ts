@@ -18,7 +18,7 @@ const options = (profile: Profile) => ({
 function handmade(steps: (Partial<TeamStep> & { agent: string })[], more: Partial<TeamRun> = {}): TeamRun {
   const agents = [...new Set(steps.map((step) => step.agent))];
   return {
-    version: 2,
+    version: 1,
     id: "r",
     question: "Who?",
     topology: "agents-as-tools",

@@ -69,7 +69,7 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
     const segments = withOrigin(run, bare);
     return {
       trajectory: {
-        version: 2,
+        version: 1,
         id: `distilled-${run.id}`,
         taskId: run.taskId ?? run.id,
         profile: profile.name,

@@ -11,7 +11,7 @@ import { taskIndex } from "./task-index.ts";
 
 const model = (tag: string, text: string): Segment => ({ tag, text: ` ${text}`, by: "model" });
 const chain: Trajectory = {
-  version: 2,
+  version: 1,
   id: "t",
   taskId: "q",
   profile: "web",

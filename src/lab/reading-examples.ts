@@ -45,7 +45,7 @@ export function aboutPages(
   turns: readonly Segment[],
 ): Trajectory {
   return {
-    version: 2,
+    version: 1,
     id,
     taskId: id,
     profile: labProfile.name,

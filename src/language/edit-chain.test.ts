@@ -22,7 +22,7 @@ const segments: Segment[] = [
   { tag: "answer", text: "Bo Ek", by: "model" },
 ];
 const chain: Trajectory = {
-  version: 2,
+  version: 1,
   id: "c",
   taskId: "t",
   profile: "web",

@@ -73,7 +73,7 @@ export function assembleRun(parts: RunParts): TeamRun {
   const untrainable = whyUntrainable({ agents, steps, answer, completeness }, calls);
   if (parts.unlinked !== undefined) untrainable.push({ reason: "unlinked", detail: parts.unlinked });
   return {
-    version: 2,
+    version: 1,
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
     question: parts.question ?? firstQuestion(calls, root?.id),

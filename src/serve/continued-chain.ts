@@ -131,7 +131,7 @@ export function rebuiltChain({ before, results }: ToolResults, options: RebuildO
     }
   }
   if (pending.length !== results.size) throw unknownCall();
-  const common = { version: 2 as const, id, taskId: id, profile: profile.name, model, prompt: [], violations: [] };
+  const common = { version: 1 as const, id, taskId: id, profile: profile.name, model, prompt: [], violations: [] };
   const ending = { reason: "suspended" as const };
   const trajectory = { ...common, segments, answer: null, ending, pending, usage: emptyUsage() };
   return { owner, clientTools, session: id, trajectory };

@@ -148,7 +148,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
 function oldTrajectory({ id, task }: ChainRequest, model: string, reply: ChatReply, service: ChainService): Trajectory {
   const { profile } = service;
   return {
-    version: 2,
+    version: 1,
     id,
     taskId: task.id,
     profile: profile.name,

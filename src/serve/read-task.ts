@@ -6,7 +6,7 @@ import { ApiError } from "./api-error.ts";
 /** Reads the task of an item. `graded`: without right answers it is refused; else a question is enough. */
 export function readTask(item: Json, { id, graded }: { id: string; graded: boolean }): Task {
   if (item["task"] !== undefined) {
-    const parsed = taskSchema.safeParse({ version: 2, id, kind: "qa", ...asObject(item["task"]) });
+    const parsed = taskSchema.safeParse({ version: 1, id, kind: "qa", ...asObject(item["task"]) });
     if (parsed.success) return parsed.data;
     const needed = graded ? "a question and answers" : "a question";
     throw new ApiError(400, `the task is not complete: it needs ${needed}`, { param: "task" });

@@ -159,7 +159,7 @@ describe("generateTasks", () => {
 });
 
 describe("checkTask", () => {
-  const task: Task = { version: 2, id: "t", question: "How deep is Lake Orm?", kind: "qa", answers: ["93 metres"] };
+  const task: Task = { version: 1, id: "t", question: "How deep is Lake Orm?", kind: "qa", answers: ["93 metres"] };
   const grade: Grader = (graded, answer) => ({ correct: answer === graded.answers[0], score: 0, reason: "" });
   const solve = (answer: string) => async (_: Task, attempt: number) =>
     ({ answer: attempt === 1 ? answer : "?" }) as TeamRun;

@@ -102,7 +102,7 @@ export function recordRun(
     finish({ wallMs, ...outcome }) {
       const usage = { ...runUsage(calls), wallMs };
       return {
-        version: 2,
+        version: 1,
         ...run,
         agents,
         steps: steps.toSorted((a, b) => a.startedAt! - b.startedAt!),

@@ -18,7 +18,7 @@ const segments = [
   said("answer", " 104"),
 ];
 const chain: Trajectory = {
-  ...{ version: 2, id: "one-1", taskId: "one", profile: "lab", model: "student", prompt: [], violations: [] },
+  ...{ version: 1, id: "one-1", taskId: "one", profile: "lab", model: "student", prompt: [], violations: [] },
   ...{ segments, answer: "104", ending: { reason: "answered" }, usage: emptyUsage() },
 };
 

@@ -29,7 +29,7 @@ const wireCall = z.object({
 export async function frameworkRun(name: (typeof frameworks)[number]): Promise<TeamRun> {
   const file = join(import.meta.dirname, `../fixtures/framework-calls/${name}.jsonl`);
   const run: TeamRun = {
-    version: 2,
+    version: 1,
     id: name,
     taskId: "telescope",
     question: "",

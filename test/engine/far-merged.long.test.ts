@@ -27,7 +27,7 @@ it("trains an adapter on a server, and merges it here into a model with the same
   const at = (name: string) => join(folder, name);
   process.env["COA_HOME"] = at("home");
   const chains = Array.from({ length: 4 }, (_, index) => ({
-    version: 2,
+    version: 1,
     id: `c${index}`,
     taskId: "t",
     profile: "web",

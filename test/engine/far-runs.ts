@@ -76,7 +76,7 @@ export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {})
       const { tokens, logprobs } = await policy.sample({ tokens: promptTokens, maxTokens: 5, seed, temperature });
       const answer = tokens[0]! % 2 === 0 ? "a" : "b";
       return {
-        version: 2,
+        version: 1,
         id: `${task.id}-${seed}`,
         taskId: task.id,
         profile: "none",

@@ -21,7 +21,7 @@ const segments: Segment[] = [
   { tag: "answer", text: " 1815", by: "model" },
 ];
 const trajectory: Trajectory = {
-  version: 2,
+  version: 1,
   id: "t",
   taskId: "q1",
   profile: "web",

@@ -21,7 +21,7 @@ const tool = (text: string, ok = true): Segment => ({
 
 function chain(segments: Segment[], more: Partial<Trajectory> = {}): Trajectory {
   return {
-    version: 2,
+    version: 1,
     id: "t",
     taskId: "q",
     profile: "web",

@@ -12,7 +12,7 @@ import { type Player, playRoutes } from "./play-routes.ts";
 import type { StudioContext } from "./reader.ts";
 
 const trajectory = {
-  version: 2,
+  version: 1,
   id: "played",
   taskId: "t",
   profile: "web",

@@ -14,7 +14,7 @@ function chain(id: string, text: string, more: object = {}): string {
   const segments = [{ tag: "answer", text, by: "model" }];
   const prompt = [{ role: "user", content: `question of ${id}` }];
   const fixed = {
-    version: 2,
+    version: 1,
     profile: "lab",
     model: "m",
     answer: text,

@@ -250,7 +250,7 @@ describe("loadTasks", async () => {
     assert.deepEqual(json, jsonl);
     assert.deepEqual(json, parquet);
     assert.deepEqual(json?.[3], {
-      version: 2,
+      version: 1,
       id: "mine/3",
       question: "q3",
       kind: "qa",
@@ -273,7 +273,7 @@ describe("loadTasks", async () => {
 
   it("keeps tasks of ours as they are and tells equal ids apart", async () => {
     const file = join(folder, "ours.jsonl");
-    const task = { version: 2, id: "x", question: "q", kind: "math", answers: ["1"] };
+    const task = { version: 1, id: "x", question: "q", kind: "math", answers: ["1"] };
     await writeFile(file, `${JSON.stringify(task)}\n${JSON.stringify(task)}\n`);
     assert.deepEqual(
       (await loadTasks(file)).map(({ id, kind }) => [id, kind]),

@@ -69,8 +69,7 @@ export function findBenchmark(name: string): Benchmark | undefined {
 
 /** A task from a row; `benchmark` is undefined for a user's own file. */
 export function taskFromRow(row: Row, index: number, benchmark: Benchmark | undefined, source: string): Task {
-  if ((row["version"] === 1 || row["version"] === 2) && typeof row["kind"] === "string")
-    return checked(row, source, index);
+  if (row["version"] === 1 && typeof row["kind"] === "string") return checked(row, source, index);
   const truth = groundTruth(row);
   const extra = pickObject(row, "extra_info") ?? {};
   const told = truth !== null && typeof truth === "object" ? (truth as Row) : {};
