@@ -1,10 +1,11 @@
 /** Lines judged in batches, in this thread or in several; batches come out in the order they went in. */
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
-import { CoaError, UsageError } from "../core/errors.ts";
+import { startThread } from "../base/work/thread.ts";
+import { UsageError } from "../core/errors.ts";
 import { type DistillConfig, type DistillPlugins, loadPlugins } from "./distill-config.ts";
-import { judgeBatch, readTasks, type WireOutcome, type WorkerSetup } from "./distill-worker.ts";
+import type { DistillCalls, WorkerSetup } from "./distill-worker.ts";
 import type { InputLine } from "./input-lines.ts";
+import { judgeBatch, readTasks, type WireOutcome } from "./judge-batch.ts";
 import { recordJudge } from "./judge-record.ts";
 import { taskIndex } from "./task-index.ts";
 
@@ -49,7 +50,7 @@ export async function* judgeLines(
     }
     return;
   }
-  const pool = startPool(workers, { role: "distill-worker", config: options.config, modules, tasksFiles });
+  const pool = startPool(workers, { config: options.config, modules, tasksFiles });
   try {
     const waiting: { lines: InputLine[]; outcomes: Promise<WireOutcome[]> }[] = [];
     for await (const batch of batches(lines)) {
@@ -83,62 +84,23 @@ interface Pool {
   close(): Promise<void>;
 }
 
-interface Waiting {
-  resolve(outcomes: WireOutcome[]): void;
-  reject(error: unknown): void;
-}
-
 function startPool(count: number, setup: WorkerSetup): Pool {
-  // The same file is TypeScript here and JavaScript in the published package.
-  const file = new URL(
-    import.meta.url.endsWith(".ts") ? "./distill-worker.ts" : "./distill-worker.js",
-    import.meta.url,
-  );
-  const waiting = new Map<number, Waiting & { worker: number }>();
-  const busy = new Array<number>(count).fill(0);
-  let number = 0;
-  let closing = false;
-  const workers = Array.from({ length: count }, (_, place) => {
-    // Flags of the main thread (--eval, --test, --inspect…) mean nothing here, and some would stop the thread.
-    const worker = new Worker(file, { workerData: setup, execArgv: [] });
-    const failAll = (error: unknown) => {
-      for (const [key, entry] of waiting) {
-        if (entry.worker !== place) continue;
-        waiting.delete(key);
-        entry.reject(
-          new CoaError("filter", `a worker of the distillation stopped: ${String(error)}`, { cause: error }),
-        );
-      }
-    };
-    worker.on("message", (message: { number: number; outcomes?: WireOutcome[]; error?: string }) => {
-      const entry = waiting.get(message.number);
-      if (!entry) return;
-      waiting.delete(message.number);
-      busy[place]!--;
-      if (message.outcomes) entry.resolve(message.outcomes);
-      else entry.reject(new CoaError("filter", `a batch could not be judged: ${message.error}`));
-    });
-    worker.on("error", failAll);
-    worker.on("exit", (code) => {
-      if (!closing) failAll(`exit code ${code}`);
-    });
-    return worker;
-  });
+  const threads = Array.from({ length: count }, () => ({
+    busy: 0,
+    thread: startThread<DistillCalls>(new URL("./distill-worker.ts", import.meta.url), {
+      name: "a worker of the distillation",
+      boundary: "filter",
+      data: setup,
+    }),
+  }));
   return {
     judge(lines) {
-      const place = busy.indexOf(Math.min(...busy));
-      busy[place]!++;
-      const key = number++;
-      const promise = new Promise<WireOutcome[]>((resolve, reject) =>
-        waiting.set(key, { resolve, reject, worker: place }),
-      );
-      promise.catch(() => {}); // the consumer awaits it later; until then a failure is not unhandled
-      workers[place]!.postMessage({ number: key, lines });
-      return promise;
+      const next = threads.reduce((best, one) => (one.busy < best.busy ? one : best));
+      next.busy++;
+      const outcomes = next.thread.call("judge", lines).finally(() => next.busy--);
+      outcomes.catch(() => {}); // the consumer awaits it later; until then a failure is not unhandled
+      return outcomes;
     },
-    async close() {
-      closing = true;
-      await Promise.all(workers.map((worker) => worker.terminate()));
-    },
+    close: async () => void (await Promise.all(threads.map(({ thread }) => thread.close()))),
   };
 }

@@ -15,6 +15,8 @@ export interface ThreadOptions {
   /** In its errors: "the engine", "a training thread". */
   name: string;
   boundary: Boundary;
+  /** What to do when it has ended, at the end of the error. */
+  remedy?: string;
   /** Its `workerData`. */
   data?: unknown;
   /** Started by the first call, and again by the first call after it ended. Otherwise it starts now, and only once. */
@@ -22,7 +24,7 @@ export interface ThreadOptions {
   resourceLimits?: ResourceLimits;
   /** Messages that are not answers. */
   onMessage?: (message: never) => void;
-  /** It has ended; the calls under way have failed with the same error. */
+  /** It died; the calls under way have failed with the same error. */
   onEnd?: (error: CoaError) => void;
 }
 
@@ -94,21 +96,27 @@ export function startThread<Calls extends ThreadCalls<Calls>>(file: URL, options
       if (message.error) call?.reject(errorOf(message.error, options.boundary));
       else call?.resolve(message.value as never);
     });
-    started.on("error", (error) => started === worker && end(`stopped: ${messageOf(error)}`, error));
-    started.on("exit", (code) => started === worker && end(`stopped: exit code ${code}`));
+    const died = (reason: string, cause?: unknown) => {
+      if (started !== worker) return;
+      const error = end(`stopped: ${reason}`, cause);
+      options.onEnd?.(error);
+    };
+    started.on("error", (error) => died(messageOf(error), error));
+    started.on("exit", (code) => died(`exit code ${code}`));
     return started;
   }
 
-  function end(reason: string, cause?: unknown): void {
+  function end(reason: string, cause?: unknown): CoaError {
     const retryable = options.restarts === true;
-    const error = new CoaError(options.boundary, `${options.name} ${reason}`, { retryable, cause });
+    const remedy = options.remedy ? `; ${options.remedy}` : "";
+    const error = new CoaError(options.boundary, `${options.name} ${reason}${remedy}`, { retryable, cause });
     worker = undefined;
     if (!retryable) ended = error;
     const failed = [...waiting.values()];
     held -= failed.length;
     waiting.clear();
     for (const { reject } of failed) reject(error);
-    options.onEnd?.(error);
+    return error;
   }
 
   function hold(): void {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { DistillPlugins } from "../../distill/distill-config.ts";
-import { readTasks } from "../../distill/distill-worker.ts";
+import { readTasks } from "../../distill/judge-batch.ts";
 import { modelCheck } from "../../distill/model-check.ts";
 import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
 import type { Profile } from "../../language/profile.ts";

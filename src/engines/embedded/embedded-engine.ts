@@ -2,8 +2,8 @@
  * The engine inside Node: opens a worker that trains and samples one model, and turns the `Engine` verbs into messages.
  * The caller's event loop stays free; masks and callbacks run here, on the caller's thread.
  */
-import { Worker } from "node:worker_threads";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { errorOf, startThread } from "../../base/work/thread.ts";
 import {
   type Engine,
   type EngineCapabilities,
@@ -15,24 +15,22 @@ import {
   summedLosses,
 } from "../../core/engine.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
-import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
+import type { EmbeddedEngineOptions, EngineCalls, FromWorker, ToWorker } from "./engine-messages.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { SamplerEvent } from "./sample/sampler.ts";
 
 export type { EmbeddedEngineOptions } from "./engine-messages.ts";
 
-interface Pending<T> {
-  resolve(value: T): void;
+interface PendingSample {
+  resolve(sample: Sample): void;
   reject(error: unknown): void;
-}
-
-interface PendingSample extends Pending<Sample> {
   request: SampleRequest;
   tokens: number[];
   logprobs: number[];
   entropies: number[];
   policyVersion: number;
-  stopListening(): void;
+  /** Stops listening to its signal and lets the process end. */
+  release(): void;
 }
 
 type Allow = Extract<ToWorker, { type: "allow" }>;
@@ -60,29 +58,28 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
   checkOptions("openEmbeddedEngine", options, engineOptionNames);
   if ("base" in options && !options.lora)
     throw new UsageError("weights that engines share are not trained themselves: give `lora`");
-  const worker = new Worker(new URL(`./engine-worker${import.meta.url.slice(-3)}`, import.meta.url), {
-    workerData: options,
-  });
-  const calls = new Map<number, Pending<unknown>>();
   const samples = new Map<number, PendingSample>();
-  const { promise: ready, ...start } = Promise.withResolvers<{ config: ModelConfig; runtime: string }>();
   let nextId = 1;
-  let ended: Error | undefined;
-
-  const post = (message: ToWorker) => worker.postMessage(message);
-  const fail = (error: Error) => {
-    ended ??= error;
-    start.reject(error);
-    for (const pending of [...calls.values(), ...samples.values()]) pending.reject(error);
-    calls.clear();
-    samples.clear();
-  };
+  const thread = startThread<EngineCalls>(new URL("./engine-worker.ts", import.meta.url), {
+    name: "the engine",
+    boundary: "engine",
+    data: options,
+    onMessage(message: FromWorker) {
+      if (message.type === "events") onEvents(message.events, message.policyVersion);
+      else finish(message.id)?.reject(errorOf(message.error, "engine"));
+    },
+    onEnd: (error) => fail(error),
+  });
+  const post = (message: ToWorker) => thread.post(message);
   const finish = (id: number): PendingSample | undefined => {
     const pending = samples.get(id);
     samples.delete(id);
-    pending?.stopListening();
-    if (samples.size === 0 && calls.size === 0) worker.unref();
+    pending?.release();
     return pending;
+  };
+
+  const fail = (error: CoaError) => {
+    for (const id of [...samples.keys()]) finish(id)?.reject(error);
   };
 
   const onEvents = (events: SamplerEvent[], policyVersion: number) => {
@@ -144,46 +141,8 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     }
   };
 
-  worker.on("message", (message: FromWorker) => {
-    switch (message.type) {
-      case "ready":
-        start.resolve(message);
-        break;
-      case "events":
-        onEvents(message.events, message.policyVersion);
-        break;
-      case "refused":
-        finish(message.id)?.reject(toError(message.error));
-        break;
-      case "result":
-      case "error": {
-        if (message.type === "error" && message.id === 0) return fail(toError(message.error));
-        const pending = calls.get(message.id);
-        calls.delete(message.id);
-        if (samples.size === 0 && calls.size === 0) worker.unref();
-        if (message.type === "result") pending?.resolve(message.value);
-        else pending?.reject(toError(message.error));
-      }
-    }
-  });
-  worker.on("error", (error) => fail(new CoaError("engine", `the engine's thread failed: ${error}`, { cause: error })));
-  worker.on("exit", () => fail(new CoaError("engine", "the engine is closed")));
-
-  const call = <K extends keyof EngineCalls>(
-    name: K,
-    input: EngineCalls[K]["input"],
-  ): Promise<EngineCalls[K]["output"]> => {
-    if (ended) return Promise.reject(ended);
-    const { promise, resolve, reject } = Promise.withResolvers<EngineCalls[K]["output"]>();
-    const id = nextId++;
-    calls.set(id, { resolve: resolve as (value: unknown) => void, reject });
-    worker.ref();
-    post({ type: "call", id, name, input } as ToWorker);
-    return promise;
-  };
-
   const sample = (request: SampleRequest, policy?: number): Promise<Sample> => {
-    if (ended) return Promise.reject(ended);
+    if (thread.ended) return Promise.reject(thread.ended);
     if (request.signal?.aborted) return Promise.reject(request.signal.reason);
     const { promise, resolve, reject } = Promise.withResolvers<Sample>();
     const id = nextId++;
@@ -193,25 +152,21 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
       finish(id)?.reject(signal!.reason);
     };
     signal?.addEventListener("abort", onAbort, { once: true });
-    const stopListening = () => signal?.removeEventListener("abort", onAbort);
-    samples.set(id, {
-      request,
-      tokens: [],
-      logprobs: [],
-      entropies: [],
-      policyVersion: 0,
-      resolve,
-      reject,
-      stopListening,
-    });
-    worker.ref();
+    const letGo = thread.hold();
+    const release = () => {
+      signal?.removeEventListener("abort", onAbort);
+      letGo();
+    };
+    samples.set(id, { request, tokens: [], logprobs: [], entropies: [], policyVersion: 0, resolve, reject, release });
     post({ type: "sample", request: { ...rest, id, ...(allowedTokens ? { masked: true } : {}) }, policy });
     if (allowedTokens) answerMasks([id]);
     return promise;
   };
 
-  const { config, runtime } = await ready;
-  worker.unref();
+  const { config, runtime } = await thread.call("describe").catch(async (error: unknown) => {
+    await thread.close();
+    throw error;
+  });
   const name = `embedded (${runtime})`;
   const capabilities = embeddedCapabilities(config, options.lora === undefined);
   const endSession = (sessionKey: string) => post({ type: "endSession", sessionKey });
@@ -221,29 +176,30 @@ export async function openEmbeddedEngine(options: EmbeddedEngineOptions): Promis
     capabilities,
     endSession,
     sample: (request) => sample(request),
-    forward: (examples, loss) => call("forward", { examples, loss }),
-    forwardBackward: (examples, loss, options) => call("forwardBackward", { examples, loss, options }),
-    optimStep: (step) => call("optimStep", step),
+    forward: (examples, loss) => thread.call("forward", { examples, loss }),
+    forwardBackward: (examples, loss, options) => thread.call("forwardBackward", { examples, loss, options }),
+    optimStep: (step) => thread.call("optimStep", step),
     async publish({ pinned = false } = {}): Promise<Policy> {
-      const { version, policy, maxContext } = await call("publish", { pinned });
+      const { version, policy, maxContext } = await thread.call("publish", { pinned });
       const one = (request: SampleRequest) => sample(request, policy);
       const close = async () => {
-        if (pinned) await call("closePolicy", { policy });
+        if (pinned) await thread.call("closePolicy", policy);
       };
       const own = { ...capabilities, maxContext };
       return { name, version, capabilities: own, endSession, sample: one, sampleMany: sampleManyWith(one), close };
     },
     async saveState(folder) {
-      await call("saveState", folder);
+      await thread.call("saveState", folder);
       return folder;
     },
-    loadState: (state) => call("loadState", state),
-    saveModel: (folder) => call("saveModel", folder),
-    saveAdapter: (folder) => call("saveAdapter", folder),
+    loadState: (state) => thread.call("loadState", state),
+    saveModel: (folder) => thread.call("saveModel", folder),
+    saveAdapter: (folder) => thread.call("saveAdapter", folder),
     async close() {
-      if (ended) return;
-      await call("close", undefined).catch(() => undefined);
-      await worker.terminate();
+      if (thread.ended) return;
+      await thread.call("close").catch(() => undefined);
+      await thread.close();
+      fail(thread.ended!);
     },
   };
 }
@@ -260,8 +216,4 @@ function embeddedCapabilities({ maxContext, vocabularySize }: ModelConfig, fullP
     maxContext,
     vocabularySize,
   };
-}
-
-function toError({ message, boundary }: PlainError): CoaError {
-  return new CoaError(boundary ?? "engine", message);
 }

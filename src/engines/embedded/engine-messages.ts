@@ -3,8 +3,8 @@
  * answers calls in order and reports sampling events as they happen. Callbacks and signals never cross: they stay with
  * the caller, who turns them into `allow` and `cancel`.
  */
+import type { PlainError } from "../../base/work/thread.ts";
 import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../core/engine.ts";
-import type { Boundary } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
 import type { LoraOptions } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
@@ -35,27 +35,28 @@ export type EmbeddedEngineOptions = Weights & {
   cacheBytes?: number;
 };
 
-/** Calls answered in order: arguments and result by name. */
+/** Calls, answered in order. */
 export interface EngineCalls {
-  forward: { input: { examples: readonly Example[]; loss: LossSpec }; output: ForwardResult };
-  forwardBackward: {
-    input: { examples: readonly Example[]; loss: LossSpec; options?: PassOptions };
-    output: ForwardResult;
-  };
-  optimStep: { input: OptimizerStep; output: { gradientNorm: number } };
-  publish: { input: { pinned: boolean }; output: { version: number; policy: number; maxContext: number } };
-  closePolicy: { input: { policy: number }; output: undefined };
-  saveState: { input: string; output: undefined };
-  loadState: { input: string; output: undefined };
-  saveModel: { input: string; output: undefined };
-  saveAdapter: { input: string; output: undefined };
-  close: { input: undefined; output: undefined };
+  /** Answered when the weights are loaded. */
+  describe(): { config: ModelConfig; runtime: Runtime["name"] };
+  forward(pass: { examples: readonly Example[]; loss: LossSpec }): Promise<ForwardResult>;
+  forwardBackward(pass: {
+    examples: readonly Example[];
+    loss: LossSpec;
+    options?: PassOptions;
+  }): Promise<ForwardResult>;
+  optimStep(step: OptimizerStep): Promise<{ gradientNorm: number }>;
+  publish(how: { pinned: boolean }): { version: number; policy: number; maxContext: number };
+  closePolicy(policy: number): void;
+  saveState(folder: string): Promise<void>;
+  loadState(folder: string): Promise<void>;
+  saveModel(folder: string): Promise<void>;
+  saveAdapter(folder: string): Promise<void>;
+  close(): Promise<void>;
 }
 
+/** Messages to the worker that are not answered. */
 export type ToWorker =
-  | {
-      [K in keyof EngineCalls]: { type: "call"; id: number; name: K; input: EngineCalls[K]["input"] };
-    }[keyof EngineCalls]
   /** From a published policy (0 is the one that each publication renews); without one, from the weights as they are now. */
   | { type: "sample"; request: SamplerRequest; policy?: number }
   /** Masks for the next token of requests; `masks` are the ones the worker has not seen, `forget` drops all it has. */
@@ -68,15 +69,7 @@ export type ToWorker =
   | { type: "cancel"; id: number }
   | { type: "endSession"; sessionKey: string };
 
+/** What the worker reports of its samples. */
 export type FromWorker =
-  | { type: "ready"; config: ModelConfig; runtime: Runtime["name"] }
-  | { type: "result"; id: number; value: unknown }
-  | { type: "error"; id: number; error: PlainError }
   | { type: "events"; events: SamplerEvent[]; policyVersion: number }
   | { type: "refused"; id: number; error: PlainError };
-
-/** An error that can cross threads. */
-export interface PlainError {
-  message: string;
-  boundary?: Boundary;
-}

@@ -5,9 +5,10 @@
  */
 
 import { availableParallelism } from "node:os";
-import { parentPort, workerData } from "node:worker_threads";
-import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
-import type { EmbeddedEngineOptions, EngineCalls, FromWorker, PlainError, ToWorker } from "./engine-messages.ts";
+import { workerData } from "node:worker_threads";
+import { answerCalls, plainError, postFromThread } from "../../base/work/thread.ts";
+import { CoaError, UsageError } from "../../core/errors.ts";
+import type { EmbeddedEngineOptions, EngineCalls, FromWorker, ToWorker } from "./engine-messages.ts";
 import { loadAdapterFolder, saveAdapterFolder } from "./files/adapter-folder.ts";
 import { loadModelFolder, saveModelFolder } from "./files/model-folder.ts";
 import { type Adapter, createAdapter, mergedParameters } from "./lora/adapter.ts";
@@ -21,12 +22,7 @@ import { loadStateFolder, saveStateFolder } from "./state-folder.ts";
 import { createTrainer } from "./train/create-trainer.ts";
 import { chooseLanes } from "./train/lane-threads.ts";
 
-const port = parentPort!;
-const post = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
-const plain = (error: unknown): PlainError => ({
-  message: messageOf(error),
-  ...(error instanceof CoaError ? { boundary: error.boundary } : {}),
-});
+const post = (message: FromWorker) => postFromThread(message);
 
 async function main(options: EmbeddedEngineOptions): Promise<void> {
   const threads = options.threads ?? availableParallelism();
@@ -94,7 +90,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
     if (!pumping) pump();
   };
 
-  const calls: { [K in keyof EngineCalls]: (input: EngineCalls[K]["input"]) => Promise<EngineCalls[K]["output"]> } = {
+  const calls: EngineCalls = {
+    describe: () => ({ config, runtime: runtime.name }),
     forward: ({ examples, loss }) => trainer.forward(examples, loss),
     forwardBackward: ({ examples, loss, options }) => trainer.forwardBackward(examples, loss, options),
     async optimStep(step) {
@@ -102,54 +99,34 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       weightsChanged();
       return result;
     },
-    async publish({ pinned }) {
+    publish({ pinned }) {
       if (!pinned) publish();
       const policy = pinned ? publishPinned() : 0;
       const { version, sampler } = policies.get(policy)!;
       return { version, policy, maxContext: sampler.maxContext };
     },
-    async closePolicy({ policy }) {
+    closePolicy(policy) {
       policies.get(policy)?.sampler.close();
       policies.delete(policy);
-      return undefined;
     },
-    async saveState(folder) {
-      await saveStateFolder(folder, state, companions);
-      return undefined;
-    },
+    saveState: (folder) => saveStateFolder(folder, state, companions),
     async loadState(folder) {
       state.sampleSeed = (await loadStateFolder(folder, state)).sampleSeed;
       trainer.clearGradients();
       weightsChanged();
-      return undefined;
     },
-    async saveModel(folder) {
-      await saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions });
-      return undefined;
-    },
+    saveModel: (folder) => saveModelFolder(folder, { config, parameters: effective }, { companionsFrom: companions }),
     async saveAdapter(folder) {
       if (!adapter) throw new UsageError("this engine trains the whole model; open it with `lora` to have an adapter");
       await saveAdapterFolder(folder, adapter, { baseModel: companions });
-      return undefined;
     },
     async close() {
       for (const { sampler } of policies.values()) sampler.close();
       policies.clear();
       await trainer.close();
-      return undefined;
     },
   };
 
-  let last: Promise<unknown> = Promise.resolve();
-  const call = async (message: ToWorker & { type: "call" }) => {
-    try {
-      const value = await (calls[message.name] as (input: unknown) => Promise<unknown>)(message.input);
-      post({ type: "result", id: message.id, value });
-    } catch (error) {
-      post({ type: "error", id: message.id, error: plain(error) });
-    }
-    if (message.name === "close") port.close();
-  };
   const submit = (request: SamplerRequest, policy: number | undefined) => {
     try {
       const sampler = policy === undefined ? publish() : policies.get(policy)?.sampler;
@@ -157,15 +134,12 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
       sampler.submit({ ...request, seed: request.seed ?? state.sampleSeed++ });
       wake();
     } catch (error) {
-      post({ type: "refused", id: request.id, error: plain(error) });
+      post({ type: "refused", id: request.id, error: plainError(error) });
     }
   };
   const masks = new Map<number, readonly number[]>();
-  port.on("message", (message: ToWorker) => {
+  const onMessage = (message: ToWorker) => {
     switch (message.type) {
-      case "call":
-        last = last.then(() => call(message));
-        break;
       case "sample":
         submit(message.request, message.policy);
         break;
@@ -184,8 +158,8 @@ async function main(options: EmbeddedEngineOptions): Promise<void> {
         for (const { sampler } of policies.values()) sampler.endSession(message.sessionKey);
         break;
     }
-  });
-  post({ type: "ready", config, runtime: runtime.name });
+  };
+  answerCalls(calls, { inOrder: true, onMessage });
 }
 
 async function weightsOf(options: EmbeddedEngineOptions): Promise<SharedBase> {
@@ -205,7 +179,4 @@ async function openAdapter(
   return shared ? { ...adapter, parameters: shareParameters(adapter.parameters) } : adapter;
 }
 
-main(workerData as EmbeddedEngineOptions).catch((error: unknown) => {
-  post({ type: "error", id: 0, error: plain(error) });
-  port.close();
-});
+main(workerData as EmbeddedEngineOptions).catch((error: unknown) => answerCalls(Promise.reject(error)));

@@ -3,7 +3,8 @@
  * are looked for now and then, known ones at every look, so that a live run is seen within a quarter of a second.
  */
 import { statSync } from "node:fs";
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { answerCalls, postFromThread } from "../../base/work/thread.ts";
 import { messageOf } from "../../core/errors.ts";
 import { findFiles, type SeenFile } from "./find-files.ts";
 import { openIndexDatabase } from "./index-database.ts";
@@ -27,16 +28,24 @@ export type IndexMessage =
 
 const looksBetweenSearches = 8;
 const { database: path, paths, lookMs } = workerData as IndexWork;
-const port = parentPort!;
 const database = openIndexDatabase(path);
 const indexer = fileIndexer(database);
-const say = (message: IndexMessage) => port.postMessage(message);
+const say = (message: IndexMessage) => postFromThread(message);
 let files: SeenFile[] = [];
 let looks = 0;
 let stopped = false;
-port.on("message", () => {
-  stopped = true;
-});
+const ended = Promise.withResolvers<void>();
+const calls = {
+  /** Answered when the database is closed. */
+  stop() {
+    stopped = true;
+    return ended.promise;
+  },
+};
+answerCalls(calls);
+
+/** What the thread answers. */
+export type IndexCalls = typeof calls;
 
 function searchFiles(): void {
   const before = new Set(files.map((file) => file.path));
@@ -88,4 +97,4 @@ while (!stopped) {
   await new Promise((resolve) => setTimeout(resolve, lookMs));
 }
 database.close();
-port.close();
+ended.resolve();

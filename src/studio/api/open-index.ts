@@ -6,9 +6,9 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { Worker } from "node:worker_threads";
+import { startThread } from "../../base/work/thread.ts";
 import { type FileRow, openIndexDatabase } from "./index-database.ts";
-import type { IndexMessage, IndexWork } from "./index-worker.ts";
+import type { IndexCalls, IndexMessage, IndexWork } from "./index-worker.ts";
 
 /** Something that changed. Events of one file come merged: the newest says it all. */
 export type StudioEvent = IndexMessage & { cursor: number };
@@ -50,15 +50,11 @@ export async function openStudioIndex(options: {
   // Made here first, so that the reader below finds its tables.
   openIndexDatabase(path).close();
   const database = openIndexDatabase(path, { readOnly: true });
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const workerData: IndexWork = { database: path, paths, lookMs };
-  const worker = new Worker(new URL(`./index-worker.${extension}`, import.meta.url), { workerData });
   const events: StudioEvent[] = [];
   const problems = new Map<string, string>();
   const listeners = new Set<(event: StudioEvent) => void>();
   const state: IndexState = { ready: false, doneBytes: 0, totalBytes: 0 };
   const readiness = Promise.withResolvers<void>();
-  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   let cursor = 0;
   let version = 1;
   const say = (message: IndexMessage) => {
@@ -79,11 +75,17 @@ export async function openStudioIndex(options: {
     if (events.length > keptEvents) events.shift();
     for (const listener of listeners) listener(event);
   };
-  worker.on("message", say);
-  worker.on("error", (error: Error) => {
-    say({ type: "problem", path: "", message: `the index could not be made: ${error.message}` });
-    say({ type: "idle" });
+  const thread = startThread<IndexCalls>(new URL("./index-worker.ts", import.meta.url), {
+    name: "the thread of the index",
+    boundary: "storage",
+    data: { database: path, paths, lookMs } satisfies IndexWork,
+    onMessage: say,
+    onEnd(error) {
+      say({ type: "problem", path: "", message: error.message });
+      say({ type: "idle" });
+    },
   });
+  const release = thread.hold(); // it works without being called
   const listed = database.prepare("SELECT * FROM file ORDER BY path");
   return {
     database,
@@ -100,8 +102,9 @@ export async function openStudioIndex(options: {
     },
     ready: () => readiness.promise,
     async close() {
-      worker.postMessage("stop");
-      await exited;
+      await thread.call("stop").catch(() => {});
+      release();
+      await thread.close();
       database.close();
     },
   };

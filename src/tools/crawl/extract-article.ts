@@ -4,7 +4,8 @@
  * is all content; any other goes through Readability; and where Readability finds nothing, or loses too much, the page
  * without navigation, headers and footers is the answer.
  */
-import { inExtractionThread, type ReadArticle } from "./extraction-thread.ts";
+import { inExtractionThread } from "./extraction-thread.ts";
+import type { ReadArticle } from "./extraction-worker.ts";
 import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
 
 export interface ArticleOptions extends MarkdownOptions {
@@ -55,9 +56,9 @@ export async function extractArticle(html: string, options: ArticleOptions = {})
 /** Finds the article with Readability, in a thread of its own; undefined where it can't, or not in time. */
 async function readArticle(html: string, options: ArticleOptions): Promise<ReadArticle | undefined> {
   const { url, links, deadlineMs } = options;
-  const job = { kind: "article" as const, html: withoutCode(html), options: { url, links } };
   try {
-    return (await inExtractionThread(job, deadlineMs)) as ReadArticle | undefined;
+    const page = { html: withoutCode(html), options: { url, links } };
+    return await inExtractionThread((thread) => thread.call("article", page), deadlineMs);
   } catch {
     return undefined;
   }

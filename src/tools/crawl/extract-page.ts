@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
 import { type ArticleOptions, extractArticle } from "./extract-article.ts";
-import { inExtractionThread, type ReadPdf } from "./extraction-thread.ts";
+import { inExtractionThread } from "./extraction-thread.ts";
 import type { FetchedPage } from "./fetch-page.ts";
 
 export interface ExtractedPage {
@@ -62,7 +62,7 @@ async function extractPdf(page: FetchedPage): Promise<ExtractedPage> {
   if (page.truncated)
     throw new CoaError("tool", `${page.url} is a PDF of more than ${page.body.length} bytes: too large`);
   try {
-    const { title, pages } = (await inExtractionThread({ kind: "pdf", bytes: new Uint8Array(page.body) })) as ReadPdf;
+    const { title, pages } = await inExtractionThread((thread) => thread.call("pdf", new Uint8Array(page.body)));
     return { title, text: pages.map((content, index) => `## Page ${index + 1}\n\n${content.trim()}`).join("\n\n") };
   } catch (error) {
     throw new CoaError("tool", `${page.url}: the PDF can't be read: ${messageOf(error)}`, { cause: error });

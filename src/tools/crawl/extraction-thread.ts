@@ -4,104 +4,47 @@
  * outside the heap, so the whole process is watched), and a page that is not done in time ends its thread, not the
  * process. The thread starts with the first such page, ends when idle, and keeps nothing alive.
  */
-import { Worker } from "node:worker_threads";
-import { CoaError, messageOf } from "../../core/errors.ts";
-import type { MarkdownOptions } from "./html-to-markdown.ts";
-
-export type ExtractionJob =
-  | { kind: "article"; html: string; options: MarkdownOptions }
-  | { kind: "pdf"; bytes: Uint8Array };
-
-/** What Readability found. */
-export interface ReadArticle {
-  title: string;
-  markdown: string;
-  /** Of text, Markdown's own marks not counted. */
-  characters: number;
-}
-
-export interface ReadPdf {
-  title: string;
-  pages: string[];
-}
-
-export type ExtractionReply = { result: ReadArticle | ReadPdf | undefined } | { error: string };
-
-interface Queued {
-  job: ExtractionJob;
-  deadlineMs: number;
-  resolve(result: ReadArticle | ReadPdf | undefined): void;
-  reject(error: unknown): void;
-}
+import { inOrder } from "../../base/work/in-order.ts";
+import { startThread, type Thread } from "../../base/work/thread.ts";
+import type { ExtractionCalls } from "./extraction-worker.ts";
 
 const idleMs = 30_000;
 const heapMb = 384;
 /** How much the process may grow while one page is read. */
 const growthMb = 512;
 const memoryCheckMs = 25;
-const queue: Queued[] = [];
-let worker: Worker | undefined;
-let running: Queued | undefined;
-let timer: NodeJS.Timeout | undefined;
-let watch: NodeJS.Timeout | undefined;
+const inTurn = inOrder();
+let idle: NodeJS.Timeout | undefined;
+const thread = startThread<ExtractionCalls>(new URL("./extraction-worker.ts", import.meta.url), {
+  name: "extracting the page",
+  boundary: "tool",
+  restarts: true,
+  resourceLimits: { maxOldGenerationSizeMb: heapMb },
+});
 
-/** Does one job in the thread, after those before it; the deadline counts from its own start. */
-export function inExtractionThread(
-  job: ExtractionJob,
+/**
+ * Extracts one page in the thread, after those before it; the deadline counts from its own start. A page that takes too long
+ * or too much memory ends the thread and fails; the next one gets a new thread.
+ */
+export function inExtractionThread<T>(
+  extract: (thread: Pick<Thread<ExtractionCalls>, "call">) => Promise<T>,
   deadlineMs = 15_000,
-): Promise<ReadArticle | ReadPdf | undefined> {
-  return new Promise((resolve, reject) => {
-    queue.push({ job, deadlineMs, resolve, reject });
-    advance();
+): Promise<T> {
+  return inTurn(async () => {
+    clearTimeout(idle);
+    const stop = (reason: string) => void thread.close(`was stopped: ${reason}`);
+    const deadline = setTimeout(stop, deadlineMs, `not done after ${deadlineMs} ms`);
+    const before = process.memoryUsage.rss();
+    const watch = setInterval(() => {
+      const grown = (process.memoryUsage.rss() - before) / 2 ** 20;
+      if (grown > growthMb) stop(`it takes more than ${growthMb} MB`);
+    }, memoryCheckMs);
+    try {
+      return await extract(thread);
+    } finally {
+      clearTimeout(deadline);
+      clearInterval(watch);
+      idle = setTimeout(() => void thread.close(), idleMs).unref();
+    }
   });
-}
-
-function advance(): void {
-  if (running) return;
-  clearTimeout(timer);
-  clearInterval(watch);
-  running = queue.shift();
-  if (!running) {
-    worker?.unref();
-    timer = setTimeout(stop, idleMs, "idle").unref();
-    return;
-  }
-  worker ??= start();
-  worker.ref();
-  timer = setTimeout(stop, running.deadlineMs, `not done after ${running.deadlineMs} ms`);
-  const before = process.memoryUsage.rss();
-  watch = setInterval(() => {
-    const grown = (process.memoryUsage.rss() - before) / 2 ** 20;
-    if (grown > growthMb) stop(`it takes more than ${growthMb} MB`);
-  }, memoryCheckMs);
-  worker.postMessage(running.job);
-}
-
-function start(): Worker {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const started = new Worker(new URL(`./extraction-worker.${extension}`, import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: heapMb },
-  });
-  started.on("message", (reply: ExtractionReply) => {
-    if (worker !== started) return;
-    const job = running;
-    running = undefined;
-    if ("error" in reply) job?.reject(new Error(reply.error));
-    else job?.resolve(reply.result);
-    advance();
-  });
-  started.on("error", (error) => worker === started && stop(messageOf(error)));
-  return started;
-}
-
-/** Ends the thread; the job it was doing fails, the next ones get a new thread. */
-function stop(reason: string): void {
-  clearTimeout(timer);
-  clearInterval(watch);
-  const job = running;
-  running = undefined;
-  void worker?.terminate();
-  worker = undefined;
-  job?.reject(new CoaError("tool", `the page could not be extracted: ${reason}`));
-  if (queue.length > 0) advance();
 }

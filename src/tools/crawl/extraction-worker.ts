@@ -1,22 +1,23 @@
-/** The thread behind `inExtractionThread`: one job in, one reply out. */
-import { parentPort } from "node:worker_threads";
-import { messageOf } from "../../core/errors.ts";
-import type { ExtractionJob, ExtractionReply, ReadArticle, ReadPdf } from "./extraction-thread.ts";
+/** The thread behind `inExtractionThread`. */
+import { answerCalls } from "../../base/work/thread.ts";
 import { htmlToMarkdown, type MarkdownOptions } from "./html-to-markdown.ts";
 
-const port = parentPort!;
+/** What Readability found. */
+export interface ReadArticle {
+  title: string;
+  markdown: string;
+  /** Of text, Markdown's own marks not counted. */
+  characters: number;
+}
 
-port.on("message", async (job: ExtractionJob) => {
-  let reply: ExtractionReply;
-  try {
-    reply = { result: job.kind === "pdf" ? await readPdf(job.bytes) : await readArticle(job.html, job.options) };
-  } catch (error) {
-    reply = { error: messageOf(error) };
-  }
-  port.postMessage(reply);
-});
+const calls = { article: readArticle, pdf: readPdf };
 
-async function readArticle(html: string, options: MarkdownOptions): Promise<ReadArticle | undefined> {
+/** What the thread answers. */
+export type ExtractionCalls = typeof calls;
+
+answerCalls(calls);
+
+async function readArticle({ html, options }: { html: string; options: MarkdownOptions }) {
   const [{ parseHTML }, { Readability }] = await Promise.all([import("linkedom"), import("@mozilla/readability")]);
   const { document } = parseHTML(html);
   const article = new Readability(document as never, { charThreshold: 250 }).parse();
@@ -24,10 +25,10 @@ async function readArticle(html: string, options: MarkdownOptions): Promise<Read
   // Readability has removed navigation, headers and footers; what is left stays, forms included.
   const page = htmlToMarkdown(article.content, { ...options, everything: true });
   const characters = page.linkCharacters + page.plainCharacters;
-  return { title: article.title?.trim() ?? "", markdown: page.markdown, characters };
+  return { title: article.title?.trim() ?? "", markdown: page.markdown, characters } satisfies ReadArticle;
 }
 
-async function readPdf(bytes: Uint8Array): Promise<ReadPdf> {
+async function readPdf(bytes: Uint8Array) {
   const { extractText, getDocumentProxy, getMeta } = await import("unpdf");
   const document = await getDocumentProxy(bytes, { verbosity: 0 });
   const { text } = await extractText(document, { mergePages: false });

@@ -1,24 +1,14 @@
-/** The thread that holds a loaded index; `openIndex` starts it and talks to it. */
-import { parentPort, workerData } from "node:worker_threads";
-import { messageOf } from "../../core/errors.ts";
+/** The thread that holds a loaded index; `openIndex` starts it and calls it. */
+import { workerData } from "node:worker_threads";
+import { answerCalls } from "../../base/work/thread.ts";
 import { loadIndex } from "./index-file.ts";
-import type { IndexReply, IndexRequest } from "./open-index.ts";
 
-const port = parentPort!;
-const loading = loadIndex((workerData as { folder: string }).folder);
-// A failure is told with the first request's answer.
-loading.catch(() => {});
+const loading = loadIndex((workerData as { folder: string }).folder).then((index) => ({
+  search: ({ queries, k }: { queries: readonly string[]; k: number }) => queries.map((query) => index.search(query, k)),
+  read: (url: string) => index.read(url),
+}));
 
-port.on("message", async ({ id, ...request }: IndexRequest) => {
-  let reply: IndexReply;
-  try {
-    const index = await loading;
-    reply =
-      "url" in request
-        ? { id, documents: index.read(request.url) }
-        : { id, hits: request.queries.map((query) => index.search(query, request.k)) };
-  } catch (error) {
-    reply = { id, error: messageOf(error) };
-  }
-  port.postMessage(reply);
-});
+/** What the thread answers. */
+export type IndexCalls = Awaited<typeof loading>;
+
+answerCalls(loading);

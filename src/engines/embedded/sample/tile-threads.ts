@@ -2,7 +2,7 @@
  * Threads that share the tiles of a step. The calling thread works too: all of them count `remaining` down and compute
  * the tile whose number they got, so a thread that is late, descheduled or not yet started does not delay the others.
  */
-import { Worker } from "node:worker_threads";
+import { startThread } from "../../../base/work/thread.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { controlWords, type DecoderLayout } from "./decoder-layout.ts";
 import { tileRunner } from "./run-tile.ts";
@@ -36,13 +36,13 @@ export interface TileThreads {
 export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: number): TileThreads {
   const control = new Int32Array(data.memory.buffer, 0, 16);
   const runTile = tileRunner(data.module, data.memory, data.layout, data, 0);
-  const helpers = Array.from({ length: threads - 1 }, (_, index) => {
-    const worker = new Worker(new URL(`./tile-worker${import.meta.url.slice(-3)}`, import.meta.url), {
-      workerData: { ...data, thread: index + 1 } satisfies TileThreadData,
-    });
-    worker.unref();
-    return worker;
-  });
+  const helpers = Array.from({ length: threads - 1 }, (_, index) =>
+    startThread(new URL("./tile-worker.ts", import.meta.url), {
+      name: "a sampling thread",
+      boundary: "engine",
+      data: { ...data, thread: index + 1 } satisfies TileThreadData,
+    }),
+  );
   return {
     run(count) {
       Atomics.store(control, controlWords.done, 0);
@@ -63,7 +63,7 @@ export function startTileThreads(data: Omit<TileThreadData, "thread">, threads: 
       Atomics.store(control, controlWords.stop, 1);
       Atomics.add(control, controlWords.generation, 1);
       Atomics.notify(control, controlWords.generation);
-      for (const helper of helpers) void helper.terminate();
+      for (const helper of helpers) void helper.close();
     },
   };
 }

@@ -55,8 +55,8 @@ describe("a lane's thread", () => {
       ...{ runtime: "native", threads: 1 },
     });
     await lane.close();
-    await assert.rejects(lane.run([]), /a training thread stopped: .*open the engine again/);
-    await assert.rejects(lane.run([]), /a training thread stopped/);
+    await assert.rejects(lane.run([]), /a training thread is closed; open the engine again/);
+    await assert.rejects(lane.run([]), /a training thread is closed/);
   });
 });
 

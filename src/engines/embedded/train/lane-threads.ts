@@ -3,12 +3,12 @@
  * threads without loss, and what is between them runs on one. The lanes read the same weights; each sums its own gradients,
  * and the sums are added in the order of the lanes.
  */
-import { Worker } from "node:worker_threads";
-import { CoaError, messageOf } from "../../../core/errors.ts";
+import { startThread } from "../../../base/work/thread.ts";
 import type { ModelConfig } from "../model/config.ts";
 import { parameterCount } from "../model/parameters.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { LaneModel, LaneTask } from "./gradient-lane.ts";
+import type { LaneCalls } from "./lane-worker.ts";
 
 /** How many lanes, and how many threads each computes with. */
 export interface Lanes {
@@ -35,48 +35,20 @@ export interface LaneThreadData {
   threads: number;
 }
 
-export type FromLane = { logprobs: Float32Array[]; gradients: ReadonlyMap<string, Float32Array> } | { error: string };
-
 /** A lane on another thread. */
 export interface LaneThread {
   /** Computes tasks in order; their gradients, and no earlier ones, are summed. */
-  run(tasks: readonly LaneTask[]): Promise<Extract<FromLane, { logprobs: unknown }>>;
+  run(tasks: readonly LaneTask[]): Promise<{ logprobs: Float32Array[]; gradients: ReadonlyMap<string, Float32Array> }>;
   close(): Promise<void>;
 }
 
 /** Starts a lane's thread. */
 export function startLane(data: LaneThreadData): LaneThread {
-  const worker = new Worker(new URL(`./lane-worker${import.meta.url.slice(-3)}`, import.meta.url), {
-    workerData: data,
+  const thread = startThread<LaneCalls>(new URL("./lane-worker.ts", import.meta.url), {
+    name: "a training thread",
+    remedy: "open the engine again",
+    boundary: "engine",
+    data,
   });
-  // It keeps the process alive while it computes, and not while it waits.
-  worker.unref();
-  let lost: CoaError | undefined;
-  let reject: (error: CoaError) => void = () => {};
-  const stopped = (problem: unknown) => {
-    lost ??= new CoaError("engine", `a training thread stopped: ${messageOf(problem)}; open the engine again`);
-    reject(lost);
-  };
-  worker.on("error", stopped).on("exit", (code) => stopped(`exit code ${code}`));
-  return {
-    async run(tasks) {
-      if (lost) throw lost;
-      worker.ref();
-      try {
-        return await new Promise((resolve, fail) => {
-          reject = fail;
-          worker.once("message", (message: FromLane) => {
-            if ("error" in message) fail(new CoaError("engine", message.error));
-            else resolve(message);
-          });
-          worker.postMessage(tasks);
-        });
-      } finally {
-        worker.unref();
-      }
-    },
-    async close() {
-      await worker.terminate();
-    },
-  };
+  return { run: (tasks) => thread.call("run", tasks), close: () => thread.close() };
 }
