@@ -1,8 +1,9 @@
 /** A chain as the browser draws it: its segments in order, where each came from, and every step that it does not show. */
+
+import type { Around } from "../../base/files/record-kind.ts";
 import type { FilterDecision } from "../../core/decision.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { type CutText, cutText } from "./cut-text.ts";
-import type { Around } from "./record-kind.ts";
 
 export interface SegmentView {
   index: number;

@@ -6,10 +6,10 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
 import type { SeenFile } from "./find-files.ts";
 import type { FileRow } from "./index-database.ts";
 import { indexRow } from "./index-row.ts";
-import { type FileKind, fileKindOf, recordIn } from "./record-kind.ts";
 
 const blockBytes = 1 << 22;
 const maxLineBytes = 1 << 28;

@@ -1,8 +1,8 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
 import { createHash } from "node:crypto";
+import type { FoundRecord } from "../../base/files/record-kind.ts";
 import type { Segment } from "../../core/trajectory.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
-import type { FoundRecord } from "./record-kind.ts";
 
 /** What the index knows of a run or a chain. */
 export interface IndexRow {
@@ -40,7 +40,7 @@ const shownCharacters = 300;
 
 /** The row of a record; whatever it lacks is left empty, for a broken record must be seen, not hidden. */
 export function indexRow(found: FoundRecord): IndexRow {
-  if (found.kind === "example") return exampleRow(found.example);
+  if (found.kind === "example") return exampleRow(found.example as TrainingSequence);
   const { around = {} } = found;
   if (found.kind === "run") {
     const { run } = found;

@@ -1,13 +1,13 @@
 /** The record behind a line of the index, read from its file and checked; a broken one says what is wrong and where. */
 import { join } from "node:path";
 import { z } from "zod";
+import { type Around, recordIn } from "../../base/files/record-kind.ts";
 import { CoaError } from "../../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { type TrainingSequence, trainingSequenceSchema } from "../../dataset/read-tokens.ts";
 import type { ItemView } from "./item-view.ts";
 import { readRange } from "./open-index.ts";
-import { type Around, recordIn } from "./record-kind.ts";
 
 /** A record with what stood around it. */
 export type StoredItem =

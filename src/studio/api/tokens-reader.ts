@@ -4,6 +4,7 @@
  * one, and says so; a chain without ids is encoded here, and says so too.
  */
 import { dirname, join } from "node:path";
+import type { Around } from "../../base/files/record-kind.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { RolloutFigures } from "../../core/rollout.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -11,7 +12,6 @@ import { readTokens } from "../../dataset/read-tokens.ts";
 import { findModels, findTokenizer } from "./find-models.ts";
 import { readItem } from "./read-item.ts";
 import { askedItem, NotFound, type Reader, type StudioContext } from "./reader.ts";
-import type { Around } from "./record-kind.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
 
 /** Figures by token; null where a token has none. */

@@ -4,7 +4,6 @@
  */
 import type { TeamRun } from "../../core/team-run.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
 /** What a file holds. */
 export type FileKind =
@@ -24,7 +23,7 @@ export type FileKind =
 export type FoundRecord =
   | { kind: "run"; run: TeamRun; around?: Around }
   | { kind: "chain"; chain: Trajectory; around?: Around }
-  | { kind: "example"; example: TrainingSequence; around?: undefined };
+  | { kind: "example"; example: object; around?: undefined };
 
 /** What a line says of the record inside it. */
 export interface Around {
@@ -67,7 +66,7 @@ export function recordIn(value: unknown): FoundRecord | undefined {
     return { kind: "run", run: value as unknown as TeamRun };
   }
   if (Array.isArray(value["tokens"]) && Array.isArray(value["spans"])) {
-    return { kind: "example", example: value as unknown as TrainingSequence };
+    return { kind: "example", example: value };
   }
   const inner = value["trajectory"] ?? value["value"];
   if (!isObject(inner) || inner === value) return undefined;
