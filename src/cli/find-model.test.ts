@@ -21,7 +21,7 @@ for (const name of ["OPENAI_API_KEY", "OPENAI_BASE_URL"]) delete process.env[nam
 function modelAt(...parts: string[]): string {
   const path = join(folder, ".coa", ...parts);
   mkdirSync(path, { recursive: true });
-  writeFileSync(join(path, "config.json"), "{}");
+  for (const file of ["config.json", "model.safetensors"]) writeFileSync(join(path, file), "{}");
   return path;
 }
 
@@ -38,6 +38,16 @@ describe("findModel", () => {
     assert.deepEqual(find(shipped.name), { kind: "folder", folder: shipped.folder });
     modelAt("other", "sft", "model");
     assert.throws(() => find("sft"), /"sft" may be .*other\/sft.*: say which/);
+  });
+
+  it("refuses a folder without weights, where no server has them", () => {
+    const described = join(folder, ".coa", "models", "described");
+    mkdirSync(described, { recursive: true });
+    writeFileSync(join(described, "config.json"), "{}");
+    assert.throws(() => findModel({ model: described }, { lab: false }), /described has no weights/);
+    assert.throws(() => findModel({ model: "described" }, { lab: false }), /no model "described" here/);
+    const served = findModel({ model: described, "base-url": "http://127.0.0.1:1/v1" }, { lab: false });
+    assert.equal(served.kind === "server" && served.files, described);
   });
 
   it("never lets a key in the environment choose an outside host", () => {

@@ -2,8 +2,9 @@
  * Which model a command line means. A folder or a name of a model here (shipped, or in the workspace) is run here; with a
  * server's address, the name is the server's. A key in the environment alone never chooses an outside host.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { describesModel, isModelFolder, modelFolders } from "../base/files/model-folders.ts";
 import { workspaceRoot } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Options } from "./command.ts";
@@ -38,17 +39,19 @@ export function findModel(flags: ModelFlags, options: { lab: boolean }): FoundMo
       `${name} runs behind a server: start llama-server -m ${name} and give --base-url http://127.0.0.1:8080/v1, or make a folder of it with coa model convert`,
     );
   }
-  const folder = name === undefined ? undefined : findFolder(name);
+  const folder = name === undefined ? undefined : findModelFolder(name);
   if (folder === undefined && name !== undefined && (existsSync(name) || /^[./\\]/.test(name)))
     throw new UsageError(`${name} is not a model folder: it has no config.json`);
   if (server !== undefined) return { kind: "server", baseURL: server, name, files: folder };
+  if (folder !== undefined && !isModelFolder(folder))
+    throw new UsageError(`${folder} has no weights (*.safetensors): give --base-url for a server that has them`);
   if (folder !== undefined) return { kind: "folder", folder };
   if (options.lab && name === undefined) {
     const [shipped] = shippedModels();
     if (shipped !== undefined) return { kind: "folder", folder: shipped.folder };
   }
   if (process.env["OPENAI_BASE_URL"]) return { kind: "server", baseURL: undefined, name };
-  const known = [...shippedModels(), ...workspaceModels()].map(({ name }) => name);
+  const known = knownModels().map(({ name }) => name);
   if (name !== undefined)
     throw new UsageError(
       `found no model "${name}" here${known.length > 0 ? `; there are ${known.join(", ")}` : ""}. For a model on a server give --base-url too, or set OPENAI_BASE_URL`,
@@ -64,53 +67,32 @@ export interface NamedModel {
   folder: string;
 }
 
-/** Model folders that come with the package, the newest name first. */
+/** Models that come with the package, the newest name first. */
 export function shippedModels(weights = resolve(import.meta.dirname, "..", "..", "weights")): NamedModel[] {
-  return modelsBelow(weights, "").toSorted((a, b) => b.name.localeCompare(a.name));
+  return namedModels(weights).toSorted((a, b) => b.name.localeCompare(a.name));
 }
 
-/** Models of the workspace: `.coa/<name>`, `.coa/models/<name>`, and what training runs and quickstarts left. */
-function workspaceModels(): NamedModel[] {
-  const root = workspaceRoot();
-  const found: NamedModel[] = [];
-  for (const name of subfolders(root)) {
-    const folder = join(root, name);
-    if (isModel(folder)) found.push({ name, folder });
-    if (isModel(join(folder, "model"))) found.push({ name, folder: join(folder, "model") });
-    if (name === "models") found.push(...modelsBelow(folder, ""));
-    else for (const stage of subfolders(folder)) found.push(...modelsBelow(join(folder, stage), `${name}/${stage}`));
-  }
-  return found;
+/** The models below a folder by name: `rl` for `rl/model`, `quickstart/sft` for `quickstart/sft/model`, `lab` for `models/lab`. */
+function namedModels(root: string): NamedModel[] {
+  return modelFolders(root).map((folder) => {
+    const name = relative(root, folder).replaceAll("\\", "/");
+    return { name: name.replace(/^models\//, "").replace(/\/model$/, ""), folder };
+  });
+}
+
+/** Models that have a name here: the shipped ones and those of the workspace. */
+export function knownModels(): NamedModel[] {
+  return [...shippedModels(), ...namedModels(workspaceRoot())];
 }
 
 /** A folder given as such, or by a model's name; `rl` finds `quickstart/rl` when no other name ends so. */
-function findFolder(name: string): string | undefined {
-  if (isModel(name)) return name;
-  const known = [...shippedModels(), ...workspaceModels()];
+export function findModelFolder(name: string): string | undefined {
+  if (describesModel(name)) return name;
+  const known = knownModels();
   const exact = known.find((model) => model.name === name);
   if (exact) return exact.folder;
   const ending = known.filter((model) => model.name.endsWith(`/${name}`));
   if (ending.length > 1)
     throw new UsageError(`"${name}" may be ${ending.map((model) => model.name).join(" or ")}: say which`);
   return ending[0]?.folder;
-}
-
-function modelsBelow(folder: string, prefix: string): NamedModel[] {
-  return subfolders(folder).flatMap((name) => {
-    if (!isModel(join(folder, name))) return [];
-    return [
-      { name: prefix === "" ? name : name === "model" ? prefix : `${prefix}/${name}`, folder: join(folder, name) },
-    ];
-  });
-}
-
-function isModel(folder: string): boolean {
-  return existsSync(join(folder, "config.json"));
-}
-
-function subfolders(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => entry.name);
 }

@@ -1,6 +1,7 @@
 /** Folders below what was opened that hold a model or a tokenizer. */
 import { globSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { modelFolders } from "../../base/files/model-folders.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { fitsTokenizer } from "../../dataset/read-tokens.ts";
@@ -12,21 +13,24 @@ const notModels = (name: string) => name === "node_modules" || name === "checkpo
 /** What was opened, and the folder that names are relative to; nothing else below that folder is looked at. */
 type Opened = Pick<StudioContext, "root" | "paths">;
 
-/** Folders with a file of that name in what was opened, relative to the root. A file stands for the folder it is in. */
-function foldersWith({ root, paths }: Opened, file: string): string[] {
-  const folders = paths.flatMap((path) => {
-    const cwd = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
-    return globSync(`**/${file}`, { cwd, exclude: notModels }).map((found) =>
-      relative(root, dirname(join(cwd, found))),
-    );
-  });
-  return [...new Set(folders)].sort();
+/** Folders in what was opened; a file stands for the folder it is in. */
+function openedFolders(paths: readonly string[]): string[] {
+  return paths.map((path) => (statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)));
 }
 
-/** Model folders (Hugging Face layout). */
-export function findModels(opened: Opened): string[] {
-  const weights = new Set(foldersWith(opened, "*.safetensors"));
-  return foldersWith(opened, "config.json").filter((folder) => weights.has(folder));
+/** Model folders in what was opened, relative to the root. */
+export function findModels({ root, paths }: Opened): string[] {
+  const folders = openedFolders(paths).flatMap((folder) => modelFolders(folder));
+  return [...new Set(folders.map((folder) => relative(root, folder)))].sort();
+}
+
+function tokenizerFolders({ root, paths }: Opened): string[] {
+  const folders = openedFolders(paths).flatMap((cwd) =>
+    globSync("**/tokenizer.json", { cwd, exclude: notModels }).map((found) =>
+      relative(root, dirname(join(cwd, found))),
+    ),
+  );
+  return [...new Set(folders)].sort();
 }
 
 const loaded = new Map<string, Promise<Tokenizer>>();
@@ -43,7 +47,7 @@ export async function findTokenizer(
   chain: Trajectory,
   preferred?: string,
 ): Promise<{ tokenizer: Tokenizer; folder: string } | undefined> {
-  const folders = foldersWith(opened, "tokenizer.json");
+  const folders = tokenizerFolders(opened);
   if (preferred !== undefined)
     folders.sort((a, b) => Number(b.startsWith(preferred)) - Number(a.startsWith(preferred)));
   for (const folder of folders) {
