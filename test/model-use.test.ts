@@ -52,12 +52,12 @@ describe("a model's coa.json", () => {
     );
   });
 
-  it("is shown step by step by eval show", async () => {
-    const list = await coa("eval", "show", "shipped");
+  it("is shown step by step by coa show", async () => {
+    const list = await coa("show", "shipped", "--items");
     const task = /^right +(\S+)/m.exec(list.stdout)?.[1] ?? "";
-    const { stdout } = await coa("eval", "show", "shipped", task);
+    const { stdout } = await coa("show", "shipped", task);
     assert.match(stdout, /^question: .+\n[\s\S]*^plan +[\s\S]*^grade: +right/m);
-    await assert.rejects(coa("eval", "show", "shipped", "nothing"), /no sample 0 of a task "nothing"/);
+    await assert.rejects(coa("show", "shipped", "nothing"), /no sample 0 of a task "nothing"/);
   });
 
   it("refuses a question of the real world, and says what to do", async () => {

@@ -1,4 +1,4 @@
-/** A workspace from outside: `coa init`, `coa status`, `coa clean`. */
+/** A workspace from outside: `coa init`, `coa show`, `coa clean`. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -27,17 +27,17 @@ after(async () => {
 
 describe("coa init", () => {
   it("makes what is missing, overwrites nothing, and leaves commands working", async () => {
-    assert.match((await coa("status")).stdout, /no workspace .* yet/);
+    assert.match((await coa("show")).stdout, /no workspace .* yet/);
     await writeFile(".env", "MINE=1\n");
     const { made, kept } = JSON.parse((await coa("init", "--json")).stdout);
     assert.deepEqual([made, kept], [["coa.config.ts"], [".env"]]);
     assert.equal(await readFile(".env", "utf8"), "MINE=1\n");
     assert.deepEqual(JSON.parse((await coa("init", "--json")).stdout).made, []);
-    assert.equal((await coa("profiles", "--json")).code, 0, "the configuration can be read");
+    assert.equal((await coa("show", "profiles", "--json")).code, 0, "the configuration can be read");
   });
 });
 
-describe("coa status and coa clean", () => {
+describe("coa show and coa clean", () => {
   it("show sizes, lineage and what is stale; delete checkpoints of finished work, caches and expired responses alone", async () => {
     await writeFile("runs.jsonl", "one\n");
     const runs = { role: "runs", path: "runs.jsonl", fingerprint: await fileFingerprint("runs.jsonl") };
@@ -69,17 +69,17 @@ describe("coa status and coa clean", () => {
       JSON.stringify({ stored: { id, caller: "a", at, response: {}, input: [], conversation: [] } });
     await writeFile(".coa/serve/responses.jsonl", `${response("old", 1)}\n${response("new", Date.now())}\n`);
 
-    const before = JSON.parse((await coa("status", "--json")).stdout);
+    const before = JSON.parse((await coa("show", "--json")).stdout);
     const entry = (path: string) => before.entries.find((one: { path: string }) => one.path === path);
     assert.deepEqual(entry("distilled").inputs, [{ role: "runs", path: "runs.jsonl" }]);
     assert.deepEqual(entry("distilled").stale, []);
     assert.ok(before.bytes > 10_000 && before.removableBytes > 5000);
     await writeFile("runs.jsonl", "two\n");
-    const shown = (await coa("status")).stdout;
+    const shown = (await coa("show")).stdout;
     assert.match(shown, /distilled +distillation +stale/);
     assert.match(shown, /stale: distilled: its runs have changed: runs\.jsonl/);
     await rm("runs.jsonl");
-    assert.match((await coa("status")).stdout, /stale: distilled: its runs are gone/);
+    assert.match((await coa("show")).stdout, /stale: distilled: its runs are gone/);
 
     const planned = JSON.parse((await coa("clean", "--dry-run", "--json")).stdout);
     assert.deepEqual(planned.found.map(({ what }: { what: string }) => what).sort(), [

@@ -5,15 +5,49 @@ import { commands } from "./commands/index.ts";
 
 /** The stages in the order that data moves, with the first words of their commands. */
 export const stages: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ["Start", ["quickstart", "up", "init", "status", "doctor", "clean", "completion"]],
+  ["Start", ["quickstart", "up", "init", "show", "doctor", "clean", "completion"]],
   ["Record what you have", ["record"]],
   ["Make runs", ["tasks", "team"]],
   ["Turn runs into data", ["distill", "dataset"]],
   ["Train", ["train", "worker", "model"]],
   ["Measure", ["eval", "grade"]],
   ["Use", ["ask", "serve", "studio"]],
-  ["Tools, documents, the lab", ["tools", "index", "profiles", "lab"]],
+  ["Tools, documents, the lab", ["tools", "index", "lab"]],
 ];
+
+/** Commands that are part of others now, by their earlier names. */
+const renamed: Readonly<Record<string, string>> = {
+  status: "coa show",
+  profiles: "coa show profiles, or coa show <profile>",
+  "dataset inspect": "coa show <dataset> <number or id>",
+  "dataset stats": "coa show <dataset>",
+  "distill report": "coa show <distillation>",
+  "distill show": "coa show <distillation> <run or task>",
+  "eval list": "coa show evals, and coa show benchmarks",
+  "eval report": "coa show <evaluation>",
+  "eval show": "coa show <evaluation> <task>",
+  "record list": "coa show recordings",
+  "record show": "coa show <run>",
+  "model info": "coa show <model>",
+  "index search": 'coa show <index> "words"',
+  "index serve": "coa serve tools --index <folder> (or --docs <folder of documents>)",
+  "train plot": "coa show <training>",
+  "train rollouts": "coa show <training> --out rollouts.jsonl",
+  "serve report": "coa show <kept.jsonl>",
+  "lab new": "coa lab tasks --world <folder>",
+  "lab serve": "coa lab tasks --world <folder>, and open its pages/index.html",
+  "tools try": "coa tools <tool> <body>",
+  "tools time": "coa tools <tool> <body>",
+  "model score": "engine.forward of chain-of-agents/engines, or the token view of coa studio",
+  "model sample": "coa ask --model <folder>, or engine.sample of chain-of-agents/engines",
+  "studio export": "coa studio <folder>",
+};
+
+/** The error for a command that is part of another now; undefined where there is none of this name. */
+export function renamedCommand([first = "", second = ""]: readonly string[]): UsageError | undefined {
+  const name = [`${first} ${second}`, first].find((words) => words in renamed);
+  return name === undefined ? undefined : new UsageError(`coa ${name} is not a command any more: use ${renamed[name]}`);
+}
 
 /** The commands of a stage, or of a group, in the order of the table. */
 export function commandsOf(words: readonly string[]): [name: string, summary: string][] {
@@ -62,12 +96,10 @@ export function groupHelp(word: string): string | undefined {
 
 /** The error for a command line whose command is not known, with what was probably meant. */
 export function unknownCommand(args: readonly string[]): UsageError {
-  if (args[0] === "index" && args[1] === "serve")
-    return new UsageError("coa index serve is now: coa serve tools --index <folder> (or --docs <folder of documents>)");
-  const [first = "", second] = args;
+  const [first = "", second = ""] = args;
   const verbs = commandsOf([first]).map(([name]) => name.split(" ")[1] ?? "");
   if (verbs.length > 0) {
-    const near = second === undefined || second.startsWith("-") ? undefined : nearestName(second, verbs);
+    const near = second === "" || second.startsWith("-") ? undefined : nearestName(second, verbs);
     if (near !== undefined)
       return new UsageError(`coa ${first} has no verb "${second}": did you mean coa ${first} ${near}?`);
     return new UsageError(`coa ${first} needs a verb: ${verbs.join(", ")}`);

@@ -26,7 +26,7 @@ describe("coa", () => {
       coa("dance"),
       (error) => error instanceof UsageError && /no command "dance"/.test(error.message),
     );
-    await assert.rejects(coa("profiles", "--colour"), /no flag --colour.*See: coa profiles --help/s);
+    await assert.rejects(coa("doctor", "--colour"), /no flag --colour.*See: coa doctor --help/s);
     assert.throws(
       () => numberOf("many", "steps", { min: 1, integer: true }),
       /--steps takes a whole number of at least 1/,
@@ -58,7 +58,7 @@ describe("coa", () => {
   });
 
   it("prints one JSON value with --json and nothing else on stdout", async () => {
-    const { stdout } = await coa("profiles", "web", "--json");
+    const { stdout } = await coa("show", "web", "--json");
     assert.equal((JSON.parse(stdout) as { name: string }).name, "web");
   });
 

@@ -86,14 +86,13 @@ function shorten(text: string): string {
   return [...lines.slice(0, observationLines - 1), `… ${lines.length - observationLines + 1} more lines`].join("\n");
 }
 
-/** Draws a chain that has ended. */
-export function renderTrajectory(
-  trajectory: Trajectory,
-  { style, print }: { style: Output["style"]; print: (text: string) => void },
-): void {
-  const draw = renderChain({ style, live: false, write: (text) => print(text.trimEnd()) });
+/** A chain that has ended, with its summary. */
+export function chainText(trajectory: Trajectory, style: Output["style"]): string {
+  const lines: string[] = [];
+  const draw = renderChain({ style, live: false, write: (text) => lines.push(text.trimEnd()) });
   for (const [index, segment] of trajectory.segments.entries())
     draw({ type: "segment-end", index, segment } as ChainEvent);
+  return [...lines, chainSummary(trajectory)].join("\n");
 }
 
 /** One line: how the chain ended and what it took. */

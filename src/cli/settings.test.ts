@@ -57,15 +57,15 @@ describe("coa.config.ts", () => {
   it("is read in a workspace made by coa init, and its mistakes are named with their line", async () => {
     assert.equal(run("init").status, 0);
     await configure('export default {\n  serve: {\n    host: "127.0.0.1",\n    port: "x" as string,\n  },\n};\n');
-    assert.match(run("status").stderr, /coa\.config\.ts:4: serve\.port takes a whole number from 0 to 65535, not "x"/);
+    assert.match(run("show").stderr, /coa\.config\.ts:4: serve\.port takes a whole number from 0 to 65535, not "x"/);
     await configure("export default {\n  serve: { host: '127.0.0.1',\n    prot: 1 },\n};\n");
-    assert.match(run("status").stderr, /coa\.config\.ts:3: serve\.prot is not a setting: did you mean port\?/);
+    assert.match(run("show").stderr, /coa\.config\.ts:3: serve\.prot is not a setting: did you mean port\?/);
     await configure("export default {\n  sevre: {} };\n");
-    assert.match(run("status").stderr, /coa\.config\.ts:2: sevre is not a section: did you mean serve\?/);
+    assert.match(run("show").stderr, /coa\.config\.ts:2: sevre is not a section: did you mean serve\?/);
     await configure("export default {\n  serve: { port: 1 +* 2 },\n};\n");
-    assert.match(run("status").stderr, /coa\.config\.ts can't be loaded: /);
+    assert.match(run("show").stderr, /coa\.config\.ts can't be loaded: /);
     await configure("export const config = {};\n");
-    assert.match(run("status").stderr, /no configuration as its default export/);
+    assert.match(run("show").stderr, /no configuration as its default export/);
   });
 
   it("is not run in a folder that coa init did not make a workspace, nor is its .env read", async () => {
@@ -76,14 +76,14 @@ describe("coa.config.ts", () => {
       await writeFile(join(folder, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");
     };
     await plant();
-    const info = run("model", "info", ".");
+    const info = run("show", ".");
     assert.equal(info.status, 0, info.stderr);
     assert.match(info.stderr, /^not read: coa\.config\.ts, \.env\. To make this folder a workspace: coa init$/m);
     assert.match(run("ask", "Who?", "--model", "absent").stderr, /found no model "absent" here/);
     // A mark of another folder's workspace, as a download could bring it, does not count.
     await mkdir(join(folder, ".coa"), { recursive: true });
     await writeFile(join(folder, ".coa", "workspace.json"), '{"version":1,"folders":["/elsewhere"]}');
-    assert.match(run("model", "info", ".").stderr, /not read: coa\.config\.ts/);
+    assert.match(run("show", ".").stderr, /not read: coa\.config\.ts/);
     assert.equal(existsSync(join(folder, "ran")), false);
   });
 });
@@ -92,8 +92,8 @@ describe("words that a command does not take", () => {
   it("are refused before anything is done", async () => {
     await assert.rejects(coa("clean", "mine"), /coa clean takes no argument; "mine" is one too many/);
     await assert.rejects(
-      coa("dataset", "stats", "a", "b"),
-      /coa dataset stats takes one argument \(<dataset folder>\); "b" is one too many/,
+      coa("model", "new", "a", "b"),
+      /coa model new takes one argument \(<folder>\); "b" is one too many/,
     );
   });
 });

@@ -1,6 +1,6 @@
 /** Calls a tool from the command line with a body written as a chain would write it. */
 
-import { UsageError } from "../core/errors.ts";
+import { messageOf, UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
 import { readCallBody } from "../language/call-body.ts";
 import { outputText } from "../language/observation.ts";
@@ -14,24 +14,20 @@ export interface Trial {
   ms: number;
 }
 
-/** A function that makes the call described by `body`, as often as it is called. */
-export async function trialOf(tool: Tool, body: string): Promise<(signal: AbortSignal) => Promise<Trial>> {
+/** Makes the call described by `body`. */
+export async function tryTool(tool: Tool, body: string, signal: AbortSignal): Promise<Trial> {
   const read = await readCallBody(specOf(tool.name), tool, body);
   if (!read.ok) throw new UsageError(read.message);
-  return async (signal) => {
-    const started = performance.now();
-    try {
-      const outputs: string[] = [];
-      for (const input of read.inputs) {
-        const output = await tool.execute(input, { signal, trajectoryId: "try", question: body });
-        outputs.push(outputText(output));
-      }
-      return { ok: true, output: outputs.join("\n\n"), ms: performance.now() - started };
-    } catch (error) {
-      signal.throwIfAborted();
-      return { ok: false, output: (error as Error).message, ms: performance.now() - started };
-    }
-  };
+  const started = performance.now();
+  try {
+    const outputs: string[] = [];
+    for (const input of read.inputs)
+      outputs.push(outputText(await tool.execute(input, { signal, trajectoryId: "try", question: body })));
+    return { ok: true, output: outputs.join("\n\n"), ms: performance.now() - started };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ok: false, output: messageOf(error), ms: performance.now() - started };
+  }
 }
 
 /** How the tag of a tool is written in the profiles that have it; JSON for tools from elsewhere. */

@@ -1,6 +1,6 @@
 /**
  * The scorers by name: whose rule it is, how it decides in one sentence, and where this port differs on purpose. The
- * guide's table, `coa eval list` and the summary of an evaluation are written from here.
+ * guide's table, `coa show benchmarks` and the summary of an evaluation are written from here.
  */
 import type { TaskKind } from "../core/task.ts";
 

@@ -84,7 +84,7 @@ export default defineCommand({
       if (manifest.annotations) out.print(annotationLine(manifest.annotations));
       if (manifest.cut > 0) out.print(`cut ${manifest.cut} at a segment border`);
       out.note(
-        `next: coa train sft ${values.out} --model ${values.tokenizer ?? "<folder>"}, or coa dataset inspect ${values.out}`,
+        `next: coa train sft ${values.out} --model ${values.tokenizer ?? "<folder>"}, or coa show ${values.out} 0`,
       );
       for (const line of bad) out.note(`skipped ${line.file}:${line.line}: ${line.message}`);
     }

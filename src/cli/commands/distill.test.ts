@@ -50,11 +50,11 @@ describe("from a lab task to a dataset, on the command line", () => {
     );
     const chains = await readAllJsonl(path("distilled/trajectories.jsonl"), trajectorySchema);
     assert.equal(chains.length, report.written);
-    assert.match((await coa("distill", "report", path("distilled"))).stdout, /correctness +█/);
-    const shown = await coa("distill", "show", path("distilled"), chains[0]!.taskId);
+    assert.match((await coa("show", path("distilled"))).stdout, /correctness +█/);
+    const shown = await coa("show", path("distilled"), chains[0]!.taskId);
     assert.ok(shown.stdout.includes(writtenForm(chains[0]!.segments[1]!)));
     assert.match(shown.stdout, /: kept\n/);
-    await assert.rejects(coa("distill", "show", path("distilled"), "nobody"), /has no run/);
+    await assert.rejects(coa("show", path("distilled"), "nobody"), /has no run/);
   });
 
   it("asks a judge, spelt as on every other command, and refuses the old spelling", async () => {
@@ -131,10 +131,10 @@ describe("from a lab task to a dataset, on the command line", () => {
     const built = await coa("dataset", "build", chains, "--vocabulary", "420", "--out", path("dataset"), "--json");
     const manifest = JSON.parse(built.stdout);
     assert.equal(manifest.examples, (await readAllJsonl(chains)).length);
-    const { spans } = JSON.parse((await coa("dataset", "inspect", path("dataset"), "--json")).stdout);
+    const { id, spans } = JSON.parse((await coa("show", path("dataset"), "0", "--json")).stdout);
     assert.deepEqual(spans.map((span: { kind: string }) => span.kind).slice(0, 3), ["prompt", "trained", "masked"]);
-    assert.match((await coa("dataset", "inspect", path("dataset"))).stdout, /\[trained\] <think> /);
-    assert.match((await coa("dataset", "stats", path("dataset"))).stdout, /examples +\d+\n/);
+    assert.match((await coa("show", path("dataset"), id)).stdout, /\[trained\] <think> /);
+    assert.match((await coa("show", path("dataset"))).stdout, /examples +\d+\n/);
     const again = await coa(
       "dataset",
       "build",
@@ -198,7 +198,7 @@ describe("from a lab task to a dataset, on the command line", () => {
       coa("dataset", "export", path("tasks.jsonl"), "--format", "csv"),
       /--format takes one of chat/,
     );
-    await assert.rejects(coa("dataset", "inspect", path("dataset"), "--index", "100000"), /but not example 100000/);
+    await assert.rejects(coa("show", path("dataset"), "100000"), /but not example 100000/);
     await assert.rejects(
       coa("dataset", "split", path("tasks.jsonl"), "--validation", "0.9", "--test", "0.5"),
       /less than 1 together/,

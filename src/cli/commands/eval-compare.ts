@@ -1,16 +1,23 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import type { Comparison } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/comparison-report.ts";
-import type { StoredEvaluation } from "../../evaluate/read-evaluation.ts";
+import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { recountTokens } from "../../evaluate/recount-tokens.ts";
+import { taskGrader } from "../../graders/grade-task.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
-import { readNamed } from "./eval-stored.ts";
+
+/** An evaluation by its folder, or by its name in the workspace. */
+async function readNamed(name: string): Promise<StoredEvaluation> {
+  const folder = existsSync(join(name, "journal.jsonl")) ? name : (await openWorkspace()).path("evals", name);
+  return readEvaluation(folder, { grader: taskGrader() });
+}
 
 /** The same comparison, its tokens counted again with another tokenizer. */
 async function recountedBy(evaluations: readonly StoredEvaluation[], folder: string): Promise<Comparison["recounted"]> {

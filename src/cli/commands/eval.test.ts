@@ -104,16 +104,19 @@ describe("coa eval", () => {
     assert.equal(compared.code, 0, compared.stderr);
     assert.match(compared.stdout, /saves vs a \(handoff\)/);
     assert.match(await readFile(join(folder, "report.html"), "utf8"), /^<!doctype html>/);
-    assert.match((await coa("eval", "report", "b")).stdout, /right 9, wrong 3/);
-    const listed = JSON.parse((await coa("eval", "list", "--json")).stdout) as {
-      benchmarks: unknown[];
-      evaluations: { name: string }[];
+    assert.match((await coa("show", "b", "--html", "b.html")).stdout, /right 9, wrong 3/);
+    assert.match(await readFile(join(folder, "b.html"), "utf8"), /^<!doctype html>/);
+    const listed = JSON.parse((await coa("show", "evals", "--json")).stdout) as {
+      entries: { path: string; progress: { figures: { success: number } } }[];
     };
-    assert.equal(listed.benchmarks.length, 19);
     assert.deepEqual(
-      listed.evaluations.map(({ name }) => name),
-      ["a", "b"],
+      listed.entries.map(({ path, progress }) => [path, progress.figures.success]),
+      [
+        ["a", 0.5],
+        ["b", 0.75],
+      ],
     );
+    assert.equal((JSON.parse((await coa("show", "benchmarks", "--json")).stdout) as unknown[]).length, 19);
   });
 
   it("evaluates a chain behind a server, and again from its cache when the server is gone", async () => {
@@ -177,7 +180,7 @@ describe("coa eval", () => {
       [["eval", "run", "tasks.jsonl"], /no model: give --model/],
       [["eval", "run", "tasks.jsonl", "--system", "./none.mjs"], /there is no file \.\/none\.mjs/],
       [["eval", "compare", "a"], /two evaluations or more/],
-      [["eval", "report", "nothing"], /no evaluation in/],
+      [["show", "nothing"], /nothing is not a path, and nothing in/],
       [["eval", "run", "tasks.jsonl", "--system", "./a.mjs", "--samples", "0"], /--samples takes a whole number/],
     ];
     for (const [args, message] of cases)

@@ -48,7 +48,7 @@ export default defineCommand({
       out.print(`${documentCount} passages, ${termCount} words, ${size}: ${folder}`);
       if (skipped.length > 0) out.print(`${skipped.length} could not be read and are named above`);
       const docs = values.out === undefined ? `--docs ${corpus}` : `--index ${folder}`;
-      out.note(`next: coa index search ${folder} "…", or coa ask ${docs} "…"`);
+      out.note(`next: coa show ${folder} "…", or coa ask ${docs} "…"`);
     }
     return 0;
   },

@@ -15,9 +15,9 @@ export const commands: CommandTable = {
     load: () => import("./up.ts"),
   },
   init: { summary: "Start a project in this folder: workspace, configuration, .env", load: () => import("./init.ts") },
-  status: {
-    summary: "Show what the workspace holds, what it was made from, and what is stale",
-    load: () => import("./status.ts"),
+  show: {
+    summary: "Show anything: runs, chains, datasets, trainings, evaluations, models; alone, the workspace",
+    load: () => import("./show.ts"),
   },
   clean: {
     summary: "Delete checkpoints of finished trainings, caches, expired responses",
@@ -35,21 +35,11 @@ export const commands: CommandTable = {
     load: () => import("./serve-rollouts.ts"),
   },
   studio: { summary: "Look at runs, chains, training and evaluations in a browser", load: () => import("./studio.ts") },
-  "serve report": {
-    summary: "Compare kept chains with the old system they ran beside",
-    load: () => import("./serve-report.ts"),
-  },
   completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
-  profiles: { summary: "List the chain profiles, their tags and rules", load: () => import("./profiles.ts") },
   "dataset build": {
     summary: "Turn trajectories into a dataset with an exact loss mask",
     load: () => import("./dataset-build.ts"),
-  },
-  "dataset inspect": { summary: "Show one example, trained and masked", load: () => import("./dataset-inspect.ts") },
-  "dataset stats": {
-    summary: "Count a dataset: tokens, lengths, what was dropped",
-    load: () => import("./dataset-stats.ts"),
   },
   "dataset split": {
     summary: "Split a file by task into train, validation, test",
@@ -63,10 +53,10 @@ export const commands: CommandTable = {
     summary: "Write files for LLaMA-Factory, verl, TRL, OpenAI",
     load: () => import("./dataset-export.ts"),
   },
-  "lab new": { summary: "Write a made-up world of linked pages to a folder", load: () => import("./lab-new.ts") },
-  "lab tasks": { summary: "Write tasks about a lab world", load: () => import("./lab-tasks.ts") },
-  "lab serve": { summary: "Serve a lab world on this machine", load: () => import("./lab-serve.ts") },
-  "model info": { summary: "Describe a model folder or GGUF file", load: () => import("./model-info.ts") },
+  "lab tasks": {
+    summary: "Write tasks about a made-up world, or the world itself",
+    load: () => import("./lab-tasks.ts"),
+  },
   "model pull": {
     summary: "Bring a model folder from Hugging Face or another hub",
     load: () => import("./model-pull.ts"),
@@ -76,11 +66,6 @@ export const commands: CommandTable = {
     summary: "Copy a model into another format, or merge an adapter",
     load: () => import("./model-convert.ts"),
   },
-  "model score": {
-    summary: "Log-probabilities of a text's tokens under a model",
-    load: () => import("./model-score.ts"),
-  },
-  "model sample": { summary: "Let a model continue a text", load: () => import("./model-sample.ts") },
   "team run": { summary: "Run a multi-agent team on tasks and record it", load: () => import("./team-run.ts") },
   "tasks generate": { summary: "Write tasks from your own documents", load: () => import("./tasks-generate.ts") },
   "tasks recorded": {
@@ -92,16 +77,11 @@ export const commands: CommandTable = {
     load: () => import("./tasks-check.ts"),
   },
   "distill run": { summary: "Turn team runs into chains worth learning from", load: () => import("./distill-run.ts") },
-  "distill report": { summary: "Show what a distillation kept and why", load: () => import("./distill-report.ts") },
-  "distill show": { summary: "Show what became of one run", load: () => import("./distill-show.ts") },
-  tools: { summary: "List the tools of a chain and what each needs", load: () => import("./tools.ts") },
-  "tools try": { summary: "Call one tool and print what the model would read", load: () => import("./tools-try.ts") },
-  "tools time": { summary: "Say how long a tool takes", load: () => import("./tools-time.ts") },
+  tools: { summary: "List the tools of a chain and what each needs, or call one", load: () => import("./tools.ts") },
   "index build": {
     summary: "Build a search index from JSONL or a folder of documents",
     load: () => import("./index-build.ts"),
   },
-  "index search": { summary: "Search an index", load: () => import("./index-search.ts") },
   "serve trainer": {
     summary: "Serve this machine's engine as a Tinker server",
     load: () => import("./serve-trainer.ts"),
@@ -110,17 +90,9 @@ export const commands: CommandTable = {
   "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
   "train opd": { summary: "Distill a teacher into what the model itself writes", load: () => import("./train-opd.ts") },
   worker: { summary: "Run rollouts of a training run on another machine", load: () => import("./worker.ts") },
-  "train rollouts": {
-    summary: "Write the rollouts of a run with --max-staleness as JSONL",
-    load: () => import("./train-rollouts-export.ts"),
-  },
-  "train plot": { summary: "Draw a training run's curve in the terminal", load: () => import("./train-plot.ts") },
   grade: { summary: "Grade answers given as JSONL", load: () => import("./grade.ts") },
-  "eval list": { summary: "List benchmarks and evaluations", load: () => import("./eval-list.ts") },
   "eval run": { summary: "Run a system on tasks and grade it", load: () => import("./eval-run.ts") },
-  "eval show": { summary: "Show what a system did for one task", load: () => import("./eval-show.ts") },
   "eval compare": { summary: "Compare systems: table and HTML report", load: () => import("./eval-compare.ts") },
-  "eval report": { summary: "Show one evaluation", load: () => import("./eval-report.ts") },
   "record proxy": {
     summary: "Record, replay or limit the model calls of any app",
     load: () => import("./record-proxy.ts"),
@@ -131,8 +103,6 @@ export const commands: CommandTable = {
     load: () => import("./record-collect.ts"),
   },
   "record import": { summary: "Turn files of other systems into team runs", load: () => import("./record-import.ts") },
-  "record list": { summary: "List recorded runs", load: () => import("./record-list.ts") },
-  "record show": { summary: "Show one recorded run as a tree", load: () => import("./record-show.ts") },
   "record export": { summary: "Write recorded runs for distillation", load: () => import("./record-export.ts") },
   "tasks select": { summary: "Keep the tasks that RL can learn from", load: () => import("./tasks-select.ts") },
 };

@@ -1,32 +1,42 @@
-import { writeFile } from "node:fs/promises";
-import { createWorld } from "../../lab/create-world.ts";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { writeFolder } from "../../base/files/write-folder.ts";
+import { createWorld, type World } from "../../lab/create-world.ts";
+import { indexHtml, pageHtml, worldDocuments } from "../../lab/world-pages.ts";
 import { type Family, worldTasks } from "../../lab/world-tasks.ts";
-import { defineCommand, numberOf } from "../command.ts";
-import { worldFlags, worldOptionsOf } from "./lab-options.ts";
+import { defineCommand } from "../command.ts";
+import { choice, list, text, whole } from "../setting.ts";
 
 export default defineCommand({
   name: "lab tasks",
-  summary: "Write tasks about a lab world, with answers that can be checked.",
+  summary: "Write tasks about a made-up world, with answers that can be checked, or the world itself.",
   examples: [
     "coa lab tasks --seed 7 --count 500 --out tasks.jsonl",
     "coa lab tasks --seed 3 --split test --count 100 --family hop2 --family mixed",
+    "coa lab tasks --seed 7 --world .coa/worlds/seven",
   ],
   options: {
-    ...worldFlags,
-    count: { type: "string", default: "100", valueName: "n", describe: "How many tasks" },
-    family: {
-      type: "string",
-      multiple: true,
-      describe: "hop1, hop2, hop3, arith, mixed: all by default, in turn; also hop4, hop5, both",
-    },
-    "task-seed": { type: "string", default: "0", valueName: "n", describe: "Other questions about the same world" },
-    out: { type: "string", valueName: "file", describe: "Where to write them; stdout by default" },
-  },
+    seed: whole("Which world; two seeds share no names", { default: 0, min: 0, valueName: "n" }),
+    pages: whole("How many pages", { default: 600, min: 20, valueName: "n" }),
+    split: choice(["train", "test"], "They share neither names nor numbers", { default: "train", valueName: "name" }),
+    count: whole("How many tasks", { default: 100, valueName: "n" }),
+    family: list("hop1, hop2, hop3, arith, mixed: all by default, in turn; also hop4, hop5, both", { valueName: "name" }),
+    "task-seed": whole("Other questions about the same world", { default: 0, min: 0, valueName: "n" }),
+    out: text("Where to write the tasks; stdout by default", { valueName: "file", group: "output" }),
+    world: text("Write the world there: its pages as HTML, and documents.jsonl for a search index", { valueName: "folder", group: "output" }),
+  }, // biome-ignore format: one flag a line
   async run({ values, out }) {
-    const count = numberOf(values.count, "count", { min: 1, integer: true })!;
-    const seed = numberOf(values["task-seed"], "task-seed", { integer: true });
-    const families = values.family as Family[] | undefined;
-    const tasks = worldTasks(createWorld(worldOptionsOf(values)), { count, families, seed });
+    const { seed, pages, split, count, family } = values;
+    const world = createWorld({ seed, pages, split });
+    if (values.world !== undefined) {
+      await writeWorld(values.world, world);
+      const sharedNames = world.homonyms.size;
+      if (values.out === undefined && values.json) out.json({ folder: values.world, ...world.options, sharedNames });
+      if (!values.json) out.print(`${pages} pages in ${values.world}; ${sharedNames} names stand for several things`);
+      if (values.out === undefined) return 0;
+    }
+    const families = family.length > 0 ? (family as Family[]) : undefined;
+    const tasks = worldTasks(world, { count, families, seed: values["task-seed"] });
     const lines = tasks.map((task) => JSON.stringify(task)).join("\n");
     if (values.out) {
       await writeFile(values.out, `${lines}\n`);
@@ -37,3 +47,15 @@ export default defineCommand({
     return 0;
   },
 });
+
+async function writeWorld(path: string, world: World): Promise<void> {
+  await writeFolder(path, async (folder) => {
+    await mkdir(join(folder, "pages"));
+    await writeFile(join(folder, "world.json"), `${JSON.stringify({ version: 1, ...world.options })}\n`);
+    const documents = worldDocuments(world).map((document) => JSON.stringify(document));
+    await writeFile(join(folder, "documents.jsonl"), `${documents.join("\n")}\n`);
+    await writeFile(join(folder, "pages", "index.html"), indexHtml(world));
+    for (const entity of world.entities)
+      await writeFile(join(folder, "pages", `${entity.page}.html`), pageHtml(world, entity));
+  });
+}

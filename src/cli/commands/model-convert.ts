@@ -9,7 +9,7 @@ import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
 import { readAdapterArchive } from "../../engines/tinker/checkpoint-files.ts";
 import { defineCommand, numberOf } from "../command.ts";
-import { openModel, tokenizerOf } from "./model-input.ts";
+import { readWeights, tokenizerOf } from "../read-weights.ts";
 
 export default defineCommand({
   name: "model convert",
@@ -41,7 +41,7 @@ export default defineCommand({
       throw new UsageError(
         `--type is one of ${types.join(", ")} for ${toGguf ? "a GGUF file" : "a folder"}, not "${values.type}"`,
       );
-    const model = await openModel(from);
+    const model = await readWeights(from);
     const { config, folder } = model;
     let { parameters } = model;
     if (values.adapter) {

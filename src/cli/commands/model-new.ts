@@ -5,7 +5,7 @@ import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { modelConfig } from "../../engines/embedded/model/config.ts";
 import { initialParameters, parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { tokenizerOf } from "./model-input.ts";
+import { tokenizerOf } from "../read-weights.ts";
 
 export default defineCommand({
   name: "model new",

@@ -39,7 +39,7 @@ export default defineCommand({
       out.print(
         `${name} at ${pulled.revision}; licence: ${pulled.license ?? "not stated: see its page before you use it"}`,
       );
-      out.note(`next: coa model info ${folder}, or coa up <folder> --student ${folder}`);
+      out.note(`next: coa show ${folder}, or coa up <folder> --student ${folder}`);
     }
     return 0;
   },

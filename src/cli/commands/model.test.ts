@@ -3,7 +3,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { naiveForward } from "../../../test/engine/naive-forward.ts";
 import { coaWith } from "../../../test/fixtures/run-coa.ts";
 import { saveAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
 import { loadModelFolder } from "../../engines/embedded/files/model-folder.ts";
@@ -47,48 +46,6 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 describe("coa model", () => {
-  it("scores a text as a naive forward pass does", async () => {
-    const { json } = await coa("model", "score", model, "--text", "<think> the cat", "--json");
-    const { config, parameters } = await loadModelFolder(model);
-    const expected = naiveForward(config, parameters, json.tokens);
-    assert.equal(json.pieces[0], "<think>");
-    assert.equal(json.logprobs[0], null);
-    for (let index = 1; index < json.tokens.length; index++)
-      assert.ok(Math.abs(json.logprobs[index] - expected[index - 1]![json.tokens[index]]!) < 1e-4);
-    const plain = await coa("model", "score", model, "--text", "<think> the cat", "--plain", "--json");
-    assert.ok(plain.json.tokens.length > json.tokens.length);
-  });
-
-  it("samples the same with the same seed, and what it samples scores the same", async () => {
-    const sample = async () =>
-      (
-        await coa(
-          "model",
-          "sample",
-          model,
-          "--text",
-          "the",
-          "--seed",
-          "3",
-          "--count",
-          "2",
-          "--max-tokens",
-          "6",
-          "--json",
-        )
-      ).json;
-    const first = await sample();
-    assert.deepEqual(await sample(), first);
-    assert.notDeepEqual(first.samples[0].tokens, first.samples[1].tokens);
-    const tokens = [...first.prompt, ...first.samples[0].tokens].join(",");
-    const scored = (await coa("model", "score", model, "--tokens", tokens, "--json")).json.logprobs.slice(
-      first.prompt.length,
-    );
-    for (const [index, logprob] of first.samples[0].logprobs.entries())
-      assert.ok(Math.abs(logprob - scored[index]) < 1e-4);
-    assert.equal((await coa("model", "sample", model, "--question", "why?", "--max-tokens", "3")).code, 0);
-  });
-
   it("converts to GGUF and back, to 16 bits, and with an adapter, keeping the tokenizer where there is room", async () => {
     const original = await loadModelFolder(model);
     const gguf = join(folder, "model.gguf");
@@ -96,7 +53,7 @@ describe("coa model", () => {
     await coa("model", "convert", gguf, join(folder, "back"));
     assert.deepEqual((await loadModelFolder(join(folder, "back"))).parameters, original.parameters);
     await coa("model", "convert", model, join(folder, "half"), "--type", "f16");
-    const info = (await coa("model", "info", join(folder, "half"), "--json")).json;
+    const info = (await coa("show", join(folder, "half"), "--json")).json;
     assert.deepEqual(info.tokenizer.special.includes("<think>"), true);
     const adapter = createAdapter(original.config, { rank: 2 }, 1);
     for (const { data } of adapter.parameters.values()) data.fill(0.1);
@@ -109,8 +66,6 @@ describe("coa model", () => {
   });
 
   it("says what to type instead", async () => {
-    await assert.rejects(coa("model", "score", model), /either --text "…" or --tokens/);
-    await assert.rejects(coa("model", "score", model, "--tokens", "1,x"), /whole numbers separated by commas/);
     await assert.rejects(coa("model", "convert", model, "x.gguf", "--type", "bf16"), /one of f32, f16, q8_0/);
     await assert.rejects(coa("model", "new", join(folder, "n")), /--tokenizer <folder> or --vocabulary/);
     const again = [
@@ -129,6 +84,5 @@ describe("coa model", () => {
     await coa(...again);
     await assert.rejects(coa(...again), /holds a model already: choose another folder, or replace it with --overwrite/);
     await coa(...again, "--overwrite");
-    await assert.rejects(coa("model", "info", join(folder, "nowhere")), /nowhere\/config\.json/);
   });
 });

@@ -33,7 +33,7 @@ export default defineCommand({
     else if (values.out) await appendRuns(values.out, runs);
     if (values.json) out.json(runs.map(summariseRun));
     else {
-      // Into a file: `coa record show` draws them.
+      // Into a file: `coa show` draws them.
       if (!values.out || runs.length <= 3) for (const run of runs) out.print(`${runTree(run, out.width)}\n`);
       const refused = runs.filter((run) => summariseRun(run).refused !== null).length;
       out.print(

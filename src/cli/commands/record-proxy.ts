@@ -48,7 +48,7 @@ export default defineCommand({
         `  for one run: ${proxy.urlOf("<run>").replaceAll(/%3C|%3E/g, (code) => (code === "%3C" ? "<" : ">"))}`,
       );
       out.print(`  Anthropic, Gemini, Ollama: ${proxy.origin}`);
-      out.print(`  recordings:  ${folder}\n  then:        coa record list`);
+      out.print(`  recordings:  ${folder}\n  then:        coa show ${folder}`);
     }
     if (!signal.aborted) await once(signal, "abort");
     const missed = proxy.unrecorded();

@@ -44,7 +44,7 @@ export default defineCommand({
       child.once("error", (error) => fail(new UsageError(`can't run ${command}: ${error.message}`, { cause: error })));
       child.once("exit", (status) => done(status ?? 1));
     });
-    out.note(`recordings: ${folder} (coa record list)`);
+    out.note(`recordings: ${folder} (coa show ${folder})`);
     return code;
   },
 });

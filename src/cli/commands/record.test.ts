@@ -12,8 +12,9 @@ const main = join(import.meta.dirname, "../main.ts");
 const traces = join(import.meta.dirname, "../../../test/fixtures/traces");
 const folder = await mkdtemp(join(tmpdir(), "coa-record-cli-"));
 after(() => rm(folder, { recursive: true, force: true }));
-const coa = (...args: string[]) =>
-  promisify(execFile)(process.execPath, [main, "record", ...args], {
+const coa = (...args: string[]) => command("record", ...args);
+const command = (...args: string[]) =>
+  promisify(execFile)(process.execPath, [main, ...args], {
     cwd: folder,
     env: { ...process.env, NO_COLOR: "1" },
   });
@@ -70,7 +71,7 @@ describe("coa record", () => {
     } finally {
       await server.close();
     }
-    const list = JSON.parse((await coa("list", "--folder", "rec", "--json")).stdout) as RunSummary[];
+    const list = JSON.parse((await command("show", "rec", "--json")).stdout) as RunSummary[];
     assert.deepEqual(
       list.map(({ question, answer, source }) => [question, answer, source]),
       [
@@ -78,9 +79,9 @@ describe("coa record", () => {
         ["hello", "good day", "preload"],
       ],
     );
-    assert.match((await coa("list", "--folder", "rec")).stdout, /run .*trainable.*\n.*hello/);
-    assert.match((await coa("show", list[0]!.id, "--folder", "rec")).stdout, /answer: good day/);
-    await assert.rejects(coa("show", "nope", "--folder", "rec"), /no recorded run begins with "nope"/);
+    assert.match((await command("show", "rec")).stdout, /run .*trainable.*\n.*hello/);
+    assert.match((await command("show", "rec", list[0]!.id)).stdout, /answer: good day/);
+    await assert.rejects(command("show", "rec", "nope"), /no run in rec begins with "nope"/);
     assert.match((await coa("export", "--folder", "rec", "--out", "out.jsonl")).stdout, /2 of 2 runs written/);
     assert.doesNotMatch(await readFile(join(folder, "out.jsonl"), "utf8"), /secret/);
   });
@@ -110,7 +111,7 @@ describe("coa record", () => {
       child.kill("SIGKILL");
       await server.close();
     }
-    const list = JSON.parse((await coa("list", "--folder", "prox", "--json")).stdout) as RunSummary[];
+    const list = JSON.parse((await command("show", "prox", "--json")).stdout) as RunSummary[];
     assert.deepEqual(
       list.map(({ answer, refused }) => [answer, refused]),
       [

@@ -24,7 +24,7 @@ after(() => rm(folder, { recursive: true }));
 describe("coa lab", () => {
   it("writes worlds and tasks, the same every time", async () => {
     for (const name of ["a", "b"])
-      assert.equal((await coa("lab", "new", "--seed", "8", "--pages", "40", "--out", at(name))).code, 0);
+      assert.equal((await coa("lab", "tasks", "--seed", "8", "--pages", "40", "--world", at(name))).code, 0);
     for (const file of ["world.json", "documents.jsonl", "pages/index.html"]) {
       assert.equal(await readFile(at(`a/${file}`), "utf8"), await readFile(at(`b/${file}`), "utf8"));
     }
@@ -36,7 +36,7 @@ describe("coa lab", () => {
   it("says what it can't do", async () => {
     await assert.rejects(coa("lab", "tasks", "--split", "dev"), /--split takes train or test, not "dev"/);
     await assert.rejects(coa("lab", "tasks", "--family", "hop7"), /no task family "hop7"/);
-    await assert.rejects(coa("lab", "new", "--seed", "99999", "--out", at("c")), /whole number from 0 to 20479/);
+    await assert.rejects(coa("lab", "tasks", "--seed", "99999", "--world", at("c")), /whole number from 0 to 20479/);
   });
 });
 

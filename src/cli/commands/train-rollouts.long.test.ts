@@ -37,15 +37,16 @@ describe("coa train rl", () => {
     assert.equal(code, 0, stderr);
     const line = await metrics("pool");
     assert.ok((line["requeued"] ?? -1) >= 0 && (line["staleness"] ?? 0) <= 1, JSON.stringify(line));
-    const exported = await coa("train", "rollouts", at("pool"), "--json");
+    const file = join(at("pool"), "rollouts.jsonl");
+    const exported = await coa("show", at("pool"), "--out", file, "--json");
     assert.equal(exported.code, 0, exported.stderr);
-    const rollouts = await readAllJsonl<Rollout>(join(at("pool"), "rollouts.jsonl"));
-    assert.equal(JSON.parse(exported.stdout).rollouts, rollouts.length);
+    const rollouts = await readAllJsonl<Rollout>(file);
+    assert.equal(JSON.parse(exported.stdout).records, rollouts.length);
     for (const { trajectory } of rollouts)
       for (const { by, policyVersion } of trajectory.segments)
         if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
     await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "1"), /a step trains on 2 groups/);
-    await assert.rejects(coa("train", "rollouts", at("trees")), /are JSONL already/);
+    await assert.rejects(coa("show", at("pool"), "--out", file), /exists already/);
   });
 });
 

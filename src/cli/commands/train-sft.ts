@@ -110,7 +110,7 @@ export default defineCommand({
       if (values.json) out.json({ ...result, ...written });
       else {
         out.print(
-          `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa train plot ${values.out}`,
+          `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa show ${values.out}`,
         );
         if (written.model)
           out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);

@@ -1,0 +1,117 @@
+/** What is shown in a few lines: an index, a world, tasks, profiles, benchmarks, any other file of ours. */
+import { join } from "node:path";
+import { readJson } from "../../base/files/read-json.ts";
+import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import { fileKindOf } from "../../base/files/record-kind.ts";
+import { UsageError } from "../../core/errors.ts";
+import { type Task, taskSchema } from "../../core/task.ts";
+import type { Profile } from "../../language/profile.ts";
+import { systemPrompt } from "../../language/system-prompt.ts";
+import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
+import { loadIndex } from "../../tools/local-index/index-file.ts";
+import { snippetOf } from "../../tools/search/index-provider.ts";
+import { chooseProfile, namedProfiles } from "../choose-profile.ts";
+import { table } from "../output.ts";
+import type { View } from "./shown.ts";
+
+/** Passages that a search shows. */
+const hitsShown = 5;
+
+/** Shows a search index; an item is words to search for. */
+export const showIndex: View = async (folder, { item, out }) => {
+  const index = await loadIndex(folder);
+  try {
+    if (item === undefined)
+      return {
+        json: { folder, passages: index.size },
+        text: `${index.size} passages: ${folder}`,
+        notes: [`search it: coa show ${folder} "…"`],
+      };
+    const started = performance.now();
+    const hits = index.search(item, hitsShown);
+    const ms = performance.now() - started;
+    const texts = hits.map(({ document, score }, at) => {
+      const title = out.style("bold", document.title || document.id);
+      const head = `${at + 1}. ${title}  ${score.toFixed(2)}${document.url ? `  ${document.url}` : ""}`;
+      return `${head}\n   ${snippetOf(document.text, item, 40)}`;
+    });
+    return {
+      json: { query: item, ms, hits },
+      text: texts.join("\n"),
+      notes: [`${hits.length} of ${index.size} passages in ${ms.toFixed(1)} ms`],
+    };
+  } finally {
+    index.close();
+  }
+};
+
+/** Shows a written lab world. */
+export const showWorld: View = async (folder) => {
+  const world = (await readJson(join(folder, "world.json"))) as { seed: number; pages: number; split: string };
+  const { seed, pages, split } = world;
+  return {
+    json: { folder, ...world },
+    text: `a made-up world of ${pages} pages, seed ${seed}, for ${split === "test" ? "testing" : "training"}: ${folder}`,
+    notes: [`tasks about it: coa lab tasks --seed ${seed} --pages ${pages} --split ${split}`],
+  };
+};
+
+/** Shows a file of tasks; an item is a task's id. */
+export const showTasks: View = async (file, { item, all }) => {
+  const tasks = await readAllJsonl(file, taskSchema);
+  const chosen = item === undefined ? tasks : tasks.filter(({ id }) => id === item);
+  if (chosen.length === 0) throw new UsageError(`${file} has no task "${item}"`);
+  const row = ({ id, family, question, answers }: Task) => [id, family ?? "", question, answers.join(" or ")];
+  const families = Map.groupBy(tasks, ({ family }) => family ?? "no family");
+  const shown = all || item !== undefined ? chosen : chosen.slice(0, 5);
+  return {
+    json: all || item !== undefined ? chosen : { tasks: tasks.length, families: countsOf(families) },
+    text: [
+      ...(item === undefined ? [`${tasks.length} tasks: ${wordsOf(countsOf(families))}`] : []),
+      table(shown.map(row)),
+    ].join("\n"),
+    notes: shown.length < chosen.length ? [`the first ${shown.length}; all of them: --items`] : [],
+  };
+};
+
+/** Shows any other JSONL file: how many lines of what. */
+export const showLines: View = async (file) => {
+  const lines = await readAllJsonl<unknown>(file);
+  const counts = countsOf(Map.groupBy(lines, fileKindOf));
+  return { json: { file, lines: lines.length, kinds: counts }, text: `${lines.length} lines: ${wordsOf(counts)}` };
+};
+
+/** Shows one profile with its system prompt, or all of them. */
+export const showProfile: View = async (name) => {
+  if (name !== "profiles") {
+    const profile = await chooseProfile(name);
+    const prompt = systemPrompt(profile);
+    return { json: { ...profile, systemPrompt: prompt }, text: `${profileText(profile)}\n\n${prompt}` };
+  }
+  const profiles = Object.values(namedProfiles);
+  return { json: profiles, text: profiles.map(profileText).join("\n\n") };
+};
+
+function profileText({ name, purpose, tags }: Profile): string {
+  const rows = tags.map((tag) => [tag.name, tag.tool ? "tool" : "role", tag.think, tag.next.join(", ") || "(end)"]);
+  return `${name}: ${purpose}\n${table([["tag", "kind", "think", "may be followed by"], ...rows])}`;
+}
+
+/** Shows the benchmarks whose files can be read. */
+export const showBenchmarks: View = async () => {
+  const list = benchmarks.map(({ name, title, kind, metric, origin }) => ({ name, title, kind, metric, origin }));
+  return {
+    json: list,
+    text: table([["benchmark", "title", "grader", "figure", "files"], ...list.map((one) => Object.values(one))]),
+  };
+};
+
+function countsOf(groups: ReadonlyMap<string, readonly unknown[]>): Record<string, number> {
+  return Object.fromEntries([...groups].map(([name, { length }]) => [name, length]));
+}
+
+function wordsOf(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(", ");
+}

@@ -1,0 +1,38 @@
+/** What `coa show` knows of a thing: one value for programs, text for a person, a page or records where there are some. */
+import type { Output } from "../output.ts";
+
+/** A thing as it is printed. */
+export interface Shown {
+  /** What `--json` prints. */
+  json: unknown;
+  text: string;
+  /** Remarks beside the result. */
+  notes?: readonly string[];
+  /** The HTML report. */
+  html?: () => Promise<string>;
+  /** Its records, for `--out`. */
+  records?: () => AsyncIterable<unknown>;
+  /** Something in it can't be used. */
+  broken?: boolean;
+}
+
+/** What of it is wanted. */
+export interface Asked {
+  /** One item: an id, a task, a number, the words to search for. */
+  item?: string;
+  /** A line for every item, instead of the summary. */
+  all: boolean;
+  /** Which of several samples of a task. */
+  sample: number;
+  /** Which figure of a training is drawn. */
+  figure?: string;
+  /** Show where tokens end. */
+  tokens: boolean;
+  /** The model that picks the best of a task's samples. */
+  choose?: { model: string; baseURL?: string };
+  out: Pick<Output, "style" | "width" | "isTTY">;
+  signal: AbortSignal;
+}
+
+/** Shows the thing at a path. */
+export type View = (path: string, asked: Asked) => Promise<Shown>;
