@@ -17,7 +17,7 @@ const tools = [tableTool({ "moons of Mars": "Mars has two moons, Phobos and Deim
 
 const keys = [{ key: "sk-of-this-example" }];
 const served = await chainHandler({ model, profile: mhqaProfile, toolsOf: () => tools, keys });
-const server = await serve(served, { port: 0, keys });
+const server = await serve(served, { port: 0 });
 console.log(`ready ${server.origin}`);
 
 const headers = { authorization: "Bearer sk-of-this-example", "content-type": "application/json" };

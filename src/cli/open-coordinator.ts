@@ -1,8 +1,7 @@
 /**
  * The port on which workers take rollouts of `train rl`: they then run the chains, and this process trains and rewards.
  */
-import { accessOf, isLoopback } from "../base/http/access.ts";
-import { nodeListener } from "../base/http/handler.ts";
+import { accessOf, checkReach } from "../base/http/access.ts";
 import { listen } from "../base/http/listen.ts";
 import type { Engine } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
@@ -57,8 +56,7 @@ export async function openCoordinator(
     throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
   const host = values["workers-host"];
   const key = values["workers-key"] ?? process.env["COA_WORKERS_KEY"];
-  if (!isLoopback(host) && !key)
-    throw new UsageError(`${host} can be reached by others: give --workers-key, or set COA_WORKERS_KEY`);
+  checkReach(host, key !== undefined, "workers-key");
   const silenceMs = 1000 * numberOf(values["worker-silence"], "worker-silence", { min: 1 })!;
   const deadlineMs = 1000 * numberOf(values["rollout-deadline"], "rollout-deadline", { min: 1 })!;
   const board = leaseBoard({ deadlineMs, silenceMs });
@@ -82,7 +80,7 @@ export async function openCoordinator(
     access: accessOf(host),
     ...(key ? { apiKeys: [key] } : {}),
   });
-  const server = await listen(nodeListener(handler), { port, host });
+  const server = await listen(handler, { port, host });
   note(`Rollouts wait for workers: coa worker --coordinator ${server.origin}`);
   return {
     play: board.play,

@@ -89,10 +89,10 @@ describe("--engine tinker, connected", () => {
         if (request.path.endsWith("/download"))
           return reply.send(200, gzipSync(writeTar({ "run/model.safetensors": Buffer.from("weights") })), {});
         if (!request.path.endsWith("/create_model")) return handler(request, reply);
-        const asked = JSON.parse((await request.bytes(1e6)).toString("utf8"));
+        const asked = JSON.parse((await request.read(1e6)).toString("utf8"));
         assert.equal(asked.lora_config.rank, 0);
         const inside = { ...asked, lora_config: { ...asked.lora_config, rank: 1 } };
-        return handler({ ...request, bytes: async () => Buffer.from(JSON.stringify(inside)) }, reply);
+        return handler({ ...request, read: async () => Buffer.from(JSON.stringify(inside)) }, reply);
       };
     };
     const out = await mkdtemp(join(tmpdir(), "coa-whole-"));

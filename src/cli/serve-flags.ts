@@ -1,8 +1,9 @@
 /** What all servers share: where they listen, who may call, how they stop. */
 import { accessOf } from "../base/http/access.ts";
-import type { ServeOptions } from "../serve/chain-handler.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
 import type { PortOptions } from "../serve/serve.ts";
+import type { ServeOptions } from "../serve/served-handler.ts";
+import type { Options } from "./command.ts";
 import type { Section } from "./settings/index.ts";
 
 /** Of those, what a handler is to know. */
@@ -10,17 +11,27 @@ export function handlerOptions({ keys, access, maxBodyBytes }: ServeOptions): Se
   return { keys, access, maxBodyBytes };
 }
 
+/** Flags of a recorder that others may reach. */
+export const recorderFlags = {
+  host: { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address to listen on; beyond this machine only with keys" },
+  "api-key-file": { type: "string", valueName: "file", describe: "API keys that callers need, one to a line (default: COA_API_KEY)" },
+} as const satisfies Options; // biome-ignore format: one flag a line
+
+/** The keys that callers need: of the file, or the one in the environment. */
+export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
+  const fromEnvironment = process.env["COA_API_KEY"];
+  return file ? readKeys(file) : fromEnvironment ? [{ key: fromEnvironment }] : [];
+}
+
 /** The settings as options of a server. */
 export async function portOptions(
   settings: Section<"serve">,
 ): Promise<PortOptions & ServeOptions & { drainMs: number }> {
   const { port, host, apiKeyFile, cors, maxBodyMb, drainSeconds } = settings;
-  const fromEnvironment = process.env["COA_API_KEY"];
-  const keys: ServeKey[] = apiKeyFile ? await readKeys(apiKeyFile) : fromEnvironment ? [{ key: fromEnvironment }] : [];
   return {
     port,
     host,
-    keys,
+    keys: await keysOf(apiKeyFile),
     access: accessOf(host, cors.length > 0 ? { origins: cors } : {}),
     maxBodyBytes: maxBodyMb * 2 ** 20,
     drainMs: drainSeconds * 1000,

@@ -18,9 +18,8 @@ export interface ServedWorld {
 export async function serveWorld(world: World, options: { port?: number } = {}): Promise<ServedWorld> {
   let requests = 0;
   const pages = new Map<string, Buffer | null>();
-  const { origin, close } = await listen(async (request, response) => {
+  const { origin, close } = await listen(async ({ path }, reply) => {
     requests++;
-    const path = (request.url ?? "/").split("?")[0]!;
     let body = pages.get(path);
     if (body === undefined) {
       const html = htmlAt(world, path);
@@ -28,12 +27,8 @@ export async function serveWorld(world: World, options: { port?: number } = {}):
       // Only pages that exist are kept: strangers could ask for endless other paths.
       if (body) pages.set(path, body);
     }
-    const content = body ?? Buffer.from("<!doctype html><title>Not found</title><p>No such page.</p>");
-    response.writeHead(body ? 200 : 404, {
-      "content-type": "text/html; charset=utf-8",
-      "content-length": content.byteLength,
-    });
-    response.end(request.method === "HEAD" ? undefined : content);
+    const content = body ?? "<!doctype html><title>Not found</title><p>No such page.</p>";
+    reply.send(body ? 200 : 404, content, { "content-type": "text/html; charset=utf-8" });
   }, options);
   return { base: origin, host: new URL(origin).host, requests: () => requests, close };
 }

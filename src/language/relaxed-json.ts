@@ -3,11 +3,11 @@
  * line breaks inside strings. Strict JSON goes through the built-in parser; this reads what that one refuses.
  */
 
-import { isTextNestedDeeper } from "../core/json-value.ts";
+import { isTextNestedDeeper, maxDepth } from "../core/json-value.ts";
 
 /** Parses relaxed JSON; throws a `SyntaxError` that says where and why. */
 export function parseRelaxedJson(text: string): unknown {
-  if (isTextNestedDeeper(text, maxDepth)) return relaxedParser(text).parse(); // which says where
+  if (isTextNestedDeeper(text)) return relaxedParser(text).parse(); // which says where
   try {
     return JSON.parse(text);
   } catch {
@@ -27,7 +27,6 @@ const words: Record<string, unknown> = {
 };
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
 const closingQuote: Record<string, string> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’" };
-const maxDepth = 200;
 
 function relaxedParser(text: string) {
   let at = 0;

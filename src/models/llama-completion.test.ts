@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { replyJson } from "../base/http/handler.ts";
 import { listen } from "../base/http/listen.ts";
 import { runChain } from "../chain/run-chain.ts";
 import type { ContinueEvent } from "../core/model.ts";
@@ -27,21 +28,20 @@ interface Asked {
 async function llamaServer(answer: (text: string) => string, options: { slotWindow?: number; cutAfter?: number } = {}) {
   const asked: Asked[] = [];
   let cuts = options.cutAfter === undefined ? 0 : 1;
-  const { origin, close } = await listen(async (request, response) => {
-    const json = (value: unknown) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify(value));
-    };
+  const { origin, close } = await listen(async (request, reply) => {
+    const json = (value: unknown) => replyJson(reply, 200, value);
     if (request.url === "/v1/models")
       return json({ data: [{ id: "served.gguf", owned_by: "llamacpp", meta: { n_ctx_train: 4096 } }] });
     if (request.url === "/props") return json({ default_generation_settings: { n_ctx: options.slotWindow ?? 1024 } });
-    let raw = "";
-    for await (const chunk of request) raw += chunk;
-    const body = JSON.parse(raw) as { prompt: number[]; stop: string[]; n_predict: number };
-    asked.push({ path: request.url ?? "", body: body as never });
-    response.writeHead(200, { "content-type": "text/event-stream" });
+    const body = JSON.parse((await request.read(2 ** 30)).toString("utf8")) as {
+      prompt: number[];
+      stop: string[];
+      n_predict: number;
+    };
+    asked.push({ path: request.url, body: body as never });
+    const stream = reply.stream(200, { "content-type": "text/event-stream" });
     const ids = tokenizer.encodeWithSpecials(answer(decode(body.prompt).toString("utf8"))).slice(0, body.n_predict);
-    const event = (value: unknown) => response.write(`data: ${JSON.stringify(value)}\n\n`);
+    const event = (value: unknown) => void stream.write(`data: ${JSON.stringify(value)}\n\n`);
     let sent = 0;
     let stopped = "";
     for (let count = 1; count <= ids.length && stopped === ""; count++) {
@@ -66,14 +66,14 @@ async function llamaServer(answer: (text: string) => string, options: { slotWind
       if (cuts > 0 && count === options.cutAfter) {
         cuts--;
         await new Promise((resolve) => setTimeout(resolve, 20));
-        return void response.destroy();
+        return reply.cut();
       }
     }
     event({
       content: "", tokens: [], stop: true, stop_type: stopped === "" ? "limit" : "word", stopping_word: stopped,
       tokens_predicted: ids.length, tokens_evaluated: body.prompt.length, timings: { cache_n: 3 },
     }); // biome-ignore format: one event
-    response.end();
+    stream.end();
   });
   return { url: `${origin}/v1`, asked, close };
 }

@@ -1,39 +1,8 @@
-/** Refusals in the shapes that clients of each API expect, and what status and words an error of ours gets. */
-import { RefusedRequest } from "../base/http/request-body.ts";
-import { CoaError, messageOf } from "../core/errors.ts";
+/** Refusals in the shapes that clients of each API expect. */
+import { RefusedRequest, refusalOf } from "../base/http/refusal.ts";
 import type { Json } from "../core/json-value.ts";
 
-export interface ApiErrorOptions {
-  /** A stable word: `model_not_found`, `invalid_api_key`. */
-  code?: string;
-  /** The field of the request that is wrong. */
-  param?: string;
-  headers?: Record<string, string>;
-}
-
-/** A request that is refused, with everything its answer needs. */
-export class ApiError extends RefusedRequest {
-  readonly code: string | null;
-  readonly param: string | null;
-
-  constructor(status: number, message: string, options: ApiErrorOptions = {}) {
-    super(status, message, options.headers);
-    this.code = options.code ?? null;
-    this.param = options.param ?? null;
-  }
-}
-
-/** Any error as a refusal. An unknown error is an internal error, with its own message: the server has no other log. */
-export function apiErrorOf(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  if (error instanceof RefusedRequest) return new ApiError(error.status, error.message, { headers: error.headers });
-  if (error instanceof CoaError) {
-    const status =
-      error.boundary === "usage" || error.boundary === "format" ? 400 : error.boundary === "model" ? 502 : 500;
-    return new ApiError(status, error.message, { code: error.code });
-  }
-  return new ApiError(500, `internal error: ${messageOf(error)}`, { code: "internal_error" });
-}
+export { RefusedRequest as ApiError, refusalOf as apiErrorOf };
 
 const openaiTypes: Record<number, string> = {
   400: "invalid_request_error",
@@ -48,7 +17,7 @@ const openaiTypes: Record<number, string> = {
 };
 
 /** The error body of OpenAI's APIs. */
-export function openaiError({ status, message, code, param }: ApiError): Json {
+export function openaiError({ status, message, code, param }: RefusedRequest): Json {
   return { error: { message, type: openaiTypes[status] ?? "server_error", param, code } };
 }
 
@@ -63,7 +32,18 @@ const anthropicTypes: Record<number, string> = {
 };
 
 /** The error body of Anthropic's API. */
-export function anthropicError({ status, message }: ApiError): Json {
+export function anthropicError({ status, message }: RefusedRequest): Json {
   const type = anthropicTypes[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
   return { type: "error", error: { type, message } };
+}
+
+/** Refusals before the Model Context Protocol is spoken, in its own shape. */
+function mcpError({ message, status }: RefusedRequest): Json {
+  return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
+}
+
+/** The error body of the API that a path belongs to. */
+export function apiErrorBody(refusal: RefusedRequest, path: string): Json {
+  if (path === "/mcp") return mcpError(refusal);
+  return path.startsWith("/v1/messages") ? anthropicError(refusal) : openaiError(refusal);
 }

@@ -2,6 +2,8 @@
  * Chains as they are, for our own tools: `POST /v1/chains` runs a question, or continues a trajectory that was cut or edited,
  * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
  */
+
+import { eventStream } from "../base/http/event-stream.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { asNumber, asString, defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
@@ -12,7 +14,6 @@ import { askedChain } from "./asked-chain.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
 import { settle } from "./settle.ts";
 

@@ -1,4 +1,6 @@
 /** `POST /v1/chat/completions`: the chain behind OpenAI's chat API, whole or streamed. */
+
+import { eventStream } from "../base/http/event-stream.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject } from "../core/json-value.ts";
@@ -6,7 +8,6 @@ import { apiErrorOf, openaiError } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import { chatChunks, chatCompletion } from "./project/chat.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
 import type { ServedEvent } from "./served-events.ts";

@@ -166,7 +166,7 @@ describe("a server", () => {
       assert.equal(preflight.headers.get("access-control-allow-headers"), "authorization");
     });
     const served = await chainHandler({ model: scriptedModel(good), profile: mhqaProfile, toolsOf: () => [] });
-    await assert.rejects(serve(served, { host: "0.0.0.0" }), /give it keys first/);
+    await assert.rejects(serve(served, { host: "0.0.0.0" }), /give it a key first/);
   });
 
   it("lets chains wait in a queue, and refuses with Retry-After when it is full", async () => {

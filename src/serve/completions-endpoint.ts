@@ -2,6 +2,8 @@
  * `POST /v1/completions`, token-in/token-out: the bare model without chain or tools, as trainers use a sampling server. A
  * prompt is text or token ids; ids and log-probabilities come back as sampled, so that nothing is tokenised twice.
  */
+
+import { eventStream } from "../base/http/event-stream.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { readSettings } from "../base/wire/openai-chat.ts";
 import { asNumber, asObject, type Json } from "../core/json-value.ts";
@@ -11,7 +13,6 @@ import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
 
 interface Piece {

@@ -4,9 +4,10 @@
  * refused. An answer that failed, or whose client disconnected, is forgotten, so that the next try runs again.
  */
 import { createHash } from "node:crypto";
-import type { Reply, StreamWriter } from "../base/http/handler.ts";
+import { type Reply, type ReplyHeaders, replyJson, type StreamWriter } from "../base/http/handler.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 const lifeMs = 24 * 3_600_000;
 const mostBytes = 64 * 2 ** 20;
@@ -16,7 +17,7 @@ interface Recording {
   at: number;
   bytes: number;
   status: number;
-  headers: Record<string, string>;
+  headers: ReplyHeaders;
   pieces: (string | Uint8Array)[];
   streamed: boolean;
   ended: boolean;
@@ -24,62 +25,53 @@ interface Recording {
   waiting: Set<() => void>;
 }
 
-/** Keeps answers by key. */
-export interface IdempotentReplies {
-  /** A reply that is written down while it is given, or undefined: then the earlier answer was given again. */
-  record(key: string, body: Uint8Array, reply: Reply, signal: AbortSignal): Promise<RecordedReply | undefined>;
-}
-
-/** A reply that is written down. */
-export interface RecordedReply {
-  reply: Reply;
-  /** Told when the work is done; what failed is forgotten. */
-  end(ok: boolean): void;
-}
-
-/** Nothing kept yet. */
-export function idempotentReplies(now: () => number = steadyNow): IdempotentReplies {
+/** Nothing kept yet. Wraps an endpoint: its answers are kept under the caller, the route and the key. */
+export function idempotentReplies(now: () => number = steadyNow): (pattern: string, endpoint: Endpoint) => Endpoint {
   const kept = new Map<string, Recording>();
   let bytes = 0;
   const forget = (key: string) => {
     bytes -= kept.get(key)?.bytes ?? 0;
     kept.delete(key);
   };
-  return {
-    async record(key, given, reply, signal) {
-      for (const [old, { at }] of kept) {
-        if (now() - at < lifeMs && bytes < mostBytes) break;
-        forget(old);
-      }
-      const body = createHash("sha256").update(given).digest("base64url");
-      const known = kept.get(key);
-      if (known && known.body !== body) {
+  return (pattern, endpoint) => async (call) => {
+    const { request, reply, caller } = call;
+    const given = request.header("idempotency-key");
+    if (given === undefined) return endpoint(call);
+    for (const [old, { at }] of kept) {
+      if (now() - at < lifeMs && bytes < mostBytes) break;
+      forget(old);
+    }
+    const key = [caller.owner, pattern, request.path, given].join("\n");
+    const body = createHash("sha256")
+      .update(await call.bytes())
+      .digest("base64url");
+    for (let known = kept.get(key); known; known = kept.get(key)) {
+      if (known.body !== body) {
         throw new ApiError(409, "this idempotency key was used with another request", {
           code: "idempotency_key_reused",
         });
       }
-      if (known) {
-        if (await repeat(known, reply, signal)) return undefined;
-        return this.record(key, given, reply, signal); // the first try failed: this one runs
-      }
-      const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: [], streamed: false, ended: false, failed: false, waiting: new Set() }; // biome-ignore format: one empty recording
-      kept.set(key, recording);
-      const add = (piece: string | Uint8Array) => {
-        recording.pieces.push(piece);
-        recording.bytes += piece.length;
-        if (kept.get(key) === recording) bytes += piece.length;
-        wake(recording);
-      };
-      return {
-        reply: recorded(reply, recording, add),
-        end(ok) {
-          recording.ended = true;
-          recording.failed = !ok || recording.status >= 500 || recording.status === 429;
-          if (recording.failed && kept.get(key) === recording) forget(key);
-          wake(recording);
-        },
-      };
-    },
+      if (await repeat(known, reply, request.signal)) return; // where the first try failed, this one runs
+    }
+    const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: [], streamed: false, ended: false, failed: false, waiting: new Set() }; // biome-ignore format: one empty recording
+    kept.set(key, recording);
+    const own = recorded(reply, recording, (piece) => {
+      recording.pieces.push(piece);
+      recording.bytes += piece.length;
+      if (kept.get(key) === recording) bytes += piece.length;
+      wake(recording);
+    });
+    let ok = false;
+    try {
+      const value = await endpoint({ ...call, reply: own });
+      if (value !== undefined) replyJson(own, 200, value);
+      ok = recording.status < 499 && recording.status !== 429 && !request.signal.aborted;
+    } finally {
+      recording.ended = true;
+      recording.failed = !ok;
+      if (!ok && kept.get(key) === recording) forget(key);
+      wake(recording);
+    }
   };
 }
 
@@ -109,6 +101,7 @@ function recorded(reply: Reply, recording: Recording, add: (piece: string | Uint
         end: () => writer.end(),
       };
     },
+    cut: reply.cut,
   };
 }
 

@@ -1,6 +1,6 @@
 /** Serving a model with its tools. Every export is named here, one by one; what is not here is not public. */
 export type { AccessOptions } from "../base/http/access.ts";
-export { type ChainHandlerOptions, chainHandler, type ServedHandler, type ServeOptions } from "./chain-handler.ts";
+export { type ChainHandlerOptions, chainHandler } from "./chain-handler.ts";
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { type KeptChains, openKeptChains } from "./kept-chains.ts";
 export { readKeys, type ServeKey } from "./keys.ts";
@@ -10,6 +10,7 @@ export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts
 export type { PolicyAddress } from "./rollout-request.ts";
 export { type PortOptions, serve } from "./serve.ts";
 export { openServeState, type ServeStateOptions } from "./serve-state.ts";
+export type { ServedHandler, ServeOptions } from "./served-handler.ts";
 export { openResponseStore, type ResponseStore } from "./stored-responses.ts";
 export type { SuspendedChains } from "./suspended-chains.ts";
 export { type ToolHandlerOptions, toolHandler } from "./tool-handler.ts";

@@ -1,11 +1,10 @@
 /**
- * Who may send requests, and how many: keys with quotas. A key is found in constant time; its requests are counted by
- * the minute and its cost since the start of the server. Without keys everybody on this machine may ask.
+ * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute and its cost since the
+ * start of the server. Without keys everybody on this machine may ask.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import { keyFinder, keyOf } from "../base/http/access.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { UsageError } from "../core/errors.ts";
 import { ApiError } from "./api-error.ts";
@@ -58,28 +57,16 @@ export interface Caller {
   spend(tokens: number, usd: number): void;
 }
 
-/** Admits callers by their key. */
+/** The caller of a key; refused where the key has used up what it allows. */
 export function admission(
   keys: readonly ServeKey[],
   now: () => number = steadyNow,
-): (header: (name: string) => string | undefined) => Caller {
-  const find = keyFinder(keys);
+): (entry: ServeKey | undefined) => Caller {
   const owners = new Map(keys.map((entry) => [entry, createHash("sha256").update(entry.key).digest("base64url")]));
   const counts = new Map<ServeKey, { minute: number; requests: number; tokens: number; usd: number }>();
   const anyone: Caller = { name: "anyone", owner: "anyone", keep: true, headers: {}, spend() {} };
-  return (header) => {
-    if (keys.length === 0) return anyone;
-    const given = keyOf(header);
-    const entry = given === undefined ? undefined : find(given);
-    if (!entry) {
-      throw new ApiError(
-        401,
-        given === undefined ? "send an API key (Authorization: Bearer <key>)" : "this API key is not known",
-        {
-          code: "invalid_api_key",
-        },
-      );
-    }
+  return (entry) => {
+    if (!entry) return anyone;
     const minute = Math.floor(now() / 60_000);
     const count = counts.get(entry) ?? { minute, requests: 0, tokens: 0, usd: 0 };
     counts.set(entry, count);

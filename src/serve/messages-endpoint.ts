@@ -1,4 +1,6 @@
 /** Anthropic's Messages API: `POST /v1/messages`, whole or streamed, and `POST /v1/messages/count_tokens`. */
+
+import { eventStream } from "../base/http/event-stream.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
@@ -9,7 +11,6 @@ import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import { messagesProjection } from "./project/messages.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
 import { settle } from "./settle.ts";

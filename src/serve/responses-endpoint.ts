@@ -1,4 +1,6 @@
 /** OpenAI's Responses API: create (whole, streamed, in the background), get, delete, cancel, list of input items. */
+
+import { eventStream } from "../base/http/event-stream.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { asObject, asString, type Json } from "../core/json-value.ts";
 import { ApiError } from "./api-error.ts";
@@ -6,7 +8,6 @@ import type { BackgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import type { ResponseStore } from "./stored-responses.ts";
 
 type Work = (call: Call) => Promise<void>;

@@ -4,16 +4,15 @@
  * never 0: a trainer must leave it out, not learn from it.
  */
 
-import { replyJson } from "../base/http/handler.ts";
+import { RefusedRequest } from "../base/http/refusal.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
 import { trajectorySchema } from "../core/trajectory.ts";
-import { ApiError } from "./api-error.ts";
-import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
-import { type Call, endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { readTask } from "./read-task.ts";
+import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 
 export interface RewardHandlerOptions extends ServeOptions {
   grader: Grader;
@@ -34,8 +33,6 @@ interface Verdict {
 /** Serves rewards. */
 export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   const { grader, concurrency = 8 } = options;
-  const setup = endpointSetup(options);
-  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
   const verdictOf = async (item: Json, signal: AbortSignal): Promise<Verdict> => {
     const { task, answer, format } = readItem(item);
     const grade = await grader(task, answer, { signal });
@@ -43,28 +40,25 @@ export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   };
   const all = (items: readonly Json[], signal: AbortSignal) =>
     inParallel(items, concurrency, (item) => verdictOf(item, signal));
-  return servedHandler(setup, undefined, {
-    ...on("POST /reward", async ({ request, reply, headers, json }) =>
-      replyJson(reply, 200, await verdictOf(await json(), request.signal), headers),
-    ),
-    ...on("POST /reward/batch", async ({ request, reply, headers, json }) => {
-      const items = objectsOf((await json())["items"]);
-      replyJson(reply, 200, { results: await all(items, request.signal) }, headers);
-    }),
-    ...on("POST /reward/verl", async ({ request, reply, headers, json }) => {
+  const endpoints: Record<string, Endpoint> = {
+    "POST /reward": async ({ request, json }) => verdictOf(await json(), request.signal),
+    async "POST /reward/batch"({ request, json }) {
+      return { results: await all(objectsOf((await json())["items"]), request.signal) };
+    },
+    async "POST /reward/verl"({ request, json }) {
       const { reward, ...rest } = await verdictOf(verlItem(await json()), request.signal);
-      replyJson(reply, 200, { ...rest, score: reward }, headers);
-    }),
-    ...on("POST /reward/trl", async ({ request, reply, headers, json }) => {
+      return { ...rest, score: reward };
+    },
+    async "POST /reward/trl"({ request, json }) {
       const results = await all(trlItems(await json()), request.signal);
-      replyJson(reply, 200, { rewards: results.map(({ reward }) => reward) }, headers);
-    }),
-    ...on("POST /reward/slime", async ({ request, reply, headers, json }) => {
+      return { rewards: results.map(({ reward }) => reward) };
+    },
+    async "POST /reward/slime"({ request, json }) {
       const { response, label, prompt } = await json();
-      const item = { question: prompt, text: response, answers: label };
-      replyJson(reply, 200, (await verdictOf(item, request.signal)).reward, headers);
-    }),
-  });
+      return (await verdictOf({ question: prompt, text: response, answers: label }, request.signal)).reward;
+    },
+  };
+  return servedHandler(endpoints, options);
 }
 
 function rewardOf({ correct, score, reason }: Grade): Omit<Verdict, "format"> {
@@ -76,12 +70,12 @@ function readItem(item: Json): { task: Task; answer: string | null; format: bool
   const task = readTask(item, { id: "reward", graded: true });
   if (item["trajectory"] !== undefined) {
     const parsed = trajectorySchema.safeParse(item["trajectory"]);
-    if (!parsed.success) throw new ApiError(400, "the trajectory is not one of ours", { param: "trajectory" });
+    if (!parsed.success) throw new RefusedRequest(400, "the trajectory is not one of ours", { param: "trajectory" });
     return { task, answer: parsed.data.answer, format: parsed.data.violations.length === 0 };
   }
   const text = item["text"];
   if (text === null) return { task, answer: null, format: false };
-  if (typeof text !== "string") throw new ApiError(400, "give a trajectory or a text", { param: "text" });
+  if (typeof text !== "string") throw new RefusedRequest(400, "give a trajectory or a text", { param: "text" });
   // The last answer of a chain's text; a text without tags is the answer itself.
   const from = text.lastIndexOf("<answer>");
   if (from === -1) return { task, answer: text, format: null };

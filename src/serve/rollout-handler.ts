@@ -4,7 +4,8 @@
  * reward come back exactly as sampled. Nothing is tokenised twice.
  */
 
-import { replyJson } from "../base/http/handler.ts";
+import { streamReply } from "../base/http/event-stream.ts";
+import { RefusedRequest } from "../base/http/refusal.ts";
 import { inParallel, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { runChain } from "../chain/run-chain.ts";
@@ -18,12 +19,10 @@ import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type SampledSequence, sampledSequences } from "../dataset/trajectory-to-example.ts";
-import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
-import { endpointSetup, type ServedHandler, type ServeOptions, servedHandler } from "./chain-handler.ts";
-import { type Call, endpoint } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
-import { countChain } from "./metrics.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { countChain, metrics } from "./metrics.ts";
 import { type PolicyAddress, type RolloutJob, readRollouts } from "./rollout-request.ts";
+import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 
 export interface RolloutHandlerOptions extends ServeOptions {
   /** The model behind an address of a trainer. It must work on token ids. */
@@ -45,10 +44,9 @@ export interface RolloutHandlerOptions extends ServeOptions {
 
 /** Serves rollouts. */
 export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
-  const setup = endpointSetup(options);
+  const counted = metrics();
   const places = semaphore(options.maxChains ?? 64);
   const batches = new Map<string, { caller: string; stop: AbortController }>();
-  const on = (route: string, work: (call: Call) => Promise<void>) => ({ [route]: endpoint(setup, route, work) });
 
   async function rollout(job: RolloutJob, model: Model, signal: AbortSignal): Promise<Json> {
     const release = await places.acquire(signal);
@@ -64,7 +62,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
         signal,
       });
       throwIfUserMustFix(trajectory.ending);
-      countChain(setup.metrics, trajectory);
+      countChain(counted, trajectory);
       const verdict = signal.aborted ? stopped : await judge(options.reward, trajectory, job.task, signal);
       options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });
       return rolloutAnswer(job, trajectory, sampledSequences(trajectory, model.tokenizer!), verdict);
@@ -73,71 +71,60 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
     }
   }
 
-  return servedHandler(
-    setup,
-    {
-      get running() {
-        return places.held;
-      },
-      get waiting() {
-        return places.waiting;
-      },
-    },
-    {
-      ...on("POST /rollouts", async ({ request, reply, caller, id: requestId, headers, json }) => {
-        const body = await json();
-        const { id = requestId, policy, jobs, stream } = readRollouts(body);
-        if (places.waiting + jobs.length > (options.maxQueue ?? 4096) + (options.maxChains ?? 64))
-          throw new ApiError(429, `${jobs.length} more rollouts do not fit the queue`, {
-            code: "queue_full",
-            headers: { "retry-after": "5" },
-          });
-        if (batches.has(id))
-          throw new ApiError(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
-        const model = await options.policyAt(policy);
-        if (!model.tokenizer) throw new ApiError(400, "rollouts need a policy that works on token ids");
-        const stop = new AbortController();
-        const signal = AbortSignal.any([request.signal, stop.signal]);
-        batches.set(id, { caller: caller.name, stop });
-        // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
-        const failed = new AbortController();
-        const one = async (job: RolloutJob): Promise<Json> => {
-          try {
-            return await rollout(job, model, AbortSignal.any([signal, failed.signal]));
-          } catch (error) {
-            if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
-            failed.abort(error);
-            throw failed.signal.reason;
-          }
-        };
+  const endpoints: Record<string, Endpoint> = {
+    async "POST /rollouts"(call) {
+      const { request, caller, id: requestId } = call;
+      const { id = requestId, policy, jobs, stream } = readRollouts(await call.json());
+      if (places.waiting + jobs.length > (options.maxQueue ?? 4096) + (options.maxChains ?? 64))
+        throw new RefusedRequest(429, `${jobs.length} more rollouts do not fit the queue`, {
+          code: "queue_full",
+          headers: { "retry-after": "5" },
+        });
+      if (batches.has(id))
+        throw new RefusedRequest(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
+      const model = await options.policyAt(policy);
+      if (!model.tokenizer) throw new RefusedRequest(400, "rollouts need a policy that works on token ids");
+      const stop = new AbortController();
+      const signal = AbortSignal.any([request.signal, stop.signal]);
+      batches.set(id, { caller: caller.name, stop });
+      // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
+      const failed = new AbortController();
+      const one = async (job: RolloutJob): Promise<Json> => {
         try {
-          if (!stream) {
-            const rollouts = await inParallel(jobs, jobs.length, one);
-            return replyJson(reply, 200, { id, rollouts }, { ...headers });
-          }
-          const events = eventStream(reply, headers);
-          try {
-            await inParallel(jobs, jobs.length, async (job) => events.write(JSON.stringify(await one(job))));
-            await events.write("[DONE]");
-          } catch (error) {
-            if (!events.opened || request.signal.aborted) throw error;
-            await events.write(JSON.stringify(openaiError(apiErrorOf(error))));
-          } finally {
-            events.end();
-          }
-        } finally {
-          batches.delete(id);
+          return await rollout(job, model, AbortSignal.any([signal, failed.signal]));
+        } catch (error) {
+          if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
+          failed.abort(error);
+          throw failed.signal.reason;
         }
-      }),
-      ...on("POST /rollouts/{id}/cancel", async ({ request, reply, caller, headers }) => {
-        const id = request.params["id"]!;
-        const batch = batches.get(id);
-        if (batch?.caller !== caller.name) throw new ApiError(404, `no batch ${id} is running`);
-        batch.stop.abort(new DOMException("cancelled", "AbortError"));
-        replyJson(reply, 200, { id, cancelled: true }, headers);
-      }),
+      };
+      try {
+        if (!stream) return { id, rollouts: await inParallel(jobs, jobs.length, one) };
+        await streamReply(call, {}, async (events) => {
+          await inParallel(jobs, jobs.length, async (job) => events.write(JSON.stringify(await one(job))));
+          await events.write("[DONE]");
+        });
+      } finally {
+        batches.delete(id);
+      }
     },
-  );
+    "POST /rollouts/{id}/cancel"({ request, caller }) {
+      const id = request.params["id"]!;
+      const batch = batches.get(id);
+      if (batch?.caller !== caller.name) throw new RefusedRequest(404, `no batch ${id} is running`);
+      batch.stop.abort(new DOMException("cancelled", "AbortError"));
+      return { id, cancelled: true };
+    },
+  };
+  const load = {
+    get running() {
+      return places.held;
+    },
+    get waiting() {
+      return places.waiting;
+    },
+  };
+  return servedHandler(endpoints, options, { counted, load });
 }
 
 const stopped: RewardResult = { reward: null, correct: null, score: 0, reason: "cancelled", excluded: "cancelled" };

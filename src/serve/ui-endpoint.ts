@@ -3,6 +3,7 @@
  * stream of a chat (a page that was reloaded). A chain without a reader continues for a while, then it is stopped.
  */
 
+import { eventStream } from "../base/http/event-stream.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
@@ -10,7 +11,6 @@ import { askedChain } from "./asked-chain.ts";
 import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
-import { eventStream } from "./event-stream.ts";
 import { uiProjection } from "./project/ui.ts";
 import { settle } from "./settle.ts";
 

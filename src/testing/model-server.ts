@@ -3,8 +3,10 @@
  * cut in the middle, malformed JSON, silence. It keeps a log of what it was asked.
  */
 
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import { type Reply, type ReplyHeaders, replyJson } from "../base/http/handler.ts";
 import { listen } from "../base/http/listen.ts";
+import { eventText } from "../base/http/server-events.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
@@ -15,7 +17,7 @@ export type Fault = "none" | "error-500" | "rate-limit" | "cut" | "malformed" | 
 
 export interface ServedRequest {
   path: string;
-  headers: IncomingMessage["headers"];
+  headers: Readonly<IncomingHttpHeaders>;
   body: Record<string, unknown>;
 }
 
@@ -44,39 +46,24 @@ export interface ModelServer {
 /** Starts the server on a free port. */
 export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
   const requests: ServedRequest[] = [];
-  const { origin, close } = await listen(async (request, response) => {
-    if (request.method === "GET") {
-      response.writeHead(options.models ? 200 : 404, { "content-type": "application/json" });
-      response.end(JSON.stringify(options.models ?? { error: { message: "not found" } }));
-      return;
-    }
-    let raw = "";
-    for await (const chunk of request) raw += chunk;
-    const served: ServedRequest = { path: request.url ?? "", headers: request.headers, body: JSON.parse(raw) };
-    const index = requests.push(served) - 1;
-    try {
-      await reply(options, served, index, response);
-    } catch (error) {
-      response.destroy(error as Error);
-    }
+  const { origin, close } = await listen(async ({ method, url, headers, read }, to) => {
+    if (method === "GET")
+      return replyJson(to, options.models ? 200 : 404, options.models ?? { error: { message: "not found" } });
+    const body = JSON.parse((await read(2 ** 30)).toString("utf8"));
+    const served: ServedRequest = { path: url, headers, body };
+    await reply(options, served, requests.push(served) - 1, to);
   });
   return { url: `${origin}/v1`, requests, close };
 }
 
-async function reply(
-  options: ModelServerOptions,
-  served: ServedRequest,
-  index: number,
-  response: ServerResponse,
-): Promise<void> {
+async function reply(options: ModelServerOptions, served: ServedRequest, index: number, to: Reply): Promise<void> {
   const fault = options.fault?.(served, index) ?? "none";
-  if (fault === "reset") return void response.destroy();
+  if (fault === "reset") return to.cut();
   if (fault === "stall") return; // says nothing until the client gives up
   if (fault === "error-500" || fault === "rate-limit") {
-    const headers = fault === "rate-limit" ? { "retry-after-ms": "3" } : {};
-    response.writeHead(fault === "rate-limit" ? 429 : 500, { "content-type": "application/json", ...headers });
-    response.end(JSON.stringify({ error: { message: fault === "rate-limit" ? "slow down" : "something broke" } }));
-    return;
+    const headers: ReplyHeaders = fault === "rate-limit" ? { "retry-after-ms": "3" } : {};
+    const message = fault === "rate-limit" ? "slow down" : "something broke";
+    return replyJson(to, fault === "rate-limit" ? 429 : 500, { error: { message } }, headers);
   }
   const { text, finish } = cut(options, options.answer(served, index), served.body);
   const api = apiOf(served.path) ?? openaiCompletions;
@@ -84,11 +71,10 @@ async function reply(
   const usage = { promptTokens: tokensOf(served.body), completionTokens: count(text) };
   const whole = { text, toolCalls: [], finish, finished: true, usage, responseId: `r${index}`, model: "served" };
   if (served.body["stream"] !== true || options.ignoreStream) {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(fault === "malformed" ? "{ nothing" : JSON.stringify(api.writeReply(whole)));
-    return;
+    const body = fault === "malformed" ? "{ nothing" : JSON.stringify(api.writeReply(whole));
+    return to.send(200, body, { "content-type": "application/json" });
   }
-  response.writeHead(200, { "content-type": "text/event-stream" });
+  const stream = to.stream(200, { "content-type": "text/event-stream" });
   const withIds = options.tokenizer && served.body["return_token_ids"] === true ? options.tokenizer : undefined;
   const parts = pieces(text, options.chunkSize ?? 16);
   const breaks = fault !== "none" && parts.length > 1; // what is sent in one piece arrives whole
@@ -99,13 +85,13 @@ async function reply(
       ? api.writeEvents(broken, parts.slice(0, Math.ceil(parts.length / 2)))
       : api.writeEvents(whole, parts);
   for (const [place, event] of events.entries()) {
-    response.write(`data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
+    void stream.write(eventText(typeof event === "string" ? event : JSON.stringify(event)));
     // A real server writes over time: let the client read before a cut.
     if (place % 4 === 1) await new Promise((resolve) => setImmediate(resolve));
   }
-  if (breaks && fault === "malformed") return void response.end('data: {"choices": [nonsense\n\n');
-  if (breaks && fault === "cut") return void response.destroy();
-  response.end();
+  if (breaks && fault === "cut") return to.cut();
+  if (breaks && fault === "malformed") void stream.write(eventText('{"choices": [nonsense'));
+  stream.end();
 }
 
 /** One token to a chunk, with its id, as vLLM sends them. */

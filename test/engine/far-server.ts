@@ -1,5 +1,4 @@
 /** Our training server over a small model, in a process of its own that can be killed: `<checkpoints> <port>`. Prints its address. */
-import { nodeListener } from "../../src/base/http/handler.ts";
 import { listen } from "../../src/base/http/listen.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { trainerHandler } from "../../src/serve/trainer/trainer-handler.ts";
@@ -12,5 +11,5 @@ const { handler } = trainerHandler({
   openAdapter: (lora) => openEmbeddedEngine({ ...base, lora }),
   checkpoints,
 });
-console.log((await listen(nodeListener(handler), { port: Number(port) })).origin);
+console.log((await listen(handler, { port: Number(port) })).origin);
 process.stdin.on("end", () => process.exit(0)).resume(); // ends with whoever started it

@@ -1,6 +1,5 @@
 /** A proxy in front of a server that knows what each request is for, and strikes when a chosen one is at a chosen place on its way. */
 import { listen } from "../../src/base/http/listen.ts";
-import { readBytes } from "../../src/base/http/request-body.ts";
 import { forwardTo } from "./unreliable-proxy.ts";
 
 /** Where a request is: it has not reached the server, the server has just got it, or it has answered and the client has not heard. */
@@ -35,9 +34,9 @@ export async function killingProxy() {
     });
   }
 
-  const server = await listen(async (request, response) => {
-    const body = await readBytes(request, 2 ** 30);
-    const path = request.url!.split("/").at(-1)!;
+  const server = await listen(async (request, reply) => {
+    const body = await request.read(2 ** 30);
+    const path = request.url.split("/").at(-1)!;
     const isQuestion = path === "retrieve_future";
     const kind = isQuestion ? `result of ${kinds.get(String(JSON.parse(body.toString()).request_id))}` : path;
     const next = armed[0];
@@ -49,18 +48,17 @@ export async function killingProxy() {
       armed.shift();
       proxy.struck.push(`${kind} ${place}`);
       next.strike();
-      request.socket.destroy();
+      reply.cut();
       return true;
     };
     if (strikes("on its way")) return;
     const answer = await forwardTo(proxy.target, request, body, () => strikes("arrived")).catch(() => null);
-    if (!answer || strikes("answered")) return void request.socket.destroy();
+    if (!answer || strikes("answered")) return reply.cut();
     if (!isQuestion && answer.status === 200 && answer.body[0] === 0x7b) {
       const { request_id } = JSON.parse(answer.body.toString()) as { request_id?: unknown };
       if (request_id !== undefined) kinds.set(String(request_id), kind);
     }
-    response.writeHead(answer.status, answer.headers as never);
-    response.end(answer.body);
+    reply.send(answer.status, answer.body, answer.headers);
   });
   proxy.origin = server.origin;
   proxy.close = server.close;

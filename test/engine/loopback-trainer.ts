@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Handler, nodeListener, replyJson } from "../../src/base/http/handler.ts";
+import { type Handler, replyJson } from "../../src/base/http/handler.ts";
 import { listen } from "../../src/base/http/listen.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import type { EmbeddedEngineOptions } from "../../src/engines/embedded/engine-messages.ts";
@@ -30,7 +30,7 @@ export async function loopbackTrainer(
     checkpoints: join(folder, "checkpoints"),
     ...server,
   });
-  const listening = await listen(nodeListener(served(handler)));
+  const listening = await listen(served(handler));
   return {
     origin: listening.origin,
     folder,

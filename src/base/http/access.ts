@@ -4,8 +4,9 @@
  * time.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
+import { UsageError } from "../../core/errors.ts";
 import { optionNames } from "../work/check-options.ts";
-import { RefusedRequest } from "./request-body.ts";
+import { RefusedRequest } from "./refusal.ts";
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -24,6 +25,15 @@ export function isLoopback(host = "127.0.0.1"): boolean {
   return host === "localhost" || host === "::1" || /^127\./.test(host);
 }
 
+/** Refuses to be reached from outside without a key. `flag` is the command line's word for it. */
+export function checkReach(host: string | undefined, hasKey: boolean, flag = "api-key-file"): void {
+  if (isLoopback(host) || hasKey) return;
+  throw new UsageError(`a server on ${host} can be used by everyone who reaches it: give it a key first`, {
+    hint: { option: "keys", flag },
+    code: "open-to-all",
+  });
+}
+
 /** The rule for a server bound to `host`: beyond loopback its names are not known, so any is taken. */
 export function accessOf(host: string | undefined, options: AccessOptions = {}): AccessOptions {
   return isLoopback(host) ? options : { hosts: ["*"], ...options };
@@ -40,6 +50,29 @@ export function checkOrigin(header: (name: string) => string | undefined, option
   const origin = header("origin");
   if (origin === undefined || options.origins?.includes(origin) || options.origins?.includes("*")) return;
   if (URL.parse(origin)?.host !== host) throw new RefusedRequest(403, `pages of ${origin} may not use this server`);
+}
+
+/** Headers for a web page that was allowed by name. */
+export function corsHeaders(
+  header: (name: string) => string | undefined,
+  { origins = [] }: AccessOptions,
+): Record<string, string> | undefined {
+  const origin = header("origin");
+  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return undefined;
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": "x-request-id, retry-after, x-coa-trajectory, x-ratelimit-remaining-requests",
+    vary: "origin",
+  };
+}
+
+/** What the browser of an allowed page is told before it sends its request. */
+export function preflightHeaders(header: (name: string) => string | undefined): Record<string, string> {
+  return {
+    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-headers": header("access-control-request-headers") ?? "content-type",
+    "access-control-max-age": "600",
+  };
 }
 
 /** The key a request brings: `Authorization: Bearer` or `x-api-key`. */

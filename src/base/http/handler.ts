@@ -3,106 +3,92 @@
  * with back-pressure, and as a fetch handler for frameworks. The signal aborts when the client leaves before its answer
  * is complete.
  */
-import { isUtf8 } from "node:buffer";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Listener } from "./listen.ts";
-import { headersOf, RefusedRequest, readBytes, unpack } from "./request-body.ts";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { type BodyMeter, readBytes } from "./request-body.ts";
 
 /** What a handler is asked. */
 export interface HttpRequest {
   method: string;
+  /** As it was sent: path and query. */
+  url: string;
   /** Without the query. */
   path: string;
   query: URLSearchParams;
+  headers: Readonly<IncomingHttpHeaders>;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   /** The parts of the path that its route names. */
   params: Record<string, string>;
-  /** The unpacked body; more than the limit is refused with 413. */
-  bytes(maxBytes: number): Promise<Buffer>;
+  /** The body as it came; more than the limit is refused with 413. */
+  read(maxBytes: number, meter?: BodyMeter): Promise<Buffer>;
   /** Aborts when the client leaves. */
   signal: AbortSignal;
-  /** The address of the peer, where it is known. */
-  peer: string | undefined;
 }
 
-/** Writes a stream of text. */
+/** Headers of an answer. */
+export type ReplyHeaders = Record<string, string | string[]>;
+
+/** Writes a stream. */
 export interface StreamWriter {
   /** Resolves when there is room for more: a slow reader slows its writer. */
-  write(text: string): Promise<void> | undefined;
+  write(chunk: string | Uint8Array): Promise<void> | undefined;
   end(): void;
 }
 
 /** How a handler answers: whole, or as a stream. */
 export interface Reply {
   readonly started: boolean;
-  send(status: number, body: string | Uint8Array, headers: Record<string, string>): void;
-  stream(status: number, headers: Record<string, string>): StreamWriter;
+  send(status: number, body: string | Uint8Array, headers: ReplyHeaders): void;
+  stream(status: number, headers: ReplyHeaders): StreamWriter;
+  /** Breaks the connection off: the client sees that its answer is not whole. */
+  cut(): void;
 }
 
-/** Answers a request. What it throws is the caller's to answer. */
+/** Answers a request. */
 export type Handler = (request: HttpRequest, reply: Reply) => Promise<void>;
 
-/** Reads a body as JSON; what is not JSON is refused with 400. */
-export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
-  const bytes = await request.bytes(maxBytes);
-  if (!isUtf8(bytes)) throw new RefusedRequest(400, "the body is not UTF-8");
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString("utf8"));
-  } catch (error) {
-    throw new RefusedRequest(400, `the body is not JSON: ${(error as Error).message}`);
-  }
-  if (isDeeper(value, deepest)) throw new RefusedRequest(400, `the body is nested deeper than ${deepest} levels`);
-  return value;
-}
-
-/** A deeper value would overflow the stack of recursive code. */
-const deepest = 256;
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const part of Array.isArray(value) ? value : Object.values(value)) if (isDeeper(part, levels - 1)) return true;
-  return false;
-}
-
 /** Answers with JSON. */
-export function replyJson(reply: Reply, status: number, value: unknown, headers: Record<string, string> = {}): void {
+export function replyJson(reply: Reply, status: number, value: unknown, headers: ReplyHeaders = {}): void {
   if (!reply.started) reply.send(status, JSON.stringify(value), { "content-type": "application/json", ...headers });
 }
 
 /** A client that reads nothing for so long counts as gone; otherwise its writer would wait for ever. */
 const longestStallMs = 300_000;
 
-/** The handler as a listener of node:http. */
-export function nodeListener(handler: Handler, { stallMs = longestStallMs } = {}): Listener {
+/** The handler as a listener of node:http: resolves when its work is done and the answer has left. */
+export function nodeListener(
+  handler: Handler,
+  stallMs = longestStallMs,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const left = new AbortController();
-    const onClose = () => {
+    const closed = Promise.withResolvers<void>();
+    response.once("close", () => {
       if (!response.writableFinished) left.abort(new DOMException("the client left", "AbortError"));
-    };
-    response.once("close", onClose);
-    try {
-      await handler(requestOf(request, left.signal), nodeReply(response, stallMs));
-    } finally {
-      response.off("close", onClose);
-    }
+      closed.resolve();
+    });
+    const work = handler(requestOf(request, left.signal), nodeReply(response, stallMs));
+    await work.catch(() => response.destroy()); // a guarded handler answers its own errors
+    await closed.promise;
   };
 }
 
 function requestOf(request: IncomingMessage, signal: AbortSignal): HttpRequest {
-  const [path, query = ""] = split(request.url ?? "/");
+  const url = request.url ?? "/";
+  const at = url.indexOf("?");
   return {
     method: request.method ?? "GET",
-    path,
-    query: new URLSearchParams(query),
-    header: headersOf(request),
+    url,
+    path: at === -1 ? url : url.slice(0, at),
+    query: new URLSearchParams(at === -1 ? "" : url.slice(at + 1)),
+    headers: request.headers,
+    header(name) {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
     params: {},
-    bytes: async (maxBytes) =>
-      unpack(await readBytes(request, maxBytes), request.headers["content-encoding"], maxBytes),
+    read: (maxBytes, meter) => readBytes(request, maxBytes, { stated: request.headers["content-length"], meter }),
     signal,
-    peer: request.socket.remoteAddress,
   };
 }
 
@@ -118,10 +104,10 @@ function nodeReply(response: ServerResponse, stallMs: number): Reply {
     },
     stream(status, headers) {
       response.writeHead(status, headers);
-      response.flushHeaders();
+      if (/event-stream|ndjson/.test(String(headers["content-type"]))) response.flushHeaders();
       return {
-        write(text) {
-          if (response.destroyed || response.write(text)) return undefined;
+        write(chunk) {
+          if (response.destroyed || response.write(chunk)) return undefined;
           return new Promise((resolve) => {
             const stalled = setTimeout(() => response.destroy(), stallMs);
             const go = () => {
@@ -137,62 +123,61 @@ function nodeReply(response: ServerResponse, stallMs: number): Reply {
         end: () => void response.end(),
       };
     },
+    cut: () => void response.destroy(),
   };
 }
 
-/** The handler as a fetch function, for frameworks (Hono, Next). `refuse` answers what the handler throws. */
-export function fetchHandler(
-  handler: Handler,
-  refuse: (reply: Reply, error: unknown) => void,
-): (request: Request) => Promise<Response> {
+/** The handler as a fetch function, for frameworks (Hono, Next). */
+export function fetchHandler(handler: Handler): (request: Request) => Promise<Response> {
   return (request) =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       const left = new AbortController();
       request.signal.addEventListener("abort", () => left.abort(request.signal.reason), { once: true });
-      const reply = fetchReply(resolve, left);
-      handler(fetchRequest(request, left.signal), reply).catch((error: unknown) => refuse(reply, error));
+      handler(fetchRequest(request, left.signal), fetchReply(resolve, reject, left)).catch(reject);
     });
 }
 
 function fetchRequest(request: Request, signal: AbortSignal): HttpRequest {
   const url = new URL(request.url);
+  const header = (name: string) => request.headers.get(name) ?? (name === "host" ? url.host : undefined);
   return {
     method: request.method,
+    url: url.pathname + url.search,
     path: url.pathname,
     query: url.searchParams,
-    header: (name) => request.headers.get(name) ?? (name === "host" ? url.host : undefined),
+    headers: Object.fromEntries(request.headers),
+    header,
     params: {},
-    async bytes(maxBytes) {
-      const chunks: Uint8Array[] = [];
-      let size = 0;
-      for await (const chunk of request.body ?? []) {
-        size += chunk.length;
-        if (size > maxBytes) throw new RefusedRequest(413, `the body has more than ${maxBytes} bytes`);
-        chunks.push(chunk);
-      }
-      return unpack(Buffer.concat(chunks), request.headers.get("content-encoding") ?? undefined, maxBytes);
-    },
+    read: (maxBytes, meter) =>
+      readBytes(request.body ?? new Blob().stream(), maxBytes, { stated: header("content-length"), meter }),
     signal,
-    peer: undefined,
   };
 }
 
-function fetchReply(resolve: (response: Response) => void, left: AbortController): Reply {
+function fetchReply(
+  resolve: (response: Response) => void,
+  reject: (reason: unknown) => void,
+  left: AbortController,
+): Reply {
   let started = false;
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const answer = (body: ConstructorParameters<typeof Response>[0], status: number, given: ReplyHeaders) => {
+    started = true;
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(given)) for (const one of [value].flat()) headers.append(name, one);
+    const none = status === 204 || status === 304;
+    resolve(new Response(none ? null : body, { status, headers }));
+  };
   return {
     get started() {
       return started;
     },
     send(status, body, headers) {
-      if (started) return;
-      started = true;
-      resolve(new Response(body as string, { status, headers }));
+      if (!started) answer(body as string, status, headers);
     },
     stream(status, headers) {
-      started = true;
       const encoder = new TextEncoder();
       let wake: (() => void) | undefined;
-      let controller: ReadableStreamDefaultController<Uint8Array>;
       const body = new ReadableStream<Uint8Array>({
         start(given) {
           controller = given;
@@ -203,25 +188,25 @@ function fetchReply(resolve: (response: Response) => void, left: AbortController
           wake?.();
         },
       });
-      resolve(new Response(body, { status, headers }));
+      answer(body, status, headers);
       return {
-        write(text) {
+        write(chunk) {
           if (left.signal.aborted) return undefined;
-          controller.enqueue(encoder.encode(text));
-          if ((controller.desiredSize ?? 1) > 0) return undefined;
+          controller!.enqueue(typeof chunk === "string" ? encoder.encode(chunk) : chunk);
+          if ((controller!.desiredSize ?? 1) > 0) return undefined;
           return new Promise((go) => {
             wake = go;
           });
         },
         end() {
-          if (!left.signal.aborted) controller.close();
+          if (!left.signal.aborted) controller!.close();
         },
       };
     },
+    cut() {
+      const reason = new TypeError("the connection was broken off");
+      controller?.error(reason);
+      reject(reason);
+    },
   };
-}
-
-function split(url: string): [string, string?] {
-  const at = url.indexOf("?");
-  return at === -1 ? [url] : [url.slice(0, at), url.slice(at + 1)];
 }

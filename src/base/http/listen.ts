@@ -1,22 +1,22 @@
 /**
- * A server on a port: the one place that binds. Port 0 takes a free one; whatever a request's work throws is answered;
- * `drain` lets what is under way end, `close` breaks it off, and both wait for the work itself, not only for the sockets.
+ * A server on a port: the one place that binds, and beyond this machine only with a key. Port 0 takes a free one; `drain`
+ * lets what is under way end, `close` breaks it off, and both wait for the work itself, not only for the sockets.
  */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { sendJson } from "./request-body.ts";
-
-/** Answers one request; resolves when the answer is written and its work is done. */
-export type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+import { checkReach } from "./access.ts";
+import type { Guarded } from "./guard.ts";
+import { type Handler, nodeListener } from "./handler.ts";
 
 export interface ListenOptions {
   /** 0, the default, takes a free one. */
   port?: number;
   /** Loopback by default. */
   host?: string;
-  /** Answers a request whose listener threw. */
-  refuse?: (response: ServerResponse, error: unknown, request: IncomingMessage) => void;
+  /** The command line's word for the key that a server beyond this machine needs. */
+  keyFlag?: string;
+  /** A client that reads nothing for so long counts as gone; five minutes by default. */
+  stallMs?: number;
 }
 
 /** A server that listens. */
@@ -24,7 +24,6 @@ export interface Listening {
   /** `http://127.0.0.1:PORT`. */
   origin: string;
   port: number;
-  server: Server;
   /** Requests under way. */
   pending(): number;
   /** Takes no new connections and waits until what is under way has ended, or that long; then closes. */
@@ -32,9 +31,11 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Starts a server; resolves when it accepts connections. */
-export async function listen(serve: Listener, options: ListenOptions = {}): Promise<Listening> {
-  const { refuse = refuseWithJson } = options;
+/** Starts a server; resolves when it accepts connections. A bare handler answers this machine alone. */
+export async function listen(served: Handler | Guarded, options: ListenOptions = {}): Promise<Listening> {
+  const { handler, keyed } = typeof served === "function" ? { handler: served, keyed: false } : served;
+  checkReach(options.host, keyed, options.keyFlag);
+  const answer = nodeListener(handler, options.stallMs);
   const pending = new Set<Promise<void>>();
   let draining = false;
   // Loaded here: importing the package should not pay for a web server.
@@ -43,9 +44,7 @@ export async function listen(serve: Listener, options: ListenOptions = {}): Prom
   const times = { headersTimeout: 60_000, requestTimeout: 600_000, keepAliveTimeout: 60_000 };
   const server = createServer(times, (request, response) => {
     if (draining) response.setHeader("connection", "close");
-    const work = serve(request, response)
-      .catch((error: unknown) => refuse(response, error, request))
-      .finally(() => pending.delete(work));
+    const work = answer(request, response).finally(() => pending.delete(work));
     pending.add(work);
   });
   await new Promise<void>((resolve, reject) => {
@@ -65,7 +64,6 @@ export async function listen(serve: Listener, options: ListenOptions = {}): Prom
   return {
     origin: `http://${shown.includes(":") ? `[${shown}]` : shown}:${port}`,
     port,
-    server,
     pending: () => pending.size,
     close,
     async drain(maxMs) {
@@ -84,10 +82,4 @@ export async function listen(serve: Listener, options: ListenOptions = {}): Prom
 /** The line every server prints when it accepts requests. */
 export function readyLine(origin: string): string {
   return `ready ${origin}`;
-}
-
-function refuseWithJson(response: ServerResponse, error: unknown): void {
-  const status = (error as { status?: number }).status ?? 500;
-  if (response.headersSent) response.destroy();
-  else sendJson(response, status, { error: { message: messageOf(error) } }, { connection: "close" });
 }

@@ -1,19 +1,10 @@
 /** Reads a request's body within limits: so many bytes on the wire, so many after unpacking. More is refused, not held. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { isUtf8 } from "node:buffer";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
-
-/** A request that can't be taken, with the status that says so. */
-export class RefusedRequest extends Error {
-  override readonly name = "RefusedRequest";
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  constructor(status: number, message: string, headers: Record<string, string> = {}) {
-    super(message);
-    this.status = status;
-    this.headers = headers;
-  }
-}
+import { messageOf } from "../../core/errors.ts";
+import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
+import { RefusedRequest } from "./refusal.ts";
 
 /** Counts what all requests together hold, so that many at once can't fill the memory either. */
 export interface BodyMeter {
@@ -21,25 +12,41 @@ export interface BodyMeter {
   readonly max: number;
 }
 
-/** The raw bytes. With a meter they count until the caller takes them off it. */
-export async function readBytes(request: IncomingMessage, maxBytes: number, meter?: BodyMeter): Promise<Buffer> {
-  const stated = Number(request.headers["content-length"] ?? 0);
-  if (stated > maxBytes) throw new RefusedRequest(413, `the body has ${stated} bytes, at most ${maxBytes} are taken`);
-  const chunks: Buffer[] = [];
+/** The bytes as they came. With a meter they count until the caller takes them off it. */
+export async function readBytes(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  { stated, meter }: { stated?: string; meter?: BodyMeter } = {},
+): Promise<Buffer> {
+  if (Number(stated ?? 0) > maxBytes)
+    throw new RefusedRequest(413, `the body has ${stated} bytes, at most ${maxBytes} are taken`);
+  const kept: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
       size += chunk.length;
       if (meter) meter.held += chunk.length;
       if (meter && meter.held > meter.max) throw new RefusedRequest(503, "too much is arriving at once: try again");
       if (size > maxBytes) throw new RefusedRequest(413, `the body has more than ${maxBytes} bytes`);
-      chunks.push(chunk);
+      kept.push(chunk);
     }
   } catch (error) {
     if (meter) meter.held -= size;
     throw error;
   }
-  return Buffer.concat(chunks, size);
+  return Buffer.concat(kept, size);
+}
+
+/** Bytes as JSON; what is not UTF-8, not JSON or nested without end is refused. */
+export function jsonOf(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new RefusedRequest(400, "the body is not UTF-8");
+  const text = bytes.toString("utf8");
+  if (isTextNestedDeeper(text)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} levels deep`);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RefusedRequest(400, `the body is not JSON: ${messageOf(error).slice(0, 200)}`);
+  }
 }
 
 const unpackers = {
@@ -65,29 +72,4 @@ export async function unpack(body: Buffer, encoding: string | undefined, maxUnpa
     }
     throw new RefusedRequest(400, `the body is not valid ${name}: ${(error as Error).message}`);
   }
-}
-
-/** A request's headers by name. */
-export function headersOf(request: IncomingMessage): (name: string) => string | undefined {
-  return (name) => {
-    const value = request.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
-  };
-}
-
-/** Answers with JSON. */
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  value: unknown,
-  headers: Record<string, string> = {},
-): void {
-  if (response.headersSent || response.destroyed) return;
-  const body = JSON.stringify(value);
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-    ...headers,
-  });
-  response.end(body);
 }

@@ -1,47 +1,47 @@
 /**
- * Routes by method and path: `"POST /v1/responses/{id}/cancel"`. A path that is not served is refused with 404, a path
- * that is served under another method with 405; the shape of the refusal is the caller's. HEAD is answered as GET is: the
- * server leaves the body out.
+ * Routes by method and path: `"POST /v1/responses/{id}/cancel"`; `{name}` takes one part of the path, `**` in front any
+ * number of them. A path that is not served is refused with 404, one that is served under another method with 405. HEAD is
+ * answered as GET is: the server leaves the body out.
  */
-import type { Handler } from "./handler.ts";
-import { RefusedRequest } from "./request-body.ts";
+import { RefusedRequest } from "./refusal.ts";
 
-interface Route {
-  method: string;
-  parts: readonly string[];
-  handler: Handler;
+/** A route that was found, with the parts of the path that it names. */
+export interface Found<Work> {
+  pattern: string;
+  work: Work;
+  params: Record<string, string>;
 }
 
-/** One handler of many routes. `{name}` in a path takes one part and is found in `request.params`. */
-export function routes(table: Readonly<Record<string, Handler>>): Handler {
-  const fixed = new Map<string, Handler>();
-  const open: Route[] = [];
-  for (const [pattern, handler] of Object.entries(table)) {
+/** Finds the route of a request, or what it is refused with. */
+export function routeFinder<Work>(
+  table: Readonly<Record<string, Work>>,
+): (method: string, path: string) => Found<Work> | RefusedRequest {
+  const routes = Object.entries(table).map(([pattern, work]) => {
     const [method = "", path = ""] = pattern.split(" ");
-    if (path.includes("{")) open.push({ method, parts: path.split("/"), handler });
-    else fixed.set(`${method} ${path}`, handler);
-  }
-  return async (request, reply) => {
-    const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
-    const method = request.method === "HEAD" ? "GET" : request.method;
-    const exact = fixed.get(`${method} ${path}`);
-    if (exact) return exact(request, reply);
+    return { pattern, method, parts: path.split("/"), work };
+  });
+  // What is written out comes before what is open: /tools/batch is not the tool named batch.
+  routes.sort((a, b) => Number(a.pattern.includes("{")) - Number(b.pattern.includes("{")));
+  return (asked, given) => {
+    const path = given.length > 1 ? given.replace(/\/$/, "") : given;
+    const method = asked === "HEAD" ? "GET" : asked;
     const parts = path.split("/");
-    for (const route of open) {
-      const params = route.method === method ? match(route.parts, parts) : undefined;
-      if (params) return route.handler({ ...request, params }, reply);
+    const fitting: string[] = [];
+    for (const { pattern, method: served, parts: wanted, work } of routes) {
+      const params = match(wanted, parts);
+      if (params && served === method) return { pattern, work, params };
+      if (params) fitting.push(served);
     }
-    const methods = [
-      ...[...fixed.keys()].filter((key) => key.endsWith(` ${path}`)).map((key) => key.slice(0, key.indexOf(" "))),
-      ...open.filter((route) => match(route.parts, parts)).map((route) => route.method),
-    ];
-    if (methods.length > 0)
-      throw new RefusedRequest(405, `${request.method} is not served at ${path}`, { allow: methods.join(", ") });
-    throw new RefusedRequest(404, `nothing is served at ${request.method} ${path}`);
+    if (fitting.length === 0) return new RefusedRequest(404, `nothing is served at ${asked} ${path}`);
+    return new RefusedRequest(405, `${asked} is not served at ${path}`, { headers: { allow: fitting.join(", ") } });
   };
 }
 
 function match(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (pattern[0] === "**") {
+    const end = pattern.slice(1);
+    return parts.length > end.length ? match(end, parts.slice(-end.length)) : undefined;
+  }
   if (pattern.length !== parts.length) return undefined;
   const params: Record<string, string> = {};
   for (const [index, wanted] of pattern.entries()) {

@@ -5,37 +5,37 @@ import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { endlessMs } from "../../../test/fixtures/until.ts";
 import { checkOrigin, keyFinder, keyOf } from "./access.ts";
-import { fetchHandler, type Handler, nodeListener, readJson, replyJson } from "./handler.ts";
+import { type Guarded, guarded } from "./guard.ts";
+import { type Handler, replyJson } from "./handler.ts";
 import { listen } from "./listen.ts";
-import { RefusedRequest } from "./request-body.ts";
-import { routes } from "./routes.ts";
+import { RefusedRequest } from "./refusal.ts";
 
-const table = routes({
-  "GET /health": async (_request, reply) => replyJson(reply, 200, { ok: true }),
-  "POST /echo": async (request, reply) => replyJson(reply, 200, await readJson(request, 1000)),
-  "GET /items/{id}/parts/{part}": async (request, reply) => replyJson(reply, 200, request.params),
-  "GET /count": async (request, reply) => {
-    const writer = reply.stream(200, { "content-type": "text/plain" });
-    for (let index = 0; index < Number(request.query.get("to")); index++) await writer.write(`${index}\n`);
-    writer.end();
+const table = guarded(
+  {
+    "GET /health": () => ({ ok: true }),
+    "POST /echo": ({ json }) => json(),
+    "GET /items/{id}/parts/{part}": ({ request }) => request.params,
+    "GET /count": async ({ request, reply }) => {
+      const writer = reply.stream(200, { "content-type": "text/plain" });
+      for (let index = 0; index < Number(request.query.get("to")); index++) await writer.write(`${index}\n`);
+      writer.end();
+    },
   },
-});
+  { maxBodyBytes: 1000, errorBody: ({ message }) => ({ error: { message } }) },
+);
 
 /** Both faces of one handler, each asked through `fetch`. */
 async function faces(
-  handler: Handler,
+  served: Guarded,
   use: (ask: (path: string, init?: RequestInit) => Promise<Response>) => Promise<void>,
 ) {
-  const server = await listen(nodeListener(handler));
+  const server = await listen(served);
   try {
     await use((path, init) => fetch(server.origin + path, init));
   } finally {
     await server.close();
   }
-  const handle = fetchHandler(handler, (reply, error) =>
-    replyJson(reply, (error as RefusedRequest).status ?? 500, { error: { message: (error as Error).message } }),
-  );
-  await use((path, init) => handle(new Request(`http://localhost${path}`, init)));
+  await use((path, init) => served.fetch(new Request(`http://localhost${path}`, init)));
 }
 
 describe("a handler", () => {
@@ -61,7 +61,7 @@ describe("a handler", () => {
       while (!request.signal.aborted) await writer.write("x".repeat(1_000_000));
       left.resolve(request.signal.reason);
     };
-    const server = await listen(nodeListener(handler, { stallMs: 20 }));
+    const server = await listen(handler, { stallMs: 20 });
     const socket = connect(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     socket.pause().on("error", () => {});
     assert.equal(((await left.promise) as Error).message, "the client left");
@@ -85,17 +85,15 @@ describe("a handler", () => {
 
   it("is told when the client leaves, and a slow reader slows it", async () => {
     const seen = Promise.withResolvers<number>();
-    const server = await listen(
-      nodeListener(async (request, reply) => {
-        const writer = reply.stream(200, { "content-type": "text/plain" });
-        let written = 0;
-        while (!request.signal.aborted && written < 1e9) {
-          await writer.write("x".repeat(65_536));
-          written += 65_536;
-        }
-        seen.resolve(written);
-      }),
-    );
+    const server = await listen(async (request, reply) => {
+      const writer = reply.stream(200, { "content-type": "text/plain" });
+      let written = 0;
+      while (!request.signal.aborted && written < 1e9) {
+        await writer.write("x".repeat(65_536));
+        written += 65_536;
+      }
+      seen.resolve(written);
+    });
     const socket = connect(server.port, "127.0.0.1");
     socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await once(socket, "readable"); // nothing more is read
@@ -109,13 +107,11 @@ describe("listen", () => {
   it("waits for what is under way when it drains, and takes nothing new", async () => {
     const begun = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
-    const server = await listen(
-      nodeListener(async (_request, reply) => {
-        begun.resolve();
-        await finish.promise;
-        replyJson(reply, 200, { done: true });
-      }),
-    );
+    const server = await listen(async (_request, reply) => {
+      begun.resolve();
+      await finish.promise;
+      replyJson(reply, 200, { done: true });
+    });
     const answer = fetch(server.origin);
     await begun.promise;
     const drained = server.drain(endlessMs);
@@ -127,8 +123,8 @@ describe("listen", () => {
   });
 
   it("says which port is taken", async () => {
-    const server = await listen(nodeListener(table));
-    await assert.rejects(listen(nodeListener(table), { port: server.port }), /can't listen: .*EADDRINUSE/);
+    const server = await listen(table);
+    await assert.rejects(listen(table, { port: server.port }), /can't listen: .*EADDRINUSE/);
     await server.close();
   });
 });

@@ -5,16 +5,13 @@
  * last.
  */
 import { CoaError } from "../../core/errors.ts";
-import { isTextNestedDeeper } from "../../core/json-value.ts";
+import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
 import { redactText } from "./redact-text.ts";
 import { isSecretName, redactedText } from "./secret-names.ts";
 import { redactShapes } from "./secret-shapes.ts";
 
 /** Changes a value before it is written. */
 export type Redact = (value: unknown) => unknown;
-
-/** How deep a recorded value may be nested. */
-export const maxDepth = 200;
 
 /** JSON in a text in JSON in a text: this many times, no more. */
 const maxTextDepth = 4;
@@ -26,7 +23,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   const text = (one: string, textDepth: number): string => {
     let clean = one;
     if (textDepth < maxTextDepth && /^\s*[{[]/.test(one)) {
-      const json = isTextNestedDeeper(one, maxDepth) ? undefined : parsed(one);
+      const json = isTextNestedDeeper(one) ? undefined : parsed(one);
       if (json !== undefined) {
         const before = JSON.stringify(json);
         const after = JSON.stringify(walk(json, 0, textDepth + 1));
@@ -102,12 +99,6 @@ function parsed(text: string): object | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Whether a value is nested deeper than that; stops looking as soon as it is. */
-export function isNestedDeeper(value: unknown, depth: number): boolean {
-  if (value === null || typeof value !== "object") return false;
-  return depth === 0 || Object.values(value).some((inner) => isNestedDeeper(inner, depth - 1));
 }
 
 /** The secrets of a request's headers: the values of headers that carry credentials. */

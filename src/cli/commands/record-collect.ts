@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { startCollector } from "../../record/collector/start-collector.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { keysOf, recorderFlags } from "../serve-flags.ts";
 import { folderOption, recordingsFolder } from "./record-folder.ts";
 
 export default defineCommand({
@@ -15,7 +16,7 @@ export default defineCommand({
   options: {
     folder: folderOption,
     port: { type: "string", default: "4318", valueName: "n", describe: "Port to listen on (0: any)" },
-    host: { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address to listen on" },
+    ...recorderFlags,
   },
   async run({ values, out, signal }) {
     const folder = await recordingsFolder(values.folder);
@@ -24,6 +25,7 @@ export default defineCommand({
       folder,
       port: numberOf(values.port, "port", { min: 0, max: 65535, integer: true })!,
       host: values.host,
+      keys: (await keysOf(values["api-key-file"])).map(({ key }) => key),
       onProblem: (message) => out.note(message),
       onBatch(batch) {
         spans += batch.spans;

@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import { startProxy } from "../../record/proxy/start-proxy.ts";
 import { unrecordedText } from "../../record/unrecorded.ts";
 import { defineCommand, numberOf } from "../command.ts";
+import { keysOf, recorderFlags } from "../serve-flags.ts";
 import { budgetOf, budgetOptions } from "./budget-options.ts";
 import { folderOption, recordingsFolder } from "./record-folder.ts";
 
@@ -22,7 +23,7 @@ export default defineCommand({
     folder: folderOption,
     replay: { type: "boolean", default: false, describe: "Answer from recordings; what was never recorded fails" },
     port: { type: "string", default: "4141", valueName: "n", describe: "Port to listen on (0: any)" },
-    host: { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address to listen on" },
+    ...recorderFlags,
     ...budgetOptions,
   },
   async run({ values, out, signal }) {
@@ -38,6 +39,7 @@ export default defineCommand({
       ...(budget && { budget }),
       port: numberOf(values.port, "port", { min: 0, max: 65535, integer: true })!,
       host: values.host,
+      keys: (await keysOf(values["api-key-file"])).map(({ key }) => key),
       onProblem: (message) => out.note(message),
       onExchange: () => out.progress({ stage: "calls recorded", done: ++calls }),
     });

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { mkdir, symlink } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { accessOf, isLoopback } from "../../base/http/access.ts";
-import { nodeListener } from "../../base/http/handler.ts";
+import { accessOf, checkReach } from "../../base/http/access.ts";
 import { listen, readyLine } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
@@ -42,8 +41,7 @@ export default defineCommand({
     if (!/^[\w.-]+\/[\w.-]+$/.test(values.as))
       throw new UsageError(`--as takes a name like coa/lab-2m, not "${values.as}"`);
     const key = values.key ?? process.env["COA_TRAINER_KEY"];
-    if (!isLoopback(values.host) && !key)
-      throw new UsageError(`${values.host} can be reached by others: give --key, or set COA_TRAINER_KEY`);
+    checkReach(values.host, key !== undefined, "key");
     const threads = numberOf(values.threads, "threads", { min: 1, integer: true });
     const most = numberOf(values["max-memory"], "max-memory", { min: 0.001 }) ?? 0.6 * (memoryHere() / 1e9);
     const config = await loadModelConfig(folder);
@@ -69,7 +67,7 @@ export default defineCommand({
     });
     if (values.workdir !== undefined) await linkModel(folder, join(values.workdir, values.as));
     const port = numberOf(values.port, "port", { min: 0, max: 65_535, integer: true });
-    const server = await listen(nodeListener(trainer.handler), { port, host: values.host });
+    const server = await listen(trainer, { port, host: values.host });
     if (values.json) out.json({ address: server.origin, baseModel: values.as });
     else out.print(`${values.as} can be trained at ${server.origin} (Ctrl-C ends)\n${readyLine(server.origin)}`);
     if (!signal.aborted) await once(signal, "abort");

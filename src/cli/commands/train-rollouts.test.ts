@@ -84,7 +84,8 @@ describe("coa train rl", () => {
       train("rl", "x", "--workers-port", "0", "--tool-faults", "web_search:empty=1"),
       /leave --workers-port out/,
     );
-    await assert.rejects(train("rl", "x", "--workers-port", "0", "--workers-host", "0.0.0.0"), /--workers-key/);
+    const open = train("rl", "x", "--workers-port", "0", "--workers-host", "0.0.0.0");
+    await assert.rejects(open, { code: "open-to-all", hint: { option: "keys", flag: "workers-key" } });
   });
 
   it("imitates demonstrations beside its rollouts, and refuses those of another vocabulary", async () => {

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { listen } from "../../base/http/listen.ts";
-import { readBytes } from "../../base/http/request-body.ts";
 import { fromPass } from "../../base/wire/tinker.ts";
 import { decodePass, protobufType } from "../../base/wire/tinker-protobuf.ts";
 import { openTinkerEngine, type TinkerEngine } from "./tinker-engine.ts";
@@ -33,30 +32,30 @@ async function serving(
     ["4", "retrieve-forward"],
     ["9", "retrieve-unload-model"],
   ]);
-  const server = await listen(async (request, response) => {
-    const path = request.url!.replace("/api/v1/", "");
-    const body = await readBytes(request, 1e6);
+  const server = await listen(async (request, reply) => {
+    const path = request.url.replace("/api/v1/", "");
+    const body = await request.read(1e6);
     const give = ({ status, headers, body: said, bodyBase64 }: Exchange["response"]) =>
-      response.writeHead(status, headers).end(bodyBase64 ? Buffer.from(bodyBase64, "base64") : JSON.stringify(said));
+      reply.send(status, bodyBase64 ? Buffer.from(bodyBase64, "base64") : JSON.stringify(said), headers ?? {});
     const named: Record<string, string> = {
       get_server_capabilities: "capabilities",
       create_session: "create-session",
       create_model: "create-model",
     };
-    if (named[path]) return void give(fixture(named[path]).response);
+    if (named[path]) return give(fixture(named[path]).response);
     if (path === "client/config") {
       const coa = { version: 1, lossOptions: [], gradientNorm: true, formats: offers };
-      return void give({ status: 200, body: offers ? { coa } : fixture("client-config").response.body });
+      return give({ status: 200, body: offers ? { coa } : fixture("client-config").response.body });
     }
-    if (path === "unload_model") return void give({ status: 200, body: { request_id: "9" } });
+    if (path === "unload_model") return give({ status: 200, body: { request_id: "9" } });
     if (path === "retrieve_future") {
       const id = (JSON.parse(body.toString()) as { request_id: string }).request_id;
       const bytes = id === "10" && request.headers.accept === protobufType && takes.includes("protobuf");
-      return void give(fixture(bytes ? "retrieve-forward-backward-protobuf" : results.get(id)!).response);
+      return give(fixture(bytes ? "retrieve-forward-backward-protobuf" : results.get(id)!).response);
     }
     const format = request.headers["content-type"]?.startsWith(protobufType) ? "protobuf" : "json";
     passes.push({ format, path, body });
-    if (!takes.includes(format)) return void give({ status: refusal, body: { detail: "not a body of this server" } });
+    if (!takes.includes(format)) return give({ status: refusal, body: { detail: "not a body of this server" } });
     give({ status: 200, body: { request_id: path === "forward" ? "4" : "10", status: "pending" } });
   });
   const engine = await openTinkerEngine({

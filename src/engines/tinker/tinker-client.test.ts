@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { listen } from "../../base/http/listen.ts";
-import { readBytes } from "../../base/http/request-body.ts";
 import { type TinkerClient, type TinkerClientOptions, tinkerClient } from "./tinker-client.ts";
 
 interface Answer {
@@ -36,21 +35,15 @@ async function scripted(
   const seen: { path: string; body: string }[] = [];
   const pauses: number[] = [];
   const notes: string[] = [];
-  const server = await listen(async (request, response) => {
-    const path = request.url!.replace("/api/v1/", "");
-    seen.push({ path, body: (await readBytes(request, 1e6)).toString() });
+  const server = await listen(async (request, reply) => {
+    const path = request.url.replace("/api/v1/", "");
+    seen.push({ path, body: (await request.read(1e6)).toString() });
     const answer = answers[path]?.shift() ?? { status: 500, body: { detail: `no answer left for ${path}` } };
     if (answer.hang) return;
-    if (answer.drop) return void request.socket.destroy();
+    if (answer.drop) return reply.cut();
     const headers = { "content-type": "application/json", ...answer.headers };
-    response.writeHead(answer.status, headers);
-    response.end(
-      answer.bodyBase64
-        ? Buffer.from(answer.bodyBase64, "base64")
-        : answer.body === undefined
-          ? ""
-          : JSON.stringify(answer.body),
-    );
+    const body = answer.body === undefined ? "" : JSON.stringify(answer.body);
+    reply.send(answer.status, answer.bodyBase64 ? Buffer.from(answer.bodyBase64, "base64") : body, headers);
   });
   const client = tinkerClient({
     baseURL: server.origin,
@@ -116,10 +109,10 @@ describe("submitting to a Tinker server", () => {
 
   it("follows the way to an archive once", async () => {
     await scripted({}, async (client) => {
-      const archive = await listen(async (request, response) => {
-        if (request.url!.endsWith("/download")) return void response.end("archive");
+      const archive = await listen(async (request, reply) => {
+        if (request.url.endsWith("/download")) return reply.send(200, "archive", {});
         const { status, headers } = fixture("archive-302");
-        response.writeHead(status, { ...headers, location: `${archive.origin}/download` }).end();
+        reply.send(status, "", { ...headers, location: `${archive.origin}/download` });
       });
       const other = tinkerClient({ baseURL: archive.origin });
       try {

@@ -1,6 +1,7 @@
 /** LangSmith's multipart batches: each run in parts named `post.<id>`, `post.<id>.inputs`, `patch.<id>.outputs`… */
 
-import { RefusedRequest, unpack } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
+import { jsonOf, unpack } from "../../base/http/request-body.ts";
 import { asObject } from "../../core/json-value.ts";
 
 /** The batch as `{post, patch}`, as the plain endpoint has it. */
@@ -27,20 +28,12 @@ export async function readMultipartRuns(
     left -= bytes.length;
     if (left < 0) throw new RefusedRequest(413, `the parts unpack to more than ${maxBytes} bytes`);
     const run = runs[kind].get(id) ?? { id };
-    const value = parse(bytes, name);
+    const value = jsonOf(bytes);
     if (field === undefined) Object.assign(run, asObject(value) ?? {}, { id });
     else if (["inputs", "outputs", "extra", "events", "serialized", "error"].includes(field)) run[field] = value;
     runs[kind].set(id, run);
   }
   return { post: [...runs.post.values()], patch: [...runs.patch.values()] };
-}
-
-function parse(bytes: Buffer, name: string): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw new RefusedRequest(400, `part "${name.slice(0, 80)}" is not JSON`);
-  }
 }
 
 function split(body: Buffer, mark: string): Buffer[] {

@@ -1,5 +1,5 @@
 /** OTLP trace exports in protobuf, turned into the shape of OTLP/JSON, so that one reader serves both. */
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 import { type Field, readFields } from "./protobuf-reader.ts";
 
 const maxDepth = 32;

@@ -1,5 +1,5 @@
 /** The part of the protobuf wire format that OTLP needs: fields of a message, one after the other, within bounds. */
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 
 /** One field: its number, and its value as bytes, a varint or eight fixed bytes. */
 export interface Field {

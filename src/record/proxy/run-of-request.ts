@@ -1,6 +1,6 @@
 /** Which run a request belongs to: by path (`/r/<run>/v1/…`), by the `x-coa-run` header, or by its trace. */
 import type { IncomingHttpHeaders } from "node:http";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 
 /** The run id, if one is given, and the path without it. */
 export function runOfRequest(url: string, headers: IncomingHttpHeaders): { runId?: string; path: string } {

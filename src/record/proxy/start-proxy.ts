@@ -4,18 +4,19 @@
  */
 
 import { randomUUID } from "node:crypto";
-import type { Agent, IncomingMessage, ServerResponse } from "node:http";
+import type { Agent } from "node:http";
 import type { Agent as SecureAgent } from "node:https";
 import { type Replay, replayOf } from "../../base/files/call-store.ts";
-import { type AccessOptions, accessOf, accessParts, checkOrigin } from "../../base/http/access.ts";
+import { type AccessOptions, accessOf, accessParts } from "../../base/http/access.ts";
+import { type Call, faults, guarded } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
-import { headersOf, RefusedRequest, readBytes, sendJson, unpack } from "../../base/http/request-body.ts";
-import { headerSecrets, isNestedDeeper, maxDepth, type Redact, redactSecrets } from "../../base/redact/redact.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
+import { unpack } from "../../base/http/request-body.ts";
+import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
-import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
-import { asObject, parseJson } from "../../core/json-value.ts";
+import { messageOf, UsageError } from "../../core/errors.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
@@ -42,6 +43,8 @@ export interface ProxyOptions {
   maxRequestBytes?: number;
   /** How much of one answer is kept; a longer one passes whole and is recorded as cut. */
   maxKeptBytes?: number;
+  /** Keys that programs must bring in `x-coa-key`, beside the one of their model server; beyond this machine one is needed. */
+  keys?: readonly string[];
   /** Web pages and host names that may use the proxy, besides this machine's own. */
   access?: AccessOptions;
   /** Called with what a person should know: misses, refusals, records that could not be written. */
@@ -71,7 +74,7 @@ interface Setup extends ProxyOptions {
 }
 
 const startProxyNames = optionNames<ProxyOptions>()(
-  "to folder mode budget port host redact maxRequestBytes maxKeptBytes access onProblem onExchange",
+  "to folder mode budget port host redact maxRequestBytes maxKeptBytes keys access onProblem onExchange",
 );
 
 /** Starts the proxy; resolves when it listens. */
@@ -99,11 +102,17 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     ...(replay && { replay }),
     ...(counted && { counted }),
   };
-  const { origin, close } = await listen((request, response) => handle(setup, request, response), {
-    port: options.port,
-    host: options.host,
-    refuse: (response, error) => refuse(setup, response, error),
+  const { port, host, onProblem } = options;
+  const served = guarded((call) => handle(setup, call), {
+    access: accessOf(host, options.access),
+    keys: options.keys?.map((key) => ({ key })),
+    keyOf: (header) => header("x-coa-key"), // the other headers for keys belong to the model server
+    keyText: "send a key of this proxy in the header x-coa-key",
+    maxBodyBytes: options.maxRequestBytes ?? 64 * 2 ** 20,
+    errorBody: ({ message, code }) => ({ error: { type: code ?? "coa_proxy", message } }),
+    ...(onProblem && { onRequest: faults(onProblem) }),
   });
+  const { origin, close } = await listen(served, { port, host });
   return {
     url: `${origin}/v1`,
     origin,
@@ -120,27 +129,23 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   };
 }
 
-async function handle(setup: Setup, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  checkOrigin(headersOf(request), accessOf(setup.host, setup.access));
+async function handle(setup: Setup, call: Call): Promise<void> {
+  const { request, reply } = call;
   const startedAt = steadyNow();
-  const { runId, path } = runOfRequest(request.url ?? "/", request.headers);
-  const maxBytes = setup.maxRequestBytes ?? 64 * 2 ** 20;
-  const body = await readBytes(request, maxBytes);
+  const { runId, path } = runOfRequest(request.url, request.headers);
+  const body = await call.raw();
   const fetched = fetchedId(request.method, path) !== undefined;
   const recorded = fetched || (request.method === "POST" && isRecorded(path));
-  if (!recorded) return passThrough(setup, request, response, path, body);
-  const unpacked = await unpack(body, request.headers["content-encoding"], maxBytes);
-  const json = fetched ? {} : asObject(parseJson(unpacked.toString("utf8")));
-  if (!json) throw new RefusedRequest(400, "the body is not a JSON object");
+  if (!recorded) return passThrough(setup, call, path, body);
+  const json = fetched ? {} : await call.json();
   const api = apiOf(path, json);
-  if (!api && apiOf(path)) return passThrough(setup, request, response, path, body); // only the path looks like a call
+  if (!api && apiOf(path)) return passThrough(setup, call, path, body); // only the path looks like a call
   const secrets = headerSecrets(Object.entries(request.headers));
   const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
-  if (isNestedDeeper(json, maxDepth)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} deep`);
   let cleaned: unknown;
   const asked = () => (cleaned ??= clean(json));
   const cleanPath = String(redactSecrets(path, secrets)); // some servers take their key in the address
-  if (setup.replay) return answerFrom(setup, setup.replay, response, cleanPath, asked());
+  if (setup.replay) return answerFrom(setup, setup.replay, call, cleanPath, asked());
   const record = async (end: Omit<Forwarded, "body"> & { response: string }): Promise<void> => {
     try {
       const exchange: WireExchange = {
@@ -166,16 +171,14 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       setup.onProblem?.(`a call could not be recorded: ${messageOf(error)}`);
     }
   };
-  const gone = new AbortController();
-  response.once("close", () => gone.abort(new RefusedRequest(499, "the client went away")));
   const wanted = {
     ...(runId !== undefined && { runId }),
     ...(api && { api }),
     path,
     body: json,
-    bytes: unpacked.length,
+    bytes: (await call.bytes()).length,
   };
-  const reservation = fetched ? undefined : await setup.counted?.admit({ ...wanted, signal: gone.signal });
+  const reservation = fetched ? undefined : await setup.counted?.admit({ ...wanted, signal: request.signal });
   if (reservation && "refused" in reservation) {
     const message = `budget: ${reservation.refused}`;
     setup.onProblem?.(message);
@@ -186,7 +189,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
       truncated: false,
     };
     await record({ ...refusal, error: message, response: "" });
-    return sendJson(response, 402, { error: { type: "coa_budget", message } });
+    throw new RefusedRequest(402, message, { code: "coa_budget" });
   }
   const capped = reservation !== undefined && reservation.body !== json;
   const headers = { ...request.headers };
@@ -199,7 +202,7 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
   });
   await forward({
     url: upstreamUrl(setup.to!, path),
-    method: request.method ?? "POST",
+    method: request.method,
     headers,
     ...(api && {
       lastEvent: api.lastEvent,
@@ -207,7 +210,8 @@ async function handle(setup: Setup, request: IncomingMessage, response: ServerRe
     }),
     body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
     agent: agentFor(setup, path),
-    response,
+    reply,
+    signal: request.signal,
     maxKeptBytes: setup.maxKeptBytes ?? 64 * 2 ** 20,
     async onEnd({ body: bytes, contentEncoding, ...end }) {
       const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
@@ -233,41 +237,28 @@ function kindOf(path: string): string {
   return path.split("?")[0]!.replace(/^.*\/(?:v1|v1beta|v1alpha|api)\//, "");
 }
 
-function answerFrom(
-  setup: Setup,
-  replay: Replay<WireExchange>,
-  response: ServerResponse,
-  path: string,
-  request: unknown,
-): void {
+function answerFrom(setup: Setup, replay: Replay<WireExchange>, { reply }: Call, path: string, request: unknown): void {
   const found = replay.find(kindOf(path), request);
   if (!found) {
     const message = replay.explainMiss(kindOf(path), request);
     setup.onProblem?.(`replay: ${message}`);
-    sendJson(response, 404, { error: { type: "coa_replay_miss", message } });
-    return;
+    throw new RefusedRequest(404, message, { code: "coa_replay_miss" });
   }
-  response.writeHead(found.status, { "content-type": found.contentType, "x-coa-replay": found.id });
-  response.end(found.response);
+  reply.send(found.status, found.response, { "content-type": found.contentType, "x-coa-replay": found.id });
 }
 
-async function passThrough(
-  setup: Setup,
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-  body: Buffer,
-): Promise<void> {
+async function passThrough(setup: Setup, { request, reply }: Call, path: string, body: Buffer): Promise<void> {
   if (setup.replay)
     throw new RefusedRequest(404, `${request.method} ${path} is not a model call and can't be replayed`);
   setup.missed.add(`${request.method} ${path.split("?")[0]}`);
   await forward({
     url: upstreamUrl(setup.to!, path),
-    method: request.method ?? "GET",
+    method: request.method,
     headers: request.headers,
     body,
     agent: agentFor(setup, path),
-    response,
+    reply,
+    signal: request.signal,
     maxKeptBytes: 0,
     onEnd: async () => {},
   });
@@ -275,12 +266,4 @@ async function passThrough(
 
 function agentFor(setup: Setup, path: string): Agent {
   return upstreamUrl(setup.to!, path).protocol === "https:" ? setup.agents.secure : setup.agents.plain;
-}
-
-function refuse(setup: Setup, response: ServerResponse, error: unknown): void {
-  // A body nested without end runs out of stack in the parser: that is the sender's mistake.
-  const mistake = error instanceof RangeError || (error instanceof CoaError && error.boundary === "record");
-  const status = error instanceof RefusedRequest ? error.status : mistake ? 400 : 500;
-  if (status === 500) setup.onProblem?.(messageOf(error));
-  sendJson(response, status, { error: { type: "coa_proxy", message: messageOf(error) } }, { connection: "close" });
 }

@@ -5,10 +5,9 @@
  */
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
-import type { Handler, Reply } from "../../base/http/handler.ts";
+import type { Reply } from "../../base/http/handler.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
-import type { ApiError } from "../api-error.ts";
-import { type Call, type EndpointSetup, endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys.ts";
 
 /** What a client can call. */
@@ -34,24 +33,19 @@ export interface McpResult {
   failed?: boolean;
 }
 
-/** Refusals before the protocol is spoken, in its own shape. */
-function mcpError({ message, status }: ApiError): Json {
-  return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
-}
-
 /** The routes of the endpoint: clients of the older revision also try GET and DELETE, and are told that there are no sessions. */
-export function mcpRoutes(setup: EndpointSetup, work: (call: Call) => Promise<void>): Record<string, Handler> {
-  const methods = ["POST", "GET", "DELETE"].map((method) => `${method} /mcp`);
-  return Object.fromEntries(methods.map((route) => [route, endpoint(setup, route, work, mcpError)]));
+export function mcpRoutes(tools: readonly McpTool[], maxBodyBytes = 20 * 2 ** 20): Record<string, Endpoint> {
+  const endpoint = mcpEndpoint(tools, maxBodyBytes);
+  return { "POST /mcp": endpoint, "GET /mcp": endpoint, "DELETE /mcp": endpoint };
 }
 
 /** Headers that the protocol reads. */
 const read = ["content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"] as const;
 
 /** Answers every request to the endpoint. */
-export function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): (call: Call) => Promise<void> {
+function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint {
   let opening: Promise<McpHttpHandler> | undefined;
-  return async ({ request, reply, caller, headers }) => {
+  return async ({ request, reply, caller, bytes }) => {
     opening ??= openHandler(tools, maxBodyBytes);
     const { fetch } = await opening;
     const sent = new Headers();
@@ -59,23 +53,18 @@ export function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): (c
       const value = request.header(name);
       if (value !== undefined) sent.set(name, value);
     }
-    const body = request.method === "POST" ? await request.bytes(maxBodyBytes) : undefined;
+    const body = request.method === "POST" ? await bytes() : undefined;
     const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
     const { method, signal } = request;
     const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
     const authInfo = { token: "", clientId: caller.name, scopes: [], extra: { caller, signal } };
-    await forward(await fetch(asked, { authInfo }), reply, headers, signal);
+    await forward(await fetch(asked, { authInfo }), reply, signal);
   };
 }
 
 /** Passes a fetch response on, a stream with its back-pressure. */
-async function forward(
-  response: Response,
-  reply: Reply,
-  headers: Record<string, string>,
-  signal: AbortSignal,
-): Promise<void> {
-  const all = { ...Object.fromEntries(response.headers), ...headers };
+async function forward(response: Response, reply: Reply, signal: AbortSignal): Promise<void> {
+  const all = Object.fromEntries(response.headers);
   if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream"))
     return reply.send(response.status, new Uint8Array(await response.arrayBuffer()), all);
   const writer = reply.stream(response.status, { ...all, "cache-control": "no-cache, no-transform" });

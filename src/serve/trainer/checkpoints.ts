@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { writeTar } from "../../base/files/tar.ts";
 import { writeFolder } from "../../base/files/write-folder.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 
 export type CheckpointKind = "weights" | "sampler_weights";
 

@@ -3,7 +3,7 @@
  * it was read, or as long as the results that were read fit a limit. What nobody asks for is deleted as well, so that a
  * server that runs for weeks does not fill its memory.
  */
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import { messageOf } from "../../core/errors.ts";
 

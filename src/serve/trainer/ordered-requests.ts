@@ -3,7 +3,7 @@
  * parallel and the first part last. A number that comes again with the same body is the same request; with another body it is refused.
  */
 import { createHash } from "node:crypto";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 
 export interface OrderedRequests {
   /** Takes a request; `start` is called when all smaller numbers have been. Returns what `start` gave, now or before. */

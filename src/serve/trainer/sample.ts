@@ -1,5 +1,5 @@
 /** Answers one sampling request of the Tinker API: ids or strings stop it, and prompts are scored where that is asked for. */
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 import { toSamples, type WireSampleRequest, type WireSamples } from "../../base/wire/tinker.ts";
 import type { Policy, Sample, SampleRequest } from "../../core/engine.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";

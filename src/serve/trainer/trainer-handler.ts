@@ -6,37 +6,27 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
-import {
-  fetchHandler,
-  type Handler,
-  type HttpRequest,
-  type Reply,
-  readJson,
-  replyJson,
-} from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
-import { routes } from "../../base/http/routes.ts";
+import { type Call, type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
+import { replyJson } from "../../base/http/handler.ts";
+import { parse, RefusedRequest } from "../../base/http/refusal.ts";
 import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
 import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
-import { parse, passFromJson, refusing, requestIds } from "./read-request.ts";
+import { passFromJson, requestIds } from "./read-request.ts";
 import { answerSample } from "./sample.ts";
 import { elementwise, scoreOf } from "./score-tokens.ts";
 import { loraAlpha, type OpenAdapter, type ServedPolicy, type TrainerMemory, trainerModels } from "./trainer-models.ts";
 
 /** The trainer as a handler for node:http and as one for frameworks that use fetch. */
-export interface TrainerHandler {
-  handler: Handler;
-  fetch(request: Request): Promise<Response>;
+export interface TrainerHandler extends Guarded {
   close(): Promise<void>;
 }
 
-export interface TrainerServerOptions {
+export interface TrainerServerOptions extends GuardSettings {
   /** Name of the base model that clients ask for, such as `coa/lab-2m`. */
   baseModel: string;
   maxContext: number;
@@ -56,10 +46,10 @@ export interface TrainerServerOptions {
   holdMs?: number;
   /** Keys that clients must bring; none: whoever reaches the server may use it. */
   apiKeys?: readonly string[];
-  access?: AccessOptions;
 }
 
-const maxBytes = 2 ** 30;
+const maxBodyBytes = 2 ** 30;
+const loadWeights = requestIds.extend({ path: z.string(), optimizer: z.boolean().default(true) });
 const savedAs = requestIds.extend({ path: z.string().nullish(), ttl_seconds: z.number().min(0).nullish() });
 
 /** The routes of the training server, and what closes its models. */
@@ -76,29 +66,31 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     register,
   });
   const tokenizer = options.tokenizer && tokenizerFingerprint(options.tokenizer);
-  const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
 
   /** A request of a model, carried out in the order of its numbers and answered by a future. */
   const inOrder =
-    <Body extends z.infer<typeof requestIds>>(
-      schema: z.ZodType<Body>,
-      work: (body: Body) => Promise<unknown>,
-    ): Handler =>
-    async (request, reply) => {
-      const bytes = await request.bytes(maxBytes);
-      const body = parse(schema, JSON.parse(bytes.toString("utf8")));
-      const model = models.get(body.model_id);
-      const start = async (): Promise<Outcome> => ({ json: await work(body) });
-      const requestId = model.requests.take(body.seq_id ?? undefined, bytes, start, request.path);
-      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+    <Body extends z.infer<typeof requestIds>>(schema: z.ZodType<Body>, work: (body: Body) => Promise<unknown>): Route =>
+    async (call) => {
+      const body = parse(schema, await call.json());
+      return pendingIn(call, body.model_id, body.seq_id, async () => ({ json: await work(body) }));
     };
 
-  const pass = (field: "forward_input" | "forward_backward_input"): Handler => {
-    return async (request, reply) => {
-      const bytes = await request.bytes(maxBytes);
-      const asked = request.header("content-type")?.startsWith(protobufType)
-        ? refusing(() => decodePass(bytes))
-        : refusing(() => passFromJson(JSON.parse(bytes.toString("utf8")), field));
+  /** Takes a request of a model in the order of its number; the answer names the future of its result. */
+  async function pendingIn(
+    { request, bytes }: Call,
+    modelId: string,
+    seqId: number | null | undefined,
+    start: () => Promise<Outcome>,
+  ) {
+    const requestId = models.get(modelId).requests.take(seqId || undefined, await bytes(), start, request.path);
+    return { request_id: requestId, future_id: requestId, status: "pending" };
+  }
+
+  const pass = (field: "forward_input" | "forward_backward_input"): Route => {
+    return async (call) => {
+      const asked = call.request.header("content-type")?.startsWith(protobufType)
+        ? decodePass(await call.bytes())
+        : passFromJson(await call.json(), field);
       const model = models.get(asked.modelId);
       const start = async (): Promise<Outcome> => {
         const { engine } = model;
@@ -115,17 +107,16 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
           size: 8 * logprobs.reduce((sum, { length }) => sum + length, 0),
         };
       };
-      const requestId = model.requests.take(asked.seqId || undefined, bytes, start, request.path);
-      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+      return pendingIn(call, asked.modelId, asked.seqId, start);
     };
   };
 
-  const handler = routes({
-    "GET /api/v1/healthz": json(async () => ({ status: "ok" })),
-    "GET /api/v1/get_server_capabilities": json(async () => ({
+  const table: Record<string, Route> = {
+    "GET /api/v1/healthz": () => ({ status: "ok" }),
+    "GET /api/v1/get_server_capabilities": () => ({
       supported_models: [{ model_name: options.baseModel, max_context_length: options.maxContext }],
-    })),
-    "POST /api/v1/client/config": json(async () => ({
+    }),
+    "POST /api/v1/client/config": () => ({
       pjwt_auth_enabled: false,
       use_pyqwest_transport: false,
       coa: {
@@ -135,22 +126,21 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         formats: ["protobuf", "json"],
         ...(tokenizer ? { tokenizer } : {}),
       },
-    })),
-    "POST /api/v1/client/dynamic_config": json(async () => ({ refresh_interval_sec: 300 })),
-    "POST /api/v1/telemetry": json(async () => ({ status: "accepted" })),
-    "POST /api/v1/create_session": json(async () => ({
+    }),
+    "POST /api/v1/client/dynamic_config": () => ({ refresh_interval_sec: 300 }),
+    "POST /api/v1/telemetry": () => ({ status: "accepted" }),
+    "POST /api/v1/create_session": () => ({
       type: "create_session",
       info_message: null,
       warning_message: null,
       error_message: null,
       session_id: models.createSession(),
-    })),
-    "POST /api/v1/session_heartbeat": json(async (body) => {
-      models.heartbeat(parse(z.object({ session_id: z.string() }), body).session_id);
+    }),
+    "POST /api/v1/session_heartbeat": withBody(z.object({ session_id: z.string() }), ({ session_id }) => {
+      models.heartbeat(session_id);
       return { type: "session_heartbeat" };
     }),
-    "POST /api/v1/create_model": json(async (body) => {
-      const asked = parse(createModel, body);
+    "POST /api/v1/create_model": withBody(createModel, (asked) => {
       if (asked.base_model !== options.baseModel)
         throw new RefusedRequest(400, `this server has the base model ${options.baseModel}, not ${asked.base_model}`);
       const { rank, seed } = asked.lora_config;
@@ -168,15 +158,14 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       }));
       return { request_id: register(answer), status: "pending" };
     }),
-    "POST /api/v1/unload_model": json(async (body) => {
-      const { model_id } = parse(z.object({ model_id: z.string() }), body);
+    "POST /api/v1/unload_model": withBody(ofModel, ({ model_id }) => {
       models.get(model_id);
       const work = models.unload(model_id);
       const answer = work.then(() => ({ json: { model_id, status: "unloaded", type: "unload_model" } }));
       return { request_id: register(answer), model_id };
     }),
-    "POST /api/v1/get_info": json(async (body) => {
-      const { id: model_id, rank } = models.get(parse(z.object({ model_id: z.string() }), body).model_id);
+    "POST /api/v1/get_info": withBody(ofModel, ({ model_id }) => {
+      const { rank } = models.get(model_id);
       const model_data = { arch: "coa", model_name: options.baseModel, tokenizer_id: options.tokenizerId ?? null };
       return { model_id, model_data, model_name: options.baseModel, is_lora: true, lora_rank: rank, type: "get_info" };
     }),
@@ -202,10 +191,8 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         return { path: saved, type: "save_weights" };
       },
     ),
-    "POST /api/v1/load_weights": async (request, reply) => {
-      const schema = requestIds.extend({ path: z.string(), optimizer: z.boolean().default(true) });
-      const bytes = await request.bytes(maxBytes);
-      const asked = parse(schema, JSON.parse(bytes.toString("utf8")));
+    "POST /api/v1/load_weights": async (call) => {
+      const asked = parse(loadWeights, await call.json());
       const model = models.get(asked.model_id);
       if (model.requests.started > 0 && (asked.seq_id ?? 0) > 1)
         throw new RefusedRequest(400, `LoadWeights is not permitted with seq_id ${asked.seq_id}`);
@@ -216,8 +203,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         else await models.replace(model, await options.openAdapter({ folder: join(folder, "adapter") }));
         return { json: { type: "load_weights", path: asked.path } };
       };
-      const requestId = model.requests.take(asked.seq_id ?? undefined, bytes, start, request.path);
-      replyJson(reply, 200, { request_id: requestId, future_id: requestId, status: "pending" });
+      return pendingIn(call, asked.model_id, asked.seq_id, start);
     },
     "POST /api/v1/save_weights_for_sampler": inOrder(
       savedAs.extend({ sampling_session_seq_id: z.number().nullish() }),
@@ -243,18 +229,16 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         return { path: saved, type, sampling_session_id: null };
       },
     ),
-    "POST /api/v1/create_sampling_session": json(async (body) => {
-      const asked = parse(samplingSession, body);
+    "POST /api/v1/create_sampling_session": withBody(samplingSession, async (asked) => {
       models.heartbeat(asked.session_id);
       const type = "create_sampling_session";
       return { type, sampling_session_id: await sessionOf(asked.model_path) };
     }),
-    "GET /api/v1/samplers/{id}": json(async (_, { params }) => {
+    "GET /api/v1/samplers/{id}": ({ request: { params } }) => {
       const source = models.sourceOf(params["id"]!);
       return { sampler_id: params["id"], base_model: options.baseModel, model_path: source };
-    }),
-    "POST /api/v1/asample": json(async (body) => {
-      const asked = parse(sampleRequestSchema, body);
+    },
+    "POST /api/v1/asample": withBody(sampleRequestSchema, async (asked) => {
       if (!asked.sampling_params.max_tokens) throw new RefusedRequest(400, "sampling_params.max_tokens is missing");
       const session = asked.sampling_session_id ?? (await sessionOf(asked.model_path));
       models.sourceOf(session);
@@ -264,45 +248,46 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       });
       return { request_id: register(work), status: "pending" };
     }),
-    "POST /api/v1/retrieve_future": async (request, reply) => {
-      const { request_id } = parse(z.object({ request_id: z.coerce.string() }), await readJson(request, 1e6));
-      const outcome = await pending.wait(request_id, options.holdMs ?? 30_000, request.signal);
-      if (outcome === undefined) throw new RefusedRequest(404, "Future not found");
-      if (outcome === null) return replyJson(reply, 408, { type: "try_again", request_id, queue_state: "active" });
-      if ("error" in outcome) return replyJson(reply, 200, outcome);
-      if (outcome.bytes && request.header("accept")?.includes(protobufType))
-        return reply.send(200, outcome.bytes(), { "content-type": protobufType });
-      replyJson(reply, 200, outcome.json);
-    },
-    "POST /api/v1/weights_info": json(async (body) => {
-      const { note } = await store.find(parse(z.object({ tinker_path: z.string() }), body).tinker_path);
+    "POST /api/v1/retrieve_future": withBody(
+      z.object({ request_id: z.coerce.string() }),
+      async ({ request_id }, { request, reply }) => {
+        const outcome = await pending.wait(request_id, options.holdMs ?? 30_000, request.signal);
+        if (outcome === undefined) throw new RefusedRequest(404, "Future not found");
+        if (outcome === null) return replyJson(reply, 408, { type: "try_again", request_id, queue_state: "active" });
+        if ("error" in outcome) return outcome;
+        if (!outcome.bytes || !request.header("accept")?.includes(protobufType)) return outcome.json;
+        reply.send(200, outcome.bytes(), { "content-type": protobufType });
+      },
+    ),
+    "POST /api/v1/weights_info": withBody(z.object({ tinker_path: z.string() }), async ({ tinker_path }) => {
+      const { note } = await store.find(tinker_path);
       return { base_model: note.base_model, is_lora: true, lora_rank: note.lora_rank };
     }),
-    "GET /api/v1/training_runs": json(async () => ({
+    "GET /api/v1/training_runs": () => ({
       training_runs: models.all().map((model) => runOf(model.id, model.rank, model.createdAt)),
       cursor: { total_count: models.all().length },
-    })),
-    "GET /api/v1/training_runs/{id}": json(async (_, { params }) => {
-      const model = models.get(params["id"]!);
-      return runOf(model.id, model.rank, model.createdAt);
     }),
-    "GET /api/v1/training_runs/{id}/checkpoints": json(async (_, { params }) => ({
-      checkpoints: await store.list(params["id"]!),
-    })),
-    "GET /api/v1/training_runs/{id}/checkpoints/{name}/archive": async ({ params }, reply) => {
+    "GET /api/v1/training_runs/{id}": ({ request }) => {
+      const model = models.get(request.params["id"]!);
+      return runOf(model.id, model.rank, model.createdAt);
+    },
+    "GET /api/v1/training_runs/{id}/checkpoints": async ({ request }) => ({
+      checkpoints: await store.list(request.params["id"]!),
+    }),
+    "GET /api/v1/training_runs/{id}/checkpoints/{name}/archive": ({ request: { params }, reply }) => {
       const location = `/api/v1/training_runs/${params["id"]}/checkpoints/${params["name"]}/download`;
       reply.send(302, "", { location });
     },
-    "GET /api/v1/training_runs/{id}/checkpoints/{name}/download": async ({ params }, reply) => {
+    "GET /api/v1/training_runs/{id}/checkpoints/{name}/download": async ({ request: { params }, reply }) => {
       const archive = await store.archive(params["id"]!, params["name"]!);
       reply.send(200, archive, { "content-type": "application/gzip" });
     },
-    "DELETE /api/v1/training_runs/{id}/checkpoints/{kind}/{name}": json(async (_, { params }) => {
+    "DELETE /api/v1/training_runs/{id}/checkpoints/{kind}/{name}": async ({ request: { params } }) => {
       const kind = params["kind"] === "weights" ? "weights" : "sampler_weights";
       await store.remove(params["id"]!, kind, params["name"]!);
       return {};
-    }),
-  });
+    },
+  };
 
   /** The sampling session of saved weights, or of the base. */
   async function sessionOf(path: string | null | undefined): Promise<string> {
@@ -337,24 +322,19 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     user_metadata: null,
   });
 
-  const guarded: Handler = async (request, reply) => {
-    try {
-      checkOrigin(request.header, options.access);
-      if (findKey && request.path !== "/api/v1/healthz" && !findKey(keyOf(request.header) ?? ""))
-        throw new RefusedRequest(401, "send this server's key in the header X-API-Key");
-      await handler(request, reply);
-    } catch (error) {
-      refuse(reply, error);
-    }
-  };
-  return { handler: guarded, fetch: fetchHandler(guarded, refuse), close: () => models.close() };
+  const served = guarded(table, {
+    access: options.access,
+    onRequest: options.onRequest,
+    keys: options.apiKeys?.map((key) => ({ key })),
+    isOpen: (path) => path === "/api/v1/healthz",
+    maxBodyBytes,
+    errorBody: ({ message }) => ({ detail: message }),
+    protocol: "tinker",
+  });
+  return { ...served, close: () => models.close() };
 }
 
-function refuse(reply: Reply, error: unknown): void {
-  const status = error instanceof RefusedRequest ? error.status : error instanceof SyntaxError ? 400 : 500;
-  replyJson(reply, status, { detail: messageOf(error) });
-}
-
+const ofModel = z.object({ model_id: z.string() });
 const createModel = z.object({
   session_id: z.string(),
   model_seq_id: z.number(),
@@ -366,10 +346,3 @@ const samplingSession = z.object({
   base_model: z.string().nullish(),
   model_path: z.string().nullish(),
 });
-
-function json(work: (body: unknown, request: HttpRequest) => Promise<unknown>): Handler {
-  return async (request, reply) => {
-    const body = request.method === "POST" ? await readJson(request, maxBytes) : undefined;
-    replyJson(reply, 200, await work(body, request));
-  };
-}

@@ -6,7 +6,7 @@
  * its models, as on other servers of this kind.
  */
 import { randomUUID } from "node:crypto";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import type { Engine, Policy } from "../../core/engine.ts";
 import type { Outcome } from "./futures.ts";

@@ -2,15 +2,13 @@
  * `POST /api/annotate` writes one decision. It is about the chain as it was shown: one that has other words by now is
  * refused. An edit is put into the chain and checked against its profile first, and refused with what is wrong and where.
  */
-import { z } from "zod";
-import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import type { Route } from "../../base/http/guard.ts";
+import { replyJson } from "../../base/http/handler.ts";
+import { parse, RefusedRequest } from "../../base/http/refusal.ts";
 import { type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
 import type { Trajectory, Violation } from "../../core/trajectory.ts";
 import { editChain } from "../../language/edit-chain.ts";
 import { askedItem, type StudioContext } from "./reader.ts";
-
-const mostBytes = 5_000_000;
 
 /** Why an annotation was not written. */
 export interface AnnotationRefusal {
@@ -18,24 +16,20 @@ export interface AnnotationRefusal {
 }
 
 /** The route that writes annotations. */
-export function annotationRoutes(context: StudioContext): Readonly<Record<string, Handler>> {
+export function annotationRoutes(context: StudioContext): Readonly<Record<string, Route>> {
   return {
-    "POST /api/annotate": async (request, reply) => {
-      const given = (await readJson(request, mostBytes)) as Record<string, unknown> | null;
-      const { in: file, ...rest } = given ?? {};
-      const parsed = annotationSchema.safeParse({ ...rest, version: 1, at: new Date().toISOString() });
-      if (!parsed.success) throw new RefusedRequest(400, z.prettifyError(parsed.error));
-      const annotation = parsed.data;
+    "POST /api/annotate": async ({ reply, json }) => {
+      const { in: file, ...given } = await json();
+      const annotation = parse(annotationSchema, { ...given, version: 1, at: new Date().toISOString() });
       const chain = shownChain(annotation.target, context, typeof file === "string" ? file : undefined);
       const problems =
         annotation.verdict === "edit" ? (editChain(chain, annotation.edits, context.profiles).problems ?? []) : [];
       if (problems.length > 0) {
         const message = problems.map((problem) => `segment ${problem.segment}: ${problem.message}`).join("; ");
-        replyJson(reply, 422, { error: { message, problems } } satisfies AnnotationRefusal);
-        return;
+        return replyJson(reply, 422, { error: { message, problems } } satisfies AnnotationRefusal);
       }
       await context.annotations.append(annotation);
-      replyJson(reply, 200, { annotation });
+      return { annotation };
     },
   };
 }

@@ -3,9 +3,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { nodeListener } from "../../base/http/handler.ts";
+import { guarded } from "../../base/http/guard.ts";
 import { type Listening, listen } from "../../base/http/listen.ts";
-import { routes } from "../../base/http/routes.ts";
 import { eventText } from "../../base/http/server-events.ts";
 import { emptyUsage } from "../../core/usage.ts";
 import { type Player, playRoutes } from "./play-routes.ts";
@@ -52,13 +51,8 @@ describe("the playground's routes", () => {
   };
   before(async () => {
     home = await mkdtemp(join(tmpdir(), "coa-play-"));
-    const handler = routes(playRoutes({ home } as StudioContext, [player]));
-    server = await listen(
-      nodeListener(async (request, reply) => {
-        await handler(request, reply).catch((error) => reply.send(error.status ?? 500, error.message, {}));
-      }),
-      {},
-    );
+    const routes = playRoutes({ home } as StudioContext, [player]);
+    server = await listen(guarded(routes, { errorBody: ({ message }) => message }));
   });
   after(async () => {
     await server.close();
@@ -86,7 +80,7 @@ describe("the playground's routes", () => {
 
   it("say what the player refused, and who does not play here", async () => {
     const refused = await play("");
-    assert.deepEqual([refused.status, await refused.text()], [400, "give a question"]);
+    assert.deepEqual([refused.status, await refused.text()], [400, JSON.stringify("give a question")]);
     assert.equal((await fetch(`${server.origin}/api/player?name=nobody`)).status, 404);
   });
 });

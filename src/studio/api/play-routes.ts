@@ -8,9 +8,10 @@ import { join } from "node:path";
 import { z } from "zod";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
-import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
-import { eventText, keepAliveText, serverEvents } from "../../base/http/server-events.ts";
+import { streamReply } from "../../base/http/event-stream.ts";
+import type { Route } from "../../base/http/guard.ts";
+import { RefusedRequest } from "../../base/http/refusal.ts";
+import { serverEvents } from "../../base/http/server-events.ts";
 import { messageOf } from "../../core/errors.ts";
 import { asObject, asString, type Json } from "../../core/json-value.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
@@ -39,52 +40,40 @@ export interface PlayersView {
   players: string[];
 }
 
-const mostBytes = 20_000_000;
-const keepAliveMs = 15_000;
 const keptFile = ({ home }: StudioContext) => join(home, "playground", "chains.jsonl");
 
 /** Routes of the playground over some players. */
-export function playRoutes(context: StudioContext, players: readonly Player[]): Readonly<Record<string, Handler>> {
+export function playRoutes(context: StudioContext, players: readonly Player[]): Readonly<Record<string, Route>> {
   const named = (name: string | null | undefined) => {
     const player = players.find((one) => one.name === name);
     if (!player) throw new NotFound(`no model named "${name}" plays here`);
     return player;
   };
   return {
-    "GET /api/players": async (_request, reply) =>
-      replyJson(reply, 200, { players: players.map(({ name }) => name) } satisfies PlayersView),
-    "GET /api/player": async (request, reply) => replyJson(reply, 200, await named(request.query.get("name")).about()),
-    "GET /api/played": async (request, reply) =>
-      replyJson(reply, 200, await playedChain(context, request.query.get("id") ?? "")),
-    "POST /api/play": async (request, reply) => {
-      const { player: name, ...body } = asObject(await readJson(request, mostBytes)) ?? {};
-      const response = await named(asString(name)).ask({ ...body, stream: true }, request.signal);
+    "GET /api/players": () => ({ players: players.map(({ name }) => name) }) satisfies PlayersView,
+    "GET /api/player": ({ request }) => named(request.query.get("name")).about(),
+    "GET /api/played": ({ request }) => playedChain(context, request.query.get("id") ?? ""),
+    "POST /api/play": async (call) => {
+      const { signal } = call.request;
+      const { player: name, ...body } = await call.json();
+      const response = await named(asString(name)).ask({ ...body, stream: true }, signal);
       if (!response.ok || !response.body) throw new RefusedRequest(response.status, await refusalOf(response));
-      const stream = reply.stream(200, {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-store",
-      });
-      const beat = setInterval(() => void stream.write(keepAliveText), keepAliveMs);
-      try {
-        // Where the browser leaves, reading ends and the player is told to stop.
-        const body = response.body.pipeThrough(new TransformStream<Uint8Array>(), { signal: request.signal });
-        for await (const data of serverEvents(body)) {
+      // Where the browser leaves, reading ends and the player is told to stop.
+      const said = response.body.pipeThrough(new TransformStream<Uint8Array>(), { signal });
+      await streamReply(call, {}, async (stream) => {
+        stream.open();
+        for await (const data of serverEvents(said)) {
           const ended = endedChain(data);
           if (ended)
-            await keep(context, ended).catch((error) => stream.write(problemText(`not kept: ${messageOf(error)}`)));
-          await stream.write(eventText(data));
+            await keep(context, ended).catch((error) =>
+              stream.write(JSON.stringify({ error: { message: `not kept: ${messageOf(error)}` } })),
+            );
+          await stream.write(data);
         }
-      } catch (error) {
-        if (!request.signal.aborted) await stream.write(problemText(messageOf(error)));
-      } finally {
-        clearInterval(beat);
-        stream.end();
-      }
+      });
     },
   };
 }
-
-const problemText = (message: string) => eventText(JSON.stringify({ error: { message } }));
 
 /** The trajectory in the event that ends a chain. */
 function endedChain(data: string): Trajectory | undefined {

@@ -33,7 +33,9 @@ export type Reader = (query: URLSearchParams, context: StudioContext) => unknown
 
 /** A thing that was asked for is not there. */
 export class NotFound extends UsageError {
-  readonly status = 404;
+  constructor(message: string) {
+    super(message, { code: "not-found" });
+  }
 }
 
 /** The item that a question names by `id` (and `in`, its file, where several have the id), or an error that says so. */

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
-import { type Handler, nodeListener } from "../../base/http/handler.ts";
+import type { Route } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
 import { annotationRoutes } from "./annotation-routes.ts";
@@ -27,7 +27,7 @@ export interface StudioOptions {
   /** Told when the app must be built first. */
   onBuild?: (message: string) => void;
   /** Routes of other parts, behind the same checks. */
-  more?: (context: StudioContext) => Readonly<Record<string, Handler>>;
+  more?: (context: StudioContext) => Readonly<Record<string, Route>>;
 }
 
 /** A studio that runs. */
@@ -66,7 +66,7 @@ export async function serveStudio(options: StudioOptions): Promise<Studio> {
   const more = { ...viewRoutes(context.home), ...annotationRoutes(context), ...options.more?.(context) };
   const handler = studioHandler(context, { token, app, more });
   try {
-    const server = await listen(nodeListener(handler), { port: options.port ?? 0 });
+    const server = await listen(handler, { port: options.port ?? 0 });
     return {
       url: `${server.origin}/#/?token=${token}`,
       origin: server.origin,

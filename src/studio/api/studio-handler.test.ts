@@ -171,7 +171,7 @@ describe("the studio's server", () => {
     assert.equal(found.bad, 1);
     assert.match(found.problem, /^line 2: /);
     const answer = await ask("/api/beside?chain=bad");
-    assert.equal(answer.status, 422);
+    assert.equal(answer.status, 400);
     assert.match(
       ((await answer.json()) as { error: { message: string } }).error.message,
       /broken\.jsonl:3 can't be shown/,

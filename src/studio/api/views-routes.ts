@@ -6,8 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { writeJson } from "../../base/files/write-file.ts";
-import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
+import { type Route, withBody } from "../../base/http/guard.ts";
 import type { Reader } from "./reader.ts";
 
 const viewSchema = z.object({
@@ -34,16 +33,13 @@ async function stored(home: string): Promise<SavedView[]> {
 export const readViews: Reader = (_query, { home }) => stored(home);
 
 /** `POST /api/views` saves a view under its name, `POST /api/views/remove` forgets it. Both answer with all views. */
-export function viewRoutes(home: string): Readonly<Record<string, Handler>> {
-  const change = (apply: (views: SavedView[], view: SavedView) => SavedView[]): Handler => {
-    return async (request, reply) => {
-      const parsed = viewSchema.safeParse(await readJson(request, 10_000));
-      if (!parsed.success) throw new RefusedRequest(400, z.prettifyError(parsed.error));
-      const views = apply(await stored(home), parsed.data).slice(-mostViews);
+export function viewRoutes(home: string): Readonly<Record<string, Route>> {
+  const change = (apply: (views: SavedView[], view: SavedView) => SavedView[]) =>
+    withBody(viewSchema, async (view) => {
+      const views = apply(await stored(home), view).slice(-mostViews);
       await writeJson(fileIn(home), views);
-      replyJson(reply, 200, views);
-    };
-  };
+      return views;
+    });
   const without = (views: SavedView[], { name }: SavedView) => views.filter((one) => one.name !== name);
   return {
     "POST /api/views": change((views, view) => [...without(views, view), view]),

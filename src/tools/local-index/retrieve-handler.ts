@@ -4,10 +4,8 @@
  */
 
 import { z } from "zod";
-import { fetchHandler, type Handler, readJson, replyJson } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
-import { routes } from "../../base/http/routes.ts";
-import { messageOf } from "../../core/errors.ts";
+import { type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
+import type { RefusedRequest } from "../../base/http/refusal.ts";
 import type { Hit } from "./build-index.ts";
 
 const requestSchema = z.object({
@@ -22,34 +20,28 @@ export interface Searchable {
   searchAll?(queries: readonly string[], k?: number): Promise<Hit[][]>;
 }
 
-const maxBytes = 16_000_000;
-
 /** `POST /retrieve` over an index. */
-export function retrieveRoute(index: Searchable, options: { topk?: number } = {}): Handler {
-  const { topk = 3 } = options;
-  return async (request, reply) => {
-    const parsed = requestSchema.safeParse(await readJson(request, maxBytes));
-    if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
-    const { queries, return_scores } = parsed.data;
-    const k = parsed.data.topk ?? topk;
+export function retrieveRoute(index: Searchable, options: { topk?: number } = {}): Route {
+  return withBody(requestSchema, async ({ queries, return_scores, topk }) => {
+    const k = topk ?? options.topk ?? 3;
     const found = index.searchAll
       ? await index.searchAll(queries, k)
       : await Promise.all(queries.map(async (query) => index.search(query, k)));
     const result = found.map((hits) =>
       hits.map((hit) => (return_scores ? { document: contents(hit), score: hit.score } : contents(hit))),
     );
-    replyJson(reply, 200, { result });
-  };
+    return { result };
+  });
 }
 
 /** A fetch handler that serves an index. */
 export function retrieveHandler(
   index: Searchable,
-  options: { topk?: number } = {},
+  options: { topk?: number } & GuardSettings = {},
 ): (request: Request) => Promise<Response> {
-  return fetchHandler(routes({ "POST /retrieve": retrieveRoute(index, options) }), (reply, error) =>
-    replyJson(reply, error instanceof RefusedRequest ? error.status : 500, { error: messageOf(error) }),
-  );
+  const { topk, ...settings } = options;
+  const errorBody = ({ message }: RefusedRequest) => ({ error: message });
+  return guarded({ "POST /retrieve": retrieveRoute(index, { topk }) }, { ...settings, errorBody }).fetch;
 }
 
 function contents({ document }: Hit) {

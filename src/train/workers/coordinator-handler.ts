@@ -6,12 +6,10 @@
  */
 import { z } from "zod";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
-import { type AccessOptions, checkOrigin, keyFinder, keyOf } from "../../base/http/access.ts";
-import { type Handler, readJson, replyJson } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/request-body.ts";
-import { routes } from "../../base/http/routes.ts";
+import { type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
+import { parse, RefusedRequest } from "../../base/http/refusal.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
-import { CoaError, messageOf } from "../../core/errors.ts";
+import { CoaError } from "../../core/errors.ts";
 import type { Task } from "../../core/task.ts";
 import { readTrajectory } from "../../core/trajectory.ts";
 import type { LeaseBoard } from "./lease-board.ts";
@@ -31,17 +29,18 @@ export interface RunForWorkers {
   silenceMs: number;
 }
 
-export interface CoordinatorOptions {
+export interface CoordinatorOptions extends GuardSettings {
   board: LeaseBoard;
   run: RunForWorkers;
   /** Keys that workers must bring; none: whoever reaches the port may work. */
   apiKeys?: readonly string[];
-  access?: AccessOptions;
   /** How long a request for leases is held where there is nothing to do. */
   holdMs?: number;
 }
 
-const maxBytes = 2 ** 28;
+const maxBodyBytes = 2 ** 28;
+const fromWorker = z.object({ worker: z.string() });
+const endedSession = z.object({ lease: z.string(), sessionKey: z.string() });
 const leaseRequest = z.object({
   worker: z.string().min(1).max(200),
   count: z.number().int().min(1).max(4096),
@@ -71,62 +70,46 @@ const resultRecord = z.object({
 });
 
 /** The routes under `/worker/`. */
-export function coordinatorHandler({ board, run, ...options }: CoordinatorOptions): Handler {
-  const findKey = options.apiKeys ? keyFinder(options.apiKeys.map((key) => ({ key }))) : undefined;
-  const handler = routes({
-    "GET /worker/run": async (_, reply) => replyJson(reply, 200, run),
-    "POST /worker/alive": async (request, reply) => {
-      board.heard(parse(z.object({ worker: z.string() }), await readJson(request, 1e5)).worker);
-      replyJson(reply, 200, {});
-    },
-    "POST /worker/lease": async (request, reply) => {
-      const { worker, count, identity } = parse(leaseRequest, await readJson(request, 1e6));
+export function coordinatorHandler({ board, run, ...options }: CoordinatorOptions): Guarded {
+  const table: Record<string, Route> = {
+    "GET /worker/run": () => run,
+    "POST /worker/alive": withBody(fromWorker, ({ worker }) => {
+      board.heard(worker);
+      return {};
+    }),
+    "POST /worker/lease": withBody(leaseRequest, async ({ worker, count, identity }, { request }) => {
       const found = differences(identity, run.identity);
       // 412: a repeated request would be refused again.
       if (found.length > 0) throw new RefusedRequest(412, `worker ${worker} is refused: ${found.join("; ")}`);
       const leases = await board.lease(worker, count, options.holdMs ?? 20_000, request.signal);
       if (!leases) throw new RefusedRequest(410, "the run has ended");
-      replyJson(reply, 200, { leases });
-    },
-    "POST /worker/sample": async (request, reply) => {
-      const asked = parse(sampleRequest, unpackRecord(await request.bytes(maxBytes)));
+      return { leases };
+    }),
+    "POST /worker/sample": async ({ request, reply, bytes }) => {
+      const asked = parse(sampleRequest, unpackRecord(await bytes()));
       board.heard(asked.worker);
       const policy = board.policyOf(asked.lease);
       if (!policy) throw new RefusedRequest(410, "this rollout is no longer needed");
       const sample = await policy.sample({ ...asked.request, signal: request.signal });
       reply.send(200, packRecord(sample), { "content-type": "application/octet-stream" });
     },
-    "POST /worker/end-session": async (request, reply) => {
-      const asked = parse(z.object({ lease: z.string(), sessionKey: z.string() }), await readJson(request, 1e5));
-      board.policyOf(asked.lease)?.endSession?.(asked.sessionKey);
-      replyJson(reply, 200, {});
-    },
-    "POST /worker/result": async (request, reply) => {
-      const { worker, lease, trajectory, error } = parse(resultRecord, unpackRecord(await request.bytes(maxBytes)));
+    "POST /worker/end-session": withBody(endedSession, ({ lease, sessionKey }) => {
+      board.policyOf(lease)?.endSession?.(sessionKey);
+      return {};
+    }),
+    "POST /worker/result": async ({ bytes }) => {
+      const { worker, lease, trajectory, error } = parse(resultRecord, unpackRecord(await bytes()));
       board.heard(worker);
-      if (error !== undefined) {
-        board.fail(lease, new CoaError("network", `worker ${worker} failed: ${error}`));
-        return replyJson(reply, 200, { counted: false });
-      }
-      replyJson(reply, 200, { counted: board.complete(lease, readTrajectory(trajectory)) });
+      if (error === undefined) return { counted: board.complete(lease, readTrajectory(trajectory)) };
+      board.fail(lease, new CoaError("network", `worker ${worker} failed: ${error}`));
+      return { counted: false };
     },
-  });
-  return async (request, reply) => {
-    try {
-      checkOrigin(request.header, options.access);
-      if (findKey && !findKey(keyOf(request.header) ?? ""))
-        throw new RefusedRequest(401, "send the coordinator's key in the header X-API-Key");
-      await handler(request, reply);
-    } catch (error) {
-      const format = error instanceof CoaError && error.boundary === "format";
-      const status = error instanceof RefusedRequest ? error.status : format ? 400 : 500;
-      replyJson(reply, status, { error: { message: messageOf(error) } });
-    }
   };
-}
-
-function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) throw new RefusedRequest(422, z.prettifyError(parsed.error));
-  return parsed.data;
+  return guarded(table, {
+    access: options.access,
+    onRequest: options.onRequest,
+    keys: options.apiKeys?.map((key) => ({ key })),
+    maxBodyBytes,
+    errorBody: ({ message }) => ({ error: { message } }),
+  });
 }

@@ -9,7 +9,6 @@ import { after, describe, it } from "node:test";
 import { digitEngine, digitGame } from "../../../test/fixtures/digit-game.ts";
 import { digitRun } from "../../../test/fixtures/digit-run.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { nodeListener } from "../../base/http/handler.ts";
 import { listen } from "../../base/http/listen.ts";
 import { seededRandom } from "../../core/random.ts";
 import type { RolloutLine } from "../credit-group.ts";
@@ -53,7 +52,7 @@ async function disturbed(path: string, kills: number, extra: Parameters<typeof d
   const engine = digitEngine();
   const silenceMs = 1500;
   const board = leaseBoard({ deadlineMs: 60_000, silenceMs });
-  const server = await listen(nodeListener(coordinatorHandler({ board, run: digitRun(engine, silenceMs) })));
+  const server = await listen(coordinatorHandler({ board, run: digitRun(engine, silenceMs) }));
   const workers = workforce(server.origin, kills);
   try {
     await digitGame(engine, path, { ...extra, rollout: board.play, checkpointEvery: 100 });

@@ -7,7 +7,6 @@ import { after, describe, it } from "node:test";
 import { digitEngine, digitGame, playDigit } from "../../../test/fixtures/digit-game.ts";
 import { digitIdentity, digitRun } from "../../../test/fixtures/digit-run.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import { nodeListener } from "../../base/http/handler.ts";
 import { type Listening, listen } from "../../base/http/listen.ts";
 import { defineTask } from "../../core/task.ts";
 import { type Rollout, rolloutKey } from "../run-rollout.ts";
@@ -27,7 +26,7 @@ async function open({ silenceMs = 400, apiKeys }: { silenceMs?: number; apiKeys?
   const engine = digitEngine();
   const board = leaseBoard({ deadlineMs: 60_000, silenceMs });
   const handler = coordinatorHandler({ board, run: digitRun(engine, silenceMs), apiKeys });
-  const server = await listen(nodeListener(handler));
+  const server = await listen(handler);
   servers.push(server);
   const work = (extra: Partial<WorkerOptions> = {}) =>
     runWorker({
@@ -135,7 +134,7 @@ describe("workers", () => {
 
   it("stop the run when only its user can help, and need the key", async () => {
     const { board, work } = await open({ apiKeys: ["secret"] });
-    await assert.rejects(work(), /coordinator's key/);
+    await assert.rejects(work(), /HTTP 401: send a key/);
     const played = board.play(task, { seed: 1, sample: 0, step: 0, maxContext: 16, policy: {} as never });
     const working = work({ apiKey: "secret", name: "w-2", play: () => Promise.reject(new Error("no such index")) });
     await assert.rejects(played, /worker w-2 failed: no such index/);

@@ -1,6 +1,7 @@
 /** Writes a stream of server-sent events: opened with the first event, so that a refusal before it keeps its own status. */
-import type { Reply, StreamWriter } from "../base/http/handler.ts";
-import { eventText, keepAliveText } from "../base/http/server-events.ts";
+import type { Call } from "./guard.ts";
+import type { Reply, StreamWriter } from "./handler.ts";
+import { eventText, keepAliveText } from "./server-events.ts";
 
 const keepAliveMs = 15_000;
 
@@ -40,4 +41,29 @@ export function eventStream(reply: Reply, headers: Record<string, string>, ping 
       writer?.end();
     },
   };
+}
+
+export interface StreamOptions {
+  headers?: Record<string, string>;
+  /** Text that keeps the connection open. */
+  ping?: string;
+  /** Name of the event that tells of an error. */
+  errorName?: string;
+}
+
+/** Answers with a stream: an error before its first event is a refusal, a later one is its last event. */
+export async function streamReply(
+  { request, reply, errorBody }: Pick<Call, "request" | "reply" | "errorBody">,
+  { headers = {}, ping, errorName }: StreamOptions,
+  work: (stream: EventStream) => Promise<void>,
+): Promise<void> {
+  const stream = eventStream(reply, headers, ping);
+  try {
+    await work(stream);
+  } catch (error) {
+    if (!stream.opened || request.signal.aborted) throw error;
+    await stream.write(JSON.stringify(errorBody(error)), errorName);
+  } finally {
+    stream.end();
+  }
 }

@@ -1,0 +1,211 @@
+/**
+ * The one guarded handler: whatever a server of ours serves stands behind it. It checks which page and host name a request
+ * comes through and which key it brings, reads bodies within limits, finds the route, answers errors in the shape of the
+ * server's API with one table of statuses, gives every answer an id, and hands one line of log per request to its owner.
+ */
+import { randomUUID } from "node:crypto";
+import type { z } from "zod";
+import { isAbort, messageOf } from "../../core/errors.ts";
+import { asObject, type Json } from "../../core/json-value.ts";
+import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
+import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
+import { type Protocol, parse, RefusedRequest, refusalOf, statusOf } from "./refusal.ts";
+import { type BodyMeter, jsonOf, unpack } from "./request-body.ts";
+import { routeFinder } from "./routes.ts";
+
+/** A request that was let in. */
+export interface Call<Caller = unknown> {
+  request: HttpRequest;
+  reply: Reply;
+  /** Who sent it, as `admit` says. */
+  caller: Caller;
+  id: string;
+  /** Headers that its answer carries; what is added here goes with them. */
+  headers: Record<string, string>;
+  /** The body as it came. */
+  raw(): Promise<Buffer>;
+  /** The body, unpacked. */
+  bytes(): Promise<Buffer>;
+  /** The body as a JSON object. */
+  json(): Promise<Json>;
+  /** An error in the shape of this API. */
+  errorBody(error: unknown): unknown;
+}
+
+/** Answers a call; a value that it returns is sent as JSON. */
+export type Route<Caller = unknown> = (call: Call<Caller>) => unknown;
+
+/** What is known of a request when it was answered. */
+export interface RequestLine {
+  id: string;
+  method: string;
+  path: string;
+  /** The pattern of its route; empty where none was found. */
+  route: string;
+  /** 499 where the client left. */
+  status: number;
+  ms: number;
+  /** What broke, where this server is at fault. */
+  error?: unknown;
+}
+
+/** What a server's owner may set, whatever it serves. */
+export interface GuardSettings {
+  /** Web pages and host names that may ask, besides this machine's own. */
+  access?: AccessOptions;
+  /** Called with each request that was answered; faults of this server go to stderr by default. */
+  onRequest?: (line: RequestLine) => void;
+}
+
+export interface GuardOptions<Caller, Key extends { key: string }> extends GuardSettings {
+  /** Keys that callers must bring; none: everyone who reaches the port may ask. */
+  keys?: readonly Key[];
+  /** The caller of a key, or of no key where none is needed; refuses one that may send no more. */
+  admit?: (key: Key | undefined) => Caller & { headers?: Record<string, string> };
+  /** Where the key of a request is; in `Authorization` or `X-API-Key` by default. */
+  keyOf?: (header: HttpRequest["header"]) => string | undefined;
+  /** Said to a request without a known key. */
+  keyText?: string;
+  /** Paths that need no key, also while the server stops. */
+  isOpen?: (path: string) => boolean;
+  /** Largest body on the wire (20 MB by default), after unpacking (the same), and of all requests at a time. */
+  maxBodyBytes?: number;
+  maxUnpackedBytes?: number;
+  maxHeldBytes?: number;
+  /** The body of an error in the server's API. */
+  errorBody: (refusal: RefusedRequest, path: string) => unknown;
+  /** The protocol, where it has statuses of its own. */
+  protocol?: Protocol;
+  /** False while the server stops. */
+  accepting?: () => boolean;
+  /** Headers of every answer. */
+  headers?: Record<string, string>;
+}
+
+/** A handler behind the guard. */
+export interface Guarded {
+  handler: Handler;
+  /** The same for frameworks that speak fetch. */
+  fetch(request: Request): Promise<Response>;
+  /** Whether callers need a key. */
+  keyed: boolean;
+}
+
+/** Puts routes, or one route for everything, behind the guard. */
+export function guarded<Caller = undefined, Key extends { key: string } = { key: string }>(
+  served: Readonly<Record<string, Route<Caller>>> | Route<Caller>,
+  options: GuardOptions<Caller, Key>,
+): Guarded {
+  const { access = {}, keys = [], maxBodyBytes = 20 * 2 ** 20, maxUnpackedBytes = maxBodyBytes, protocol } = options;
+  const { onRequest = logFault, accepting = () => true } = options;
+  const isOpen = options.isOpen ?? (() => false);
+  const find = typeof served === "function" ? undefined : routeFinder(served);
+  const findKey = keyFinder(keys);
+  const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Number.POSITIVE_INFINITY };
+
+  const callerOf = (header: HttpRequest["header"]) => {
+    if (keys.length === 0) return options.admit?.(undefined);
+    const given = (options.keyOf ?? keyOf)(header);
+    const found = given === undefined ? undefined : findKey(given);
+    if (found) return options.admit?.(found);
+    const text =
+      given === undefined ? "send a key (Authorization: Bearer <key>, or X-API-Key)" : "this key is not known";
+    throw new RefusedRequest(401, options.keyText ?? text, { code: "invalid_api_key" });
+  };
+
+  const handler: Handler = async (request, plain) => {
+    const started = performance.now();
+    const id = `req_${randomUUID().replaceAll("-", "")}`;
+    const headers: Record<string, string> = { ...options.headers, "x-request-id": id };
+    let status = 200;
+    let held = 0;
+    let pattern = "";
+    let fault: unknown;
+    const errorBody = (error: unknown) => {
+      const refused = refusalOf(error, protocol);
+      if (refused.status >= 500) fault = error;
+      return options.errorBody(refused, request.path);
+    };
+    const reply: Reply = {
+      get started() {
+        return plain.started;
+      },
+      send(code, body, more) {
+        status = code;
+        plain.send(code, body, { ...headers, ...more });
+      },
+      stream(code, more) {
+        status = code;
+        return plain.stream(code, { ...headers, ...more });
+      },
+      cut: plain.cut,
+    };
+    const raw = once(async () => {
+      const body = await request.read(maxBodyBytes, meter);
+      held = body.length;
+      return body;
+    });
+    const bytes = once(async () => unpack(await raw(), request.header("content-encoding"), maxUnpackedBytes));
+    const json = async (): Promise<Json> => {
+      const body = asObject(jsonOf(await bytes()));
+      if (!body) throw new RefusedRequest(400, "the body must be a JSON object");
+      return body;
+    };
+    try {
+      checkOrigin(request.header, access);
+      const cors = corsHeaders(request.header, access);
+      Object.assign(headers, cors);
+      if (cors && request.method === "OPTIONS") return reply.send(204, "", preflightHeaders(request.header));
+      const found = find?.(request.method, request.path);
+      if (found && "pattern" in found) pattern = found.pattern;
+      const open = isOpen(request.path);
+      if (!open && !accepting())
+        throw new RefusedRequest(503, "the server is stopping", { headers: { "retry-after": "5" } });
+      const caller = (open ? undefined : callerOf(request.header)) as Caller & { headers?: Record<string, string> };
+      Object.assign(headers, caller?.headers);
+      if (found instanceof RefusedRequest) throw found;
+      const { work, params } = found ?? { work: served as Route<Caller>, params: {} };
+      const value = await work({ request: { ...request, params }, reply, caller, id, headers, raw, bytes, json, errorBody }); // biome-ignore format: one call
+      if (value !== undefined) replyJson(reply, 200, value);
+    } catch (error) {
+      if (request.signal.aborted && isAbort(error)) status = 499;
+      else {
+        const refused = refusalOf(error, protocol);
+        const body = errorBody(error);
+        if (reply.started) reply.cut();
+        else replyJson(reply, refused.status, body, refused.headers);
+      }
+    } finally {
+      meter.held -= held;
+      const { method, path } = request;
+      const ms = performance.now() - started;
+      onRequest({ id, method, path, route: pattern, status, ms, ...(fault !== undefined && { error: fault }) });
+    }
+  };
+  return { handler, fetch: fetchHandler(handler), keyed: keys.length > 0 };
+}
+
+/** A route whose body has this form; another is refused. */
+export function withBody<Body>(schema: z.ZodType<Body>, work: (body: Body, call: Call) => unknown): Route {
+  return async (call) => work(parse(schema, await call.json()), call);
+}
+
+/** One line of log about a request. */
+function requestText({ id, method, path, status, ms, error }: RequestLine): string {
+  return `${id} ${method} ${path} ${status} ${Math.round(ms)} ms${error === undefined ? "" : `: ${messageOf(error)}`}`;
+}
+
+/** Writes a line about each request that this server broke on. */
+export function faults(write: (text: string) => void): (line: RequestLine) => void {
+  return (line) => {
+    if (line.error !== undefined && statusOf(line.error) === 500) write(requestText(line));
+  };
+}
+
+/** Where faults go that no owner of a server takes: to stderr. */
+export const logFault = faults((text) => console.error(text));
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined;
+  return () => (done ??= work());
+}

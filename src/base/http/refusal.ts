@@ -1,0 +1,76 @@
+/**
+ * What a request is refused with. A refusal has its own status; an error of ours gets one by the boundary that broke, by one
+ * table for all servers; anything else is a bug: its words stay in the log, because they may say what no caller should know.
+ */
+import { z } from "zod";
+import { type Boundary, CoaError, messageOf } from "../../core/errors.ts";
+
+export interface RefusalOptions {
+  /** A stable word: `model_not_found`, `invalid_api_key`. */
+  code?: string;
+  /** The field of the request that is wrong. */
+  param?: string;
+  headers?: Record<string, string>;
+}
+
+/** A request that can't be taken, with everything its answer needs. */
+export class RefusedRequest extends Error {
+  override readonly name = "RefusedRequest";
+  readonly status: number;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly headers: Record<string, string>;
+  constructor(status: number, message: string, options: RefusalOptions = {}) {
+    super(message);
+    this.status = status;
+    this.code = options.code ?? null;
+    this.param = options.param ?? null;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** Statuses by the boundary that broke: what the caller sent, what stands behind this server; all others are 500. */
+const statusOfBoundary: Partial<Record<Boundary, number>> = {
+  usage: 400,
+  format: 400,
+  record: 400,
+  model: 502,
+  network: 502,
+};
+
+/** Protocols whose clients expect another status for a cause, by the code of the refusal. */
+const statusOfProtocol = {
+  // Tinker's servers are written with pydantic, and its clients read 422 as "the form is wrong".
+  tinker: { invalid_request: 422, format: 422, usage: 422 },
+} as const satisfies Record<string, Record<string, number>>;
+
+/** A protocol with statuses of its own. */
+export type Protocol = keyof typeof statusOfProtocol;
+
+/** The status that an error is answered with. */
+export function statusOf(error: unknown, protocol?: Protocol): number {
+  const { code } = error as { code?: unknown };
+  const own: Record<string, number> = protocol ? statusOfProtocol[protocol] : {};
+  if (error instanceof RefusedRequest) return own[String(code)] ?? error.status;
+  if (!(error instanceof CoaError)) return 500;
+  if (error.boundary === "usage" && code === "not-found") return 404;
+  return own[error.boundary] ?? statusOfBoundary[error.boundary] ?? 500;
+}
+
+/** Any error as a refusal. */
+export function refusalOf(error: unknown, protocol?: Protocol): RefusedRequest {
+  const status = statusOf(error, protocol);
+  if (error instanceof RefusedRequest && error.status === status) return error;
+  if (status === 500)
+    return new RefusedRequest(500, "internal error: the server's log says more", { code: "internal_error" });
+  const { code, param, headers } = error as RefusedRequest;
+  return new RefusedRequest(status, messageOf(error), { code: code ?? undefined, param: param ?? undefined, headers });
+}
+
+/** A value of this form; another is refused. */
+export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const param = parsed.error.issues[0]?.path.join(".");
+  throw new RefusedRequest(400, z.prettifyError(parsed.error), { code: "invalid_request", ...(param && { param }) });
+}
