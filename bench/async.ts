@@ -17,7 +17,8 @@ import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../src/models/engine-model.ts";
-import { type RlOptions, trainRl } from "../src/train/train-rl.ts";
+import type { CollectSettings } from "../src/train/rl-options.ts";
+import { trainRl } from "../src/train/train-rl.ts";
 import { teachToy, toyChains, toyExam, toyTasks, toyTokenizer, toyTools } from "../test/fixtures/toy-student.ts";
 
 const seed = 1;
@@ -43,7 +44,7 @@ function slow(tool: Tool): Tool {
 }
 
 /** Trains from the start, and says how many rollouts it made in a minute and which of the new tasks its model answers. */
-async function reinforce(start: string, folder: string, mode: Partial<RlOptions>) {
+async function reinforce(start: string, folder: string, mode: CollectSettings) {
   const lab = await openLabModel(start, { optimizer: "adamw" });
   try {
     const tools = toyTools().map(slow);
@@ -54,14 +55,9 @@ async function reinforce(start: string, folder: string, mode: Partial<RlOptions>
       folder,
       seed,
       steps,
-      groups,
-      samples,
-      maxRounds: 2,
-      epochs: 1,
-      updatesPerEpoch: 2,
-      baseline: "least-variance",
-      keepModels: 0.5,
-      checkpointEvery: steps,
+      collect: { groups, samples, maxRounds: 2, ...mode },
+      credit: { baseline: "least-variance" },
+      keep: { models: 0.5, checkpointEvery: steps },
       tasks: (step, round, count) => toyTasks(count, 1000 + step * 10 + round),
       rollout: (task, run) =>
         runLabChain(task, {
@@ -76,7 +72,6 @@ async function reinforce(start: string, folder: string, mode: Partial<RlOptions>
       schedule: { warmupSteps: 3, decay: "linear", decayShare: 1, floor: 0.2 },
       onProgress: ({ done, figures }) =>
         console.error(`${folder.split("/").at(-1)} ${done}/${steps} reward ${Number(figures?.["reward"]).toFixed(3)}`),
-      ...mode,
     });
     const minutes = (performance.now() - startedAt) / 60_000;
     const model = join(folder, "averaged");

@@ -160,11 +160,8 @@ async function measure(setting: Setting, tokenizer: Tokenizer): Promise<Figure[]
       folder: join(folder, "run"),
       seed: 1,
       steps: 1,
-      groups,
-      samples: 8,
-      inFlight: chains / 8,
-      maxStaleness: 3,
-      updatesPerEpoch: 1,
+      collect: { groups, samples: 8, inFlight: chains / 8, maxStaleness: 3 },
+      updates: { perPass: 1 },
       tasks: (step, round, count) =>
         Array.from({ length: count }, (_, at) =>
           defineTask({ id: `t${step}-${round}-${at}`, question: "What?", answers: ["42"] }),

@@ -15,9 +15,12 @@ import { outcomeReward } from "../src/graders/reward.ts";
 import { labCorrector } from "../src/lab/lab-corrector.ts";
 import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../src/models/engine-model.ts";
+import { corrections } from "../src/train/corrections.ts";
+import { type Credit, fromFirstFault } from "../src/train/credit.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
-import { creditAfterFault } from "../src/train/fault-credit.ts";
-import { type RlOptions, trainRl } from "../src/train/train-rl.ts";
+import type { ExtraLoss } from "../src/train/extra-loss.ts";
+import { guard } from "../src/train/guard.ts";
+import { trainRl } from "../src/train/train-rl.ts";
 import {
   failingCode,
   teachToy,
@@ -65,7 +68,12 @@ async function student(seed: number): Promise<Student> {
 
 const struck = ({ segments }: Trajectory) => segments.some(({ text }) => text.trim() === "no results");
 
-async function practise({ model, clean }: Student, seed: number, name: string, extra: Partial<RlOptions>) {
+async function practise(
+  { model, clean }: Student,
+  seed: number,
+  name: string,
+  extra: { credit: Credit; samples?: number; losses?: ExtraLoss[] },
+) {
   const lab = await openLabModel(model, { threads: 1 });
   const share = async (plan?: typeof exam) => {
     const right = await toyExam(engineModel(await lab.engine.publish(), lab.tokenizer), 300, plan);
@@ -80,23 +88,19 @@ async function practise({ model, clean }: Student, seed: number, name: string, e
       folder: join(folder, `${name}-${seed}`),
       seed,
       steps: 8,
-      groups: 12,
-      samples: 8,
-      maxRounds: 2,
-      concurrency: 96,
-      updatesPerEpoch: 3,
-      baseline: "least-variance",
+      collect: { groups: 12, samples: extra.samples ?? 8, maxRounds: 2, concurrency: 96 },
+      updates: { perPass: 3 },
+      credit: { ...extra.credit, baseline: "least-variance" },
+      // Only what follows a fault is credited, so something must hold the rest.
+      extraLosses: [...(extra.losses ?? []), guard(fixedExamples(toyExamples(clean, lab.tokenizer), 1024, seed))],
       tasks: (step, round, count) => toyTasks(count, 9000 + seed * 1000 + step * 10 + round),
       async rollout(task, run) {
         const model = engineModel(run.policy, lab.tokenizer);
         return runLabChain(task, { model, tools, temperature: 1, seed: run.seed });
       },
       reward: outcomeReward(taskGrader()),
-      // Only what follows a fault is credited, so something must hold the rest.
-      guard: { source: fixedExamples(toyExamples(clean, lab.tokenizer), 1024, seed), coefficient: 1 },
       optimizer: { learningRate: 4e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
       schedule: { warmupSteps: 2, decay: "linear", floor: 0.2 },
-      ...extra,
     });
     const after = { failing: await share(exam), clean: await share() };
     const figures = `seed ${seed}: failing ${before.failing.toFixed(3)} -> ${after.failing.toFixed(3)}, clean ${before.clean.toFixed(3)} -> ${after.clean.toFixed(3)}`;
@@ -113,7 +117,7 @@ describe("a decision that demonstrations mostly show wrongly", () => {
   it("is learned by reinforcement, greedily, in three students, and nothing is lost where tools work", async (context) => {
     for (const seed of seeds) {
       const { before, after, figures } = await practise(await studentOf(seed), seed, "rl", {
-        creditFrom: creditAfterFault,
+        credit: fromFirstFault(),
       });
       context.diagnostic(figures);
       assert.ok(after.failing >= before.failing + 0.1, figures);
@@ -124,15 +128,14 @@ describe("a decision that demonstrations mostly show wrongly", () => {
   // One student: in a second one the world in which the tool works lost 7 points (docs/lab-notes.md), so this is no claim over seeds.
   it("is learned from a team that takes over where the student goes wrong, in one student", async (context) => {
     for (const seed of seeds.slice(0, 1)) {
-      const corrections = {
-        corrector: labCorrector(() => toyTools(failingCode(700 + seed, 0.6))),
-        coefficient: 1,
-        limit: 16,
-      };
+      const taught = corrections(
+        labCorrector(() => toyTools(failingCode(700 + seed, 0.6))),
+        { limit: 16 },
+      );
       const { before, after, figures } = await practise(await studentOf(seed), seed, "team", {
-        rewardWeight: 0,
+        credit: { rewardWeight: 0 },
         samples: 2,
-        corrections,
+        losses: [taught],
       });
       context.diagnostic(figures);
       assert.ok(after.failing >= before.failing + 0.1, figures);

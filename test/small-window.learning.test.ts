@@ -25,7 +25,7 @@ describe("RL in a window of 330 tokens", () => {
         folder: join(folder, "run"),
         seed: 1,
         steps: 6,
-        groups: tasks.length,
+        collect: { groups: tasks.length },
         window: 330,
         free,
         world,

@@ -4,6 +4,7 @@
  * nothing but right or wrong, makes them better. Taught by a team that errs in two fifths of its runs it copies the errors, and
  * reinforcement removes them. Both whatever the seed.
  */
+
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,9 +23,10 @@ import { taskGrader } from "../src/graders/grade-task.ts";
 import { outcomeReward } from "../src/graders/reward.ts";
 import { copyTask, inSequence } from "../src/lab/copy-task.ts";
 import { createWorld, type World } from "../src/lab/create-world.ts";
+import { labModelUse } from "../src/lab/lab-model-use.ts";
 import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../src/lab/profile.ts";
-import { openLabModel, runLabChain, saveLabModel } from "../src/lab/quickstart/open-model.ts";
+import { openLabModel, runLabChain } from "../src/lab/quickstart/open-model.ts";
 import { type LabTools, realLabTools } from "../src/lab/real-lab-tools.ts";
 import { scriptedSpecialists } from "../src/lab/scripted-specialists.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
@@ -34,6 +36,7 @@ import { runTeam } from "../src/team/run-team.ts";
 import { trainTokenizer } from "../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../src/tools/sandbox/choose-sandbox.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
+import { saveTrained } from "../src/train/save-trained.ts";
 import { trainRl } from "../src/train/train-rl.ts";
 import { trainSft } from "../src/train/train-sft.ts";
 
@@ -140,7 +143,7 @@ async function taught(
       schedule: { warmupSteps: 10, decay: "linear", decayShare: 0.6, floor: 0.05 },
     });
     const saved = join(folder, name, "model");
-    await saveLabModel({ engine, tokenizer }, saved, []);
+    await saveTrained({ model: saved }, { engine, tokenizer, use: labModelUse([]) });
     return { before, after: await success(model, tools, 0), model: saved };
   } finally {
     await engine.close();
@@ -190,13 +193,9 @@ describe("a toy model", () => {
         folder: join(folder, `${name}-${how.seed}`),
         seed: how.seed,
         steps: how.steps,
-        groups: how.groups,
-        samples: 8,
-        maxRounds: 2,
-        concurrency: 128,
-        epochs: 2,
-        updatesPerEpoch: 2,
-        baseline: "least-variance",
+        collect: { groups: how.groups, samples: 8, maxRounds: 2, concurrency: 128 },
+        updates: { passes: 2 },
+        credit: { baseline: "least-variance" },
         tasks: (step, round, count) => products(practiceWorld, count, 1 + step * 10 + round),
         rollout: (task, { seed, policy }) =>
           runLabChain(task, {

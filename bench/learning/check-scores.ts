@@ -8,6 +8,7 @@
  *   node bench/learning/check-scores.ts student --seed 1 --steps 150 --rollouts 1800 --check-steps 620 --out seed-1.json
  *   node bench/learning/check-scores.ts table seed-1.json,seed-2.json,seed-3.json
  */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
@@ -17,16 +18,18 @@ import type { Trajectory } from "../../src/core/trajectory.ts";
 import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld, type World } from "../../src/lab/create-world.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { type LabModel, runLabChain, saveLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, runLabChain, shippedModel } from "../../src/lab/quickstart/open-model.ts";
 import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { checkCorrector } from "../../src/train/check-corrector.ts";
-import { correctRollouts } from "../../src/train/correct-rollouts.ts";
+import { correctRollouts } from "../../src/train/corrections.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import { checkingExamples } from "./checking-examples.ts";
 import { withDoubtfulPages } from "./doubtful-pages.ts";
 import { processorSeconds } from "./lab-exam.ts";
@@ -103,7 +106,7 @@ async function examineStudent(seed: number): Promise<Outcome[]> {
     ...{ batchTokens: Number(values.batch), rate: Number(values.rate) },
   });
   if (Number(values.rollouts) > 0) await teachCheck(lab, chains, seed);
-  if (values.save) await saveLabModel(lab, values.save, []);
+  if (values.save) await saveTrained({ model: values.save }, { ...lab, use: labModelUse([]) });
   const { tasks, tools } = examOf(seed);
   const outcomes = await inParallel(tasks, 32, async (task): Promise<Outcome> => {
     const outcome: Outcome = [];

@@ -39,6 +39,7 @@ import { runTeam } from "../../src/team/run-team.ts";
 import { trainTokenizer } from "../../src/tokenizers/train-tokenizer.ts";
 import { chooseSandbox } from "../../src/tools/sandbox/choose-sandbox.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import { guard } from "../../src/train/guard.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { trainSft } from "../../src/train/train-sft.ts";
@@ -185,17 +186,10 @@ async function reinforce(): Promise<void> {
     tokenizer: lab.tokenizer,
     folder: join(values.out, "rl-run"),
     seed,
-    ...{
-      steps: Number(values.steps),
-      groups: 8,
-      samples: 8,
-      maxRounds: 1,
-      concurrency: 32,
-      epochs: 1,
-      updatesPerEpoch: 2,
-    },
-    baseline: "least-variance",
-    guard: { source: fixedExamples(examples, 1024, seed), coefficient: 0.5 },
+    steps: Number(values.steps),
+    collect: { groups: 8, samples: 8, maxRounds: 1, concurrency: 32 },
+    credit: { baseline: "least-variance" },
+    extraLosses: [guard(fixedExamples(examples, 1024, seed), 0.5)],
     tasks: (step, round, wanted) => practice(wanted, 10_000 * seed + step * 10 + round),
     rollout: (task, run) => chainOf(task, engineModel(run.policy, lab.tokenizer), 1, run.seed),
     reward: outcomeReward(grade, { format: { rule: "strict", profile: labCodeProfile } }),

@@ -12,6 +12,7 @@
  * An exam is 1,000 tasks among failing searches and 1,000 where they work, greedy; a table is paired by task and pooled over the
  * exams named together.
  */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -24,18 +25,20 @@ import { averageModels } from "../../src/engines/embedded/files/average-models.t
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { failingSearches } from "../../src/lab/failing-tools.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { type LabModel, openLabModel, runLabChain, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, openLabModel, runLabChain } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, families, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
+import { fromFirstFault, sharedPrefix } from "../../src/train/credit.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
-import { creditAfterFault } from "../../src/train/fault-credit.ts";
+import { guard } from "../../src/train/guard.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
-import { afterFirstFault } from "../../src/train/tree-groups.ts";
 import { bothExams, byFamily, gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
 import { teamChain } from "./team-chain.ts";
 
@@ -94,17 +97,11 @@ async function reinforce(): Promise<void> {
     folder: join(values.out, "run"),
     seed,
     steps: Number(values.steps),
-    groups: 12,
-    samples: 8,
-    maxRounds: 2,
-    concurrency: 96,
-    epochs: 1,
-    updatesPerEpoch: 3,
-    baseline: "least-variance",
-    creditFrom: creditAfterFault,
-    ...(method === "trees" && { branchAt: afterFirstFault }),
-    guard: { source: fixedExamples(toExamples(lab, await teamChains(false, 300)), 2048, seed), coefficient: 1 },
-    keepModels: 0.5,
+    collect: { groups: 12, samples: 8, maxRounds: 2, concurrency: 96 },
+    updates: { perPass: 3 },
+    credit: { ...fromFirstFault(), ...(method === "trees" && sharedPrefix()), baseline: "least-variance" },
+    extraLosses: [guard(fixedExamples(toExamples(lab, await teamChains(false, 300)), 2048, seed))],
+    keep: { models: 0.5 },
     tasks: tasksOf,
     async rollout(task, run) {
       const model = engineModel(run.policy, lab.tokenizer);
@@ -150,7 +147,7 @@ async function imitate(kind: "kept" | "more" | "team"): Promise<void> {
       await lab.engine.saveModel(kept.at(-1)!);
     }
   }
-  await saveLabModel(lab, join(values.out, "last"), []);
+  await saveTrained({ model: join(values.out, "last") }, { ...lab, use: labModelUse([]) });
   await averageModels([...kept, join(values.out, "last")], join(values.out, "model"));
   await lab.engine.close();
 }

@@ -15,10 +15,12 @@ import { outcomeReward } from "../../src/graders/reward.ts";
 import { labCorrector } from "../../src/lab/lab-corrector.ts";
 import { openLabModel, runLabChain } from "../../src/lab/quickstart/open-model.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
+import { corrections } from "../../src/train/corrections.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import type { RlOptions } from "../../src/train/rl-options.ts";
 import { takeStep } from "../../src/train/take-step.ts";
-import { engineTeacher } from "../../src/train/token-teacher.ts";
-import { type RlOptions, trainRl } from "../../src/train/train-rl.ts";
+import { engineTeacher, teacher as modelTeacher } from "../../src/train/token-teacher.ts";
+import { trainRl } from "../../src/train/train-rl.ts";
 import {
   teachToy,
   toyChains,
@@ -67,22 +69,22 @@ for (const seed of values.seeds.split(",").map(Number)) {
   await arm("start", "adamw", async () => {});
   await arm("more passes", "muon", (lab) => imitate(lab, toyExamples(chains, tokenizer), seed));
   await arm("500 more runs", "muon", (lab) => imitate(lab, toyExamples([...chains, ...more], tokenizer), seed));
-  await arm("RL", "adamw", (lab) => practise(lab, seed, "rl", { baseline: "least-variance" }));
+  await arm("RL", "adamw", (lab) => practise(lab, seed, "rl", { credit: { baseline: "least-variance" } }));
   const wiseLab = await openLabModel(teacher, { threads: 1 });
   note("the model teacher itself", seed, await toyExam(wiseLab.model, count));
   await arm("model teacher", "adamw", (lab) =>
     practise(lab, seed, "model", {
       samples: 1,
-      rewardWeight: 0,
-      teachers: [{ teacher: engineTeacher(wiseLab.engine, tokenizer), coefficient: 1 }],
+      credit: { rewardWeight: 0 },
+      extraLosses: [modelTeacher(engineTeacher(wiseLab.engine, tokenizer))],
     }),
   );
   await wiseLab.engine.close();
   await arm("team teacher", "adamw", (lab) =>
     practise(lab, seed, "team", {
       samples: 1,
-      rewardWeight: 0,
-      corrections: { corrector: labCorrector(() => toyTools()), coefficient: 1 },
+      credit: { rewardWeight: 0 },
+      extraLosses: [corrections(labCorrector(() => toyTools()))],
     }),
   );
 }
@@ -113,22 +115,22 @@ async function imitate(lab: Lab, examples: Example[], seed: number): Promise<voi
 }
 
 /** Rollouts on new tasks until the processor time is spent. */
-async function practise(lab: Lab, seed: number, name: string, extra: Partial<RlOptions>): Promise<void> {
+async function practise(
+  lab: Lab,
+  seed: number,
+  name: string,
+  { samples = 8, ...extra }: Pick<RlOptions, "credit" | "extraLosses"> & { samples?: number },
+): Promise<void> {
   const stop = new AbortController();
   const startedAt = processorSeconds();
-  const samples = extra.samples ?? 8;
   await trainRl({
     engine: lab.engine,
     tokenizer: lab.tokenizer,
     folder: join(folder, `${name}-${seed}`),
     seed,
     steps: 1000,
-    groups: 128 / samples,
-    samples,
-    maxRounds: 1,
-    concurrency: 128,
-    epochs: 1,
-    updatesPerEpoch: 3,
+    collect: { groups: 128 / samples, samples, maxRounds: 1, concurrency: 128 },
+    updates: { perPass: 3 },
     tasks: (step, round, wanted) => toyTasks(wanted, 1000 * seed + step * 10 + round),
     rollout: (task, run) =>
       runLabChain(task, {
@@ -140,7 +142,7 @@ async function practise(lab: Lab, seed: number, name: string, extra: Partial<RlO
     reward: outcomeReward(taskGrader()),
     optimizer: { learningRate: 5e-4, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
     schedule: { warmupSteps: 2, decay: "constant" },
-    checkpointEvery: 10_000,
+    keep: { checkpointEvery: 10_000 },
     signal: stop.signal,
     onProgress: () => {
       if (processorSeconds() - startedAt > budget) stop.abort();

@@ -7,13 +7,16 @@
  *   node bench/learning/long-walks.ts exam  --model walks-1 --world 131 --out exam.json
  *   node bench/learning/long-walks.ts table before-1.json,before-2.json after-1.json,after-2.json
  */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { createWorld } from "../../src/lab/create-world.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
 import { labProfile } from "../../src/lab/profile.ts";
-import { openLabModel, saveLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, families, longFamilies, worldTasks } from "../../src/lab/world-tasks.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import { byFamily, exam, gain, type Outcome, processorSeconds, share } from "./lab-exam.ts";
 import { teach, teamChains } from "./student.ts";
 import { teamChain } from "./team-chain.ts";
@@ -78,7 +81,7 @@ async function makeStudent(): Promise<void> {
     batchTokens: 2048,
     rate: Number(values.rate),
   });
-  await saveLabModel(lab, values.out, []);
+  await saveTrained({ model: values.out }, { ...lab, use: labModelUse([]) });
   await lab.engine.close();
   console.log(`${chains.length} runs, ${Math.round(processorSeconds())} processor seconds`);
 }

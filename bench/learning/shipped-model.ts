@@ -13,22 +13,24 @@
  * of all families where searches work, tasks among failing searches, and, with `--long-names`, tasks of a world whose names are longer
  * than any in training.
  */
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { packageVersion } from "../../src/base/files/package-version.ts";
 import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { averageModels } from "../../src/engines/embedded/files/average-models.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { failingSearches } from "../../src/lab/failing-tools.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
-import { openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { engineTeacher } from "../../src/train/token-teacher.ts";
 import { byFamily, exam, processorSeconds, searching, share } from "./lab-exam.ts";
@@ -148,9 +150,8 @@ async function teach(round: Round, start: string, out: string): Promise<void> {
     });
     if (step % 10 === 0) console.log(step, loss.toFixed(4), Math.round(processorSeconds()));
   }
-  await saveLabModel(lab, out, [
-    { stage: "sft", from: "coa quickstart --full", seed, packageVersion: packageVersion() },
-  ]);
+  const training = { stage: "sft", from: "coa quickstart --full", seed };
+  await saveTrained({ model: out }, { ...lab, use: labModelUse([]), training });
   await lab.engine.close();
   console.log(`${Math.round(processorSeconds())} processor seconds`);
 }

@@ -10,6 +10,7 @@
  *
  * A seed has a test world of its own; a table is paired by task and pooled over the files.
  */
+
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +21,13 @@ import type { Example } from "../../src/core/example.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { trainingWorld } from "../../src/lab/lab-runs.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";
-import { type LabModel, openLabModel, saveLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, openLabModel, shippedModel } from "../../src/lab/quickstart/open-model.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import {
   cutOld,
   narrowChain,
@@ -151,7 +154,7 @@ async function makeStudent(): Promise<void> {
     }
   }
   await imitate(lab, examples, { steps: Number(values.lessons), seed, rate: Number(values.rate) });
-  await saveLabModel(lab, values.out, []);
+  await saveTrained({ model: values.out }, { ...lab, use: labModelUse([]) });
   await lab.engine.close();
   console.log(
     `${values.runs} runs, ${tooLong} too long for the window, ${Math.round(processorSeconds())} processor seconds`,
@@ -164,7 +167,7 @@ async function practise(lab: LabModel): Promise<void> {
     folder: join(folder, "run"),
     seed,
     steps: Number(values.steps),
-    groups: Number(values.groups),
+    collect: { groups: Number(values.groups) },
     window,
     free,
     world: trainingWorld({ seed: 70 + seed, pages: 600 }, 5000),

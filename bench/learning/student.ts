@@ -1,12 +1,15 @@
 /** Students trained further from a model folder: the team's chains of training worlds, and some steps of imitation. */
+
 import type { Example } from "../../src/core/example.ts";
 import type { Profile } from "../../src/core/profile.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { type ExampleOptions, trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
+import { labModelUse } from "../../src/lab/lab-model-use.ts";
 import { type LabRunOptions, labRuns } from "../../src/lab/lab-runs.ts";
-import { type LabModel, openLabModel, saveLabModel } from "../../src/lab/quickstart/open-model.ts";
+import { type LabModel, openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import { saveTrained } from "../../src/train/save-trained.ts";
 import { takeStep } from "../../src/train/take-step.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
@@ -44,7 +47,7 @@ export interface TeachOptions extends ImitateOptions {
 export async function teach(chains: readonly Trajectory[], options: TeachOptions): Promise<LabModel> {
   const lab = await openLabModel(options.start, { optimizer: "muon", threads: 1 });
   await imitate(lab, examplesOf(chains, lab), options);
-  if (options.save) await saveLabModel(lab, options.save, []);
+  if (options.save) await saveTrained({ model: options.save }, { ...lab, use: labModelUse([]) });
   return lab;
 }
 

@@ -28,12 +28,11 @@ import { openLabModel } from "../../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../../src/lab/world-tasks.ts";
 import { withFaults } from "../../src/tools/with-faults.ts";
 import { hasVariance } from "../../src/train/advantages.ts";
+import { type Credit, fromFirstFault, sharedPrefix } from "../../src/train/credit.ts";
 import { creditGroup } from "../../src/train/credit-group.ts";
-import { creditAfterFault } from "../../src/train/fault-credit.ts";
 import type { Rollout } from "../../src/train/run-rollout.ts";
 import type { Group } from "../../src/train/sort-groups.ts";
-import type { RlOptions } from "../../src/train/train-rl.ts";
-import { afterFirstFault, upTo } from "../../src/train/tree-groups.ts";
+import { upTo } from "../../src/train/tree-groups.ts";
 import { processorSeconds } from "./lab-exam.ts";
 
 const { values } = parseArgs({
@@ -106,7 +105,7 @@ const atFault: Kind = {
   name: "trees at the first fault",
   async group(task) {
     const trunk = await roll(task, `${task.id}-trunk`, 0);
-    const branch = afterFirstFault(trunk);
+    const branch = sharedPrefix().branchAt!(trunk);
     return branch === null ? { chains: [], tokens: written(trunk.segments) } : tree(task, trunk, branch);
   },
 };
@@ -184,14 +183,13 @@ function halfCosines(gradients: readonly Float32Array[]): number {
 }
 
 const { maxContext } = lab.engine.capabilities;
-type Credit = Pick<RlOptions, "baseline" | "creditFrom">;
 const rows: [Kind, [string, Credit][]][] = [
   [
     plain,
     [
       ["whole, least variance", { baseline: "least-variance" }],
-      ["after the first fault, group mean", { baseline: "group", creditFrom: creditAfterFault }],
-      ["after the first fault, least variance", { baseline: "least-variance", creditFrom: creditAfterFault }],
+      ["after the first fault, group mean", fromFirstFault()],
+      ["after the first fault, least variance", { ...fromFirstFault(), baseline: "least-variance" }],
     ],
   ],
   [
@@ -212,7 +210,7 @@ for (const [kind, credits] of rows) {
   for (const [name, credit] of groups.every(({ length }) => length > 0) ? credits : []) {
     const examples = groups.map((part) =>
       part.flatMap((group) =>
-        creditGroup(group, 0, { tokenizer: lab.tokenizer, maxContext, ...credit }).map(({ example }) => example),
+        creditGroup(group, 0, { tokenizer: lab.tokenizer, maxContext, credit }).map(({ example }) => example),
       ),
     );
     const gradients: Float32Array[] = [];

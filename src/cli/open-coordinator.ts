@@ -13,7 +13,6 @@ import { coordinatorHandler } from "../train/workers/coordinator-handler.ts";
 import { type LeaseBoard, leaseBoard } from "../train/workers/lease-board.ts";
 import { workerIdentity } from "../train/workers/worker-identity.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
-import type { RolloutChain } from "./play-rollout.ts";
 
 /** Flags of a run whose rollouts workers run. */
 export const coordinatorFlags = {
@@ -23,6 +22,19 @@ export const coordinatorFlags = {
   "worker-silence": { type: "string", default: "30", valueName: "seconds", describe: "A worker that is silent for this long counts as lost, and its rollouts are offered again" },
   "rollout-deadline": { type: "string", default: "3600", valueName: "seconds", describe: "A rollout that a worker has not finished by then is offered again" },
 } as const satisfies Options; // biome-ignore format: one flag a line
+
+/** What every rollout of a run has in common, as workers are told. */
+export interface RolloutChain {
+  temperature: number;
+  limits: Record<string, number>;
+  /** The question is put without a system prompt. */
+  bareQuestion: boolean;
+}
+
+/** The same as options of `chainRollout`. */
+export function chainOf({ temperature, limits, bareQuestion }: RolloutChain) {
+  return { temperature, limits, ...(bareQuestion && { systemPrompt: false as const }) };
+}
 
 export interface Coordinator {
   play: LeaseBoard["play"];

@@ -11,6 +11,7 @@ import type { Handler } from "../base/http/handler.ts";
 import { modelConfig } from "../engines/embedded/model/config.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
+import { saveTrained } from "../train/save-trained.ts";
 import { openTrainEngine } from "./open-train-engine.ts";
 
 type Values = Parameters<typeof openTrainEngine>[0];
@@ -101,7 +102,8 @@ describe("--engine tinker, connected", () => {
         const trained = await openTrainEngine({ ...values, lora: "0" }, folder, () => {});
         try {
           assert.equal(trained.engine.capabilities.fullParameter, true);
-          assert.deepEqual(await trained.save(out), { model: join(out, "model") });
+          assert.deepEqual(trained.folders(out), { model: join(out, "model") });
+          await saveTrained(trained.folders(out), trained);
           assert.equal(await readFile(join(out, "model", "model.safetensors"), "utf8"), "weights");
           assert.ok(existsSync(join(out, "model", "tokenizer.json")));
         } finally {

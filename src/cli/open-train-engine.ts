@@ -40,11 +40,8 @@ export interface TrainEngine {
   description: Record<string, unknown>;
   /** The model that rollouts of a policy are written by. */
   modelFor(policy: Policy): Promise<Model>;
-  /** Writes what was trained below a run's folder: the adapter where there is one, and the model where its weights are here. */
-  save(
-    folder: string,
-    options?: { model?: (folder: string) => Promise<void> },
-  ): Promise<{ model?: string; adapter?: string }>;
+  /** What can be written below a run's folder: the adapter where there is one, and the model where its weights are here. */
+  folders(run: string): { model?: string; adapter?: string };
   close(): Promise<void>;
 }
 
@@ -96,15 +93,10 @@ async function openHere(values: EngineValues, folder: string, rank: number | und
     tokenizer,
     description: { model: folder, optimizerName: optimizer, lora: lora ?? null },
     modelFor: async (policy) => engineModel(policy, tokenizer),
-    async save(out, { model: write = (path: string) => engine.saveModel(path) } = {}) {
-      const model = join(out, "model");
-      await write(model);
-      await tokenizer.save(model);
-      if (!lora || !engine.saveAdapter) return { model };
-      const adapter = join(out, "adapter");
-      await engine.saveAdapter(adapter);
-      return { model, adapter };
-    },
+    folders: (out) => ({
+      model: join(out, "model"),
+      ...(lora && engine.saveAdapter && { adapter: join(out, "adapter") }),
+    }),
     close: () => engine.close(),
   };
 }
@@ -126,10 +118,11 @@ async function openFar(
   for (const flag of ["lora-alpha", "lora-targets"] as const)
     if (values[flag] !== undefined) throw new UsageError(`--${flag} is decided by the server: leave it out`);
   if (values.optimizer !== "adamw") throw new UsageError("a Tinker server trains with AdamW; leave --optimizer out");
-  const [{ openTinkerEngine }, { loadTokenizer }, { engineModel }] = await Promise.all([
+  const [{ openTinkerEngine }, { loadTokenizer }, { engineModel }, { openPolicyClients }] = await Promise.all([
     import("../engines/tinker/tinker-engine.ts"),
     import("../tokenizers/load-tokenizer.ts"),
     import("../models/engine-model.ts"),
+    import("../models/policy-clients.ts"),
   ]);
   const tokenizer = await loadTokenizer(folder);
   const maxContext =
@@ -162,41 +155,26 @@ async function openFar(
     throw error;
   }
   const samplerURL = values["sampler-url"];
-  const samplers = new Map<string, Promise<Model>>();
+  const samplers = openPolicyClients(tokenizer, { ask: true });
   /** A router knows the trained weights by the model's id, which changes where a run is resumed. */
-  const samplerOf = (baseURL: string, { servedAs = baseModel }: Policy): Promise<Model> => {
-    const name = values["sampler-model"] ?? servedAs;
-    const opened = samplers.get(name) ?? openSampler(baseURL, name, tokenizer);
-    samplers.set(name, opened);
-    return opened;
-  };
+  const samplerOf = (url: string, { servedAs = baseModel }: Policy): Model =>
+    samplers.at({ baseURL: url, model: values["sampler-model"] ?? servedAs, apiKey: process.env["OPENAI_API_KEY"] });
   return {
     engine,
     tokenizer,
     description: { engine: "tinker", server: baseURL, baseModel, lora: { rank }, reduction: engine.server.reduction },
     modelFor: async (policy) => (samplerURL ? samplerOf(samplerURL, policy) : engineModel(policy, tokenizer)),
-    async save(out) {
-      const model = join(out, "model");
-      const adapter = join(out, "adapter");
-      await engine.saveAdapter?.(adapter);
-      if (!hasWeights && engine.saveAdapter) {
-        note(`${basename(folder)} has no weights here, so the adapter is not merged; it is in ${adapter}`);
-        return { adapter };
-      }
-      await engine.saveModel(model);
-      await tokenizer.save(model);
-      return { model, ...(engine.saveAdapter && { adapter }) };
+    folders(out) {
+      const adapter = engine.saveAdapter && { adapter: join(out, "adapter") };
+      if (hasWeights || !adapter) return { model: join(out, "model"), ...adapter };
+      note(`${basename(folder)} has no weights here, so the adapter is not merged; it is in ${adapter.adapter}`);
+      return adapter;
     },
     async close() {
       await engine.close();
-      for (const sampler of samplers.values()) await (await sampler).close?.();
+      await samplers.close();
     },
   };
-}
-
-async function openSampler(baseURL: string, model: string, tokenizer: Tokenizer): Promise<Model> {
-  const { openaiCompatible } = await import("../models/openai-compatible.ts");
-  return openaiCompatible({ baseURL, model, tokenizer, mode: "completions" });
 }
 
 async function windowOf(folder: string): Promise<number> {

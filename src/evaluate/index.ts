@@ -16,3 +16,4 @@ export { readEvaluation, readRuns, type StoredEvaluation } from "./read-evaluati
 export { recountTokens } from "./recount-tokens.ts";
 export { type Evaluation, type EvaluationOptions, runEvaluation } from "./run-evaluation.ts";
 export { bootstrap, comparePaired, passAtK } from "./statistics.ts";
+export { type TeamSystemOptions, teamSystem } from "./team-system.ts";

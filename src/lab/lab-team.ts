@@ -4,12 +4,12 @@
  * and `terse` says no more than the chain does (no prompts, no descriptions; the tools' results are short for both), so
  * what is left to save is what the form of a team costs by itself.
  */
-import { defineSystem, type System } from "../core/system.ts";
+import type { System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { CountTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
+import { teamSystem } from "../evaluate/team-system.ts";
 import { standardTeam, type TeamMember } from "../team/agents.ts";
-import { runTeam } from "../team/run-team.ts";
 import { type SpecialistOptions, scriptedSpecialists } from "./scripted-specialists.ts";
 
 /** How much the team is told. */
@@ -26,26 +26,12 @@ export interface LabTeamOptions extends SpecialistOptions {
 }
 
 /** The scripted team as a system that can be evaluated. */
-export function labTeam(options: LabTeamOptions): System {
-  const {
-    name,
-    topology = "agents-as-tools",
-    words = "full",
-    countTokens,
-    identity,
-    imperfect,
-    seed: lab,
-    wide,
-  } = options;
-  const roles = scriptedSpecialists({ imperfect, seed: lab, wide });
-  return defineSystem({
-    name,
-    topology,
-    identity,
-    run: (task, { seed, signal }) => {
-      const tools = toolsIn(words, options.tools(task));
-      return runTeam(task, { roles, tools, team: membersIn(words, tools), topology, countTokens, seed, signal });
-    },
+export function labTeam({ words = "full", tools, imperfect, seed, wide, ...how }: LabTeamOptions): System {
+  return teamSystem({
+    ...how,
+    roles: scriptedSpecialists({ imperfect, seed, wide }),
+    tools: (task) => toolsIn(words, tools(task)),
+    team: (given) => membersIn(words, given),
   });
 }
 

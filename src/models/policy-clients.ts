@@ -9,20 +9,23 @@ export interface PolicyClients {
   close(): Promise<void>;
 }
 
-/** Clients that speak token ids as vLLM does (`return_token_ids`, stop strings kept); the least used are closed above `most`. */
+/**
+ * Clients that speak token ids as vLLM does (`return_token_ids`, stop strings kept), or as each server says of itself with `ask`; the
+ * least used are closed above `most`.
+ */
 export function openPolicyClients(
   tokenizer: Tokenizer,
-  options: { contextWindow?: number; retries?: number; most?: number } = {},
+  options: { contextWindow?: number; retries?: number; most?: number; ask?: boolean } = {},
 ): PolicyClients {
-  const { most = 64, ...rest } = options;
+  const { most = 64, ask = false, ...rest } = options;
+  const shared = { ...rest, tokenizer, mode: "completions" as const, ...(!ask && { server: "vllm" as const }) };
   const open = new Map<string, ReturnType<typeof openaiCompatible>>(); // the longest unused first
   return {
     // Without a key of the caller's none is sent: the one of this machine's environment is not the caller's to use.
     at({ baseURL, model = "policy", apiKey = "" }) {
       const key = JSON.stringify([baseURL, model, apiKey]);
       const known = open.get(key);
-      const client =
-        known ?? openaiCompatible({ ...rest, baseURL, model, apiKey, tokenizer, mode: "completions", server: "vllm" });
+      const client = known ?? openaiCompatible({ ...shared, baseURL, model, apiKey });
       open.delete(key);
       open.set(key, client);
       const [oldest] = open;

@@ -20,7 +20,7 @@ export interface ServedTeacherOptions extends HttpOptions {
   concurrency?: number;
 }
 
-/** A teacher for `teachers` of `trainRl`; close it when done. */
+/** A model for `teacher` of `trainRl`; close it when done. */
 export function servedTeacher(options: ServedTeacherOptions) {
   const { baseURL, model, apiKey, tokenizer, concurrency = 8 } = options;
   const http = httpClient(options);

@@ -11,7 +11,7 @@ import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type Rollout, type RunRolloutOptions, rolloutKey, runRollout } from "./run-rollout.ts";
 import { type Collected, type Group, groupSorter, type SorterOptions } from "./sort-groups.ts";
-import { type BranchAt, branchedFrom, upTo } from "./tree-groups.ts";
+import { branchedFrom, upTo } from "./tree-groups.ts";
 
 export interface CollectOptions extends RunRolloutOptions, SorterOptions {
   step: number;
@@ -21,13 +21,10 @@ export interface CollectOptions extends RunRolloutOptions, SorterOptions {
   maxRounds: number;
   /** Tasks of a round; a function of step and round, so that a resumed run asks the same. */
   tasks: (step: number, round: number, count: number) => Promise<readonly Task[]> | readonly Task[];
-  /** Where the others of a group continue its first rollout; each is run whole unless said. */
-  branchAt?: BranchAt;
   concurrency: number;
   journal: Journal<Rollout>;
   /** Rollouts of this step that an earlier process finished. */
   finished: ReadonlyMap<string, Rollout>;
-  onRollout?: (rollout: Rollout) => void;
 }
 
 /** Samples, rewards, filters and refills until there are enough groups or the bound is reached. */
@@ -55,7 +52,7 @@ export async function collectGroups(options: CollectOptions): Promise<Collected>
 
 /** Every rollout of a round; of trees, the first of each task before all others. */
 async function rollOut(options: CollectOptions, round: number, tasks: readonly Task[]): Promise<Rollout[]> {
-  const { samples, concurrency, branchAt } = options;
+  const { samples, concurrency, credit: { branchAt } = {} } = options;
   const jobs = tasks.flatMap((task, slot) => Array.from({ length: samples }, (_, sample) => ({ task, slot, sample })));
   if (!branchAt) return inParallel(jobs, concurrency, (job) => oneRollout(options, round, job));
   const first = jobs.filter(({ sample }) => sample === 0);
@@ -84,6 +81,5 @@ async function oneRollout(
   const rolled = await runRollout(task, place, options, branch === undefined ? undefined : upTo(trunk!, branch));
   const rollout = branch === undefined ? rolled : { ...rolled, trajectory: branchedFrom(trunk!, rolled.trajectory) };
   await options.journal.append(rollout);
-  options.onRollout?.(rollout);
   return rollout;
 }

@@ -1,18 +1,18 @@
 /**
  * The credit that each rollout of a group gets: its reward against the group's, on the tokens that it sampled. Where
- * only a part of each rollout can have made the difference (what came after a tool failed, say), `creditFrom` leaves
+ * only a part of each rollout can have made the difference (what came after a tool failed, say), `credit.from` leaves
  * the rest without advantage, and rollouts without any credited token are not compared at all. A rollout of a tree is
  * credited from its branch on.
  */
 import type { Example } from "../core/example.ts";
 import type { RolloutFigures } from "../core/rollout.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
 import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
 import { gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";
-import { creditStart } from "./credit-start.ts";
+import { type Credit, creditStart } from "./credit.ts";
 import { trainedTokens } from "./normalise.ts";
 import { rolloutKey } from "./run-rollout.ts";
 import type { DroppedRollout, Group } from "./sort-groups.ts";
-import type { RlOptions } from "./train-rl.ts";
 
 /** What happened to one rollout; a line of rollout-figures.jsonl. */
 export interface RolloutLine extends RolloutFigures {
@@ -37,10 +37,11 @@ export interface TrainedExample {
 export function creditGroup(
   group: Group,
   version: number,
-  options: Pick<RlOptions, "tokenizer" | "baseline" | "creditFrom" | "rewardWeight"> & { maxContext?: number },
+  options: { tokenizer: Tokenizer; credit?: Credit; maxContext?: number },
 ): TrainedExample[] {
-  const { maxContext = Number.POSITIVE_INFINITY, rewardWeight = 1 } = options;
-  const rollouts = group.rollouts.map((rollout) => credited(rollout, options.creditFrom));
+  const { maxContext = Number.POSITIVE_INFINITY, credit = {} } = options;
+  const { rewardWeight = 1 } = credit;
+  const rollouts = group.rollouts.map((rollout) => credited(rollout, credit));
   const examples = rollouts.map(({ trajectory }) =>
     rolloutToExamples(trajectory, options.tokenizer, 1)
       .map((example) => withinContext(example, maxContext))
@@ -50,7 +51,7 @@ export function creditGroup(
   const compared = rollouts.flatMap(({ reward }, at) => (examples[at]!.length > 0 ? [reward] : []));
   const weights = examples.map((parts) => parts.reduce((sum, part) => sum + gradientWeight(part), 0));
   const counted = weights.filter((_, at) => examples[at]!.length > 0);
-  const baseline = groupBaseline(compared, options.baseline === "least-variance" ? counted : undefined);
+  const baseline = groupBaseline(compared, credit.baseline === "least-variance" ? counted : undefined);
   const advantages = groupAdvantages(compared, baseline);
   let next = 0;
   return rollouts.flatMap((rollout, at) => {
@@ -69,8 +70,8 @@ export function creditGroup(
 }
 
 /** The rollout with log-probabilities, and so advantages, from the credited segment on alone. */
-function credited(rollout: Group["rollouts"][number], creditFrom: RlOptions["creditFrom"]): Group["rollouts"][number] {
-  const from = creditStart(rollout.trajectory, creditFrom);
+function credited(rollout: Group["rollouts"][number], credit: Credit): Group["rollouts"][number] {
+  const from = creditStart(rollout.trajectory, credit);
   if (from === 0) return rollout;
   const segments = rollout.trajectory.segments.map((segment, at) => {
     if (at >= from) return segment;

@@ -9,10 +9,10 @@ import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { outcomeReward } from "../graders/reward.ts";
 import { tabularEngine } from "../testing/index.ts";
 import type { RolloutLine } from "./credit-group.ts";
+import type { RlOptions } from "./rl-options.ts";
 import { readRollouts } from "./rollout-journal.ts";
 import type { Metrics } from "./run-folder.ts";
 import { type Rollout, rolloutKey } from "./run-rollout.ts";
-import type { RlOptions } from "./train-rl.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-pool-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -42,7 +42,13 @@ const slowRollout: RlOptions["rollout"] = async (task, run) => {
 };
 
 const pooled = (path: string, extra: Partial<RlOptions> = {}) =>
-  digitGame(digitEngine(), path, { maxStaleness: 2, steps: 10, checkpointEvery: 100, rollout: slowRollout, ...extra });
+  digitGame(digitEngine(), path, {
+    steps: 10,
+    rollout: slowRollout,
+    ...extra,
+    collect: { maxStaleness: 2, ...extra.collect },
+    keep: { checkpointEvery: 100 },
+  });
 
 async function read(path: string) {
   const figures = await readAllJsonl<RolloutLine>(join(path, "rollout-figures.jsonl"));
@@ -106,7 +112,7 @@ describe("training on groups in flight", () => {
       await outlive(task.id === "3" ? 4 : 0, run);
       return chain;
     };
-    await pooled(path, { maxStaleness: 1, maxRounds: 2, steps: 5, rollout });
+    await pooled(path, { collect: { maxStaleness: 1, maxRounds: 2 }, steps: 5, rollout });
     const { metrics, trained, figures } = await read(path);
     assertTrainedOnce(trained, 8);
     assert.ok(metrics.some((line) => (line["requeued"] ?? 0) > 0));
@@ -155,10 +161,10 @@ describe("training on groups in flight", () => {
   });
 
   it("refuses settings that can't work", async () => {
-    await assert.rejects(pooled(fresh(), { inFlight: 3 }), /a step trains on 4 groups/);
-    await assert.rejects(pooled(fresh(), { maxStaleness: 0, inFlight: 8 }), /1 or more/);
+    await assert.rejects(pooled(fresh(), { collect: { inFlight: 3 } }), /a step trains on 4 groups/);
+    await assert.rejects(pooled(fresh(), { collect: { maxStaleness: 0, inFlight: 8 } }), /1 or more/);
     const engine = tabularEngine(8);
     const waiting = { ...engine, capabilities: { ...engine.capabilities, overlap: false } };
-    await assert.rejects(digitGame(waiting, fresh(), { maxStaleness: 1 }), /can't sample while it trains/);
+    await assert.rejects(digitGame(waiting, fresh(), { collect: { maxStaleness: 1 } }), /can't sample while it trains/);
   });
 });

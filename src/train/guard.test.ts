@@ -7,6 +7,7 @@ import { after, describe, it } from "node:test";
 import { digitEngine, digitGame } from "../../test/fixtures/digit-game.ts";
 import type { Example } from "../core/example.ts";
 import { fixedExamples } from "./example-source.ts";
+import { guard } from "./guard.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-guard-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -22,7 +23,7 @@ describe("the guard of an RL run", () => {
   it("imitates demonstrations in every update, and the game is learned all the same", async () => {
     const guarded = digitEngine();
     const source = fixedExamples(demonstrations, 2, 1);
-    const result = await digitGame(guarded, join(folder, "guarded"), { steps: 20, guard: { source, coefficient: 1 } });
+    const result = await digitGame(guarded, join(folder, "guarded"), { steps: 20, extraLosses: [guard(source)] });
     assert.ok(result.lastReward > result.firstReward + 0.3, `${result.firstReward} -> ${result.lastReward}`);
     const row = [...guarded.logits.slice(256 * 97, 256 * 98)];
     assert.equal(row.indexOf(Math.max(...row)), 98);
@@ -36,7 +37,10 @@ describe("the guard of an RL run", () => {
     for (const coefficient of [0, 0.01, 1]) {
       const engine = digitEngine();
       const source = fixedExamples(demonstrations, 2, 1);
-      await digitGame(engine, join(folder, `weight-${coefficient}`), { steps: 2, guard: { source, coefficient } });
+      await digitGame(engine, join(folder, `weight-${coefficient}`), {
+        steps: 2,
+        extraLosses: [guard(source, coefficient)],
+      });
       pulls.push(engine.logits[256 * 97 + 98]!);
     }
     assert.equal(pulls[0], 0);

@@ -11,12 +11,12 @@ import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
 import { collectGroups } from "./collect-groups.ts";
 import { exactPolicy } from "./exact-policy.ts";
 import { groupPool, type PoolState } from "./group-pool.ts";
+import type { RlSetup } from "./rl-options.ts";
 import { openRolloutJournal, readRollouts } from "./rollout-journal.ts";
 import type { Checkpoint } from "./run-folder.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
 import { contextAt } from "./schedule.ts";
 import type { Collected } from "./sort-groups.ts";
-import type { RlOptions } from "./train-rl.ts";
 
 export interface RolloutSource {
   collect(step: number): Promise<Collected>;
@@ -25,20 +25,19 @@ export interface RolloutSource {
   close(): Promise<void>;
 }
 
-type SourceOptions = RlOptions & Required<Pick<RlOptions, "groups" | "samples" | "epochs" | "updatesPerEpoch">>;
-
 /** What both need of the options. */
-function shared(options: SourceOptions) {
-  const { seed, groups, samples, maxRounds = 4, tasks, reward, signal, temperature = 1, engine, creditFrom } = options;
-  const keepAll = (options.teachers?.length ?? 0) > 0 || options.corrections !== undefined;
-  const maxContext = (step: number) => contextAt(options.context, step, engine.capabilities.maxContext);
+function shared(options: RlSetup) {
+  const { seed, tasks, reward, signal, temperature, engine, credit } = options;
+  const { groups, samples, maxRounds, context } = options.collect;
+  const keepAll = options.extraLosses.some((extra) => extra.keepsAll);
+  const maxContext = (step: number) => contextAt(context, step, engine.capabilities.maxContext);
   const publish = async () => exactPolicy(await engine.publish(), temperature);
   const play = async (task: Rollout["task"], run: RolloutRun, policy: Policy) => ({
     policyVersion: policy.version,
     ...(await options.rollout(task, { ...run, policy })),
   });
   return {
-    collecting: { seed, groups, samples, maxRounds, tasks, reward, signal, keepAll, creditFrom },
+    collecting: { seed, groups, samples, maxRounds, tasks, reward, signal, keepAll, credit },
     maxContext,
     publish,
     play,
@@ -46,7 +45,7 @@ function shared(options: SourceOptions) {
 }
 
 /** Every step collects its own groups; rollouts of steps after the checkpoint are taken from the journal. */
-export async function stepSource(options: SourceOptions, done: number): Promise<RolloutSource> {
+export async function stepSource(options: RlSetup, done: number): Promise<RolloutSource> {
   const { collecting, maxContext, publish, play } = shared(options);
   const journal = await jsonlJournal<Rollout>(join(options.folder, "rollouts.jsonl"));
   const finished = new Map<string, Rollout>();
@@ -63,8 +62,7 @@ export async function stepSource(options: SourceOptions, done: number): Promise<
         step,
         maxContext: maxContext(step),
         rollout: (task, run) => play(task, run, policy),
-        branchAt: options.branchAt,
-        concurrency: options.concurrency ?? 64,
+        concurrency: options.collect.concurrency ?? 64,
         journal,
         finished,
       });
@@ -75,7 +73,7 @@ export async function stepSource(options: SourceOptions, done: number): Promise<
 
 /** Groups in flight over all steps; what an earlier process finished and the checkpoint has not trained on is taken over. */
 export async function poolSource(
-  options: SourceOptions & { maxStaleness: number; inFlight: number },
+  options: RlSetup,
   checkpoint: Checkpoint<{ pool?: PoolState }> | null,
 ): Promise<RolloutSource> {
   const { collecting, maxContext, publish, play } = shared(options);
@@ -102,9 +100,9 @@ export async function poolSource(
   const pool = groupPool({
     ...collecting,
     steps: options.steps,
-    inFlight: options.inFlight,
-    maxAge: options.maxStaleness * options.epochs * options.updatesPerEpoch,
-    concurrency: options.concurrency,
+    inFlight: options.collect.inFlight,
+    maxAge: options.collect.maxStaleness * options.updates.passes * options.updates.perPass,
+    concurrency: options.collect.concurrency,
     maxContext,
     rollout: (task, run) => play(task, run, newest),
     journal,

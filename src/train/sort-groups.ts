@@ -5,7 +5,7 @@
  */
 import type { Task } from "../core/task.ts";
 import { hasVariance } from "./advantages.ts";
-import { type CreditFrom, isCompared } from "./credit-start.ts";
+import { type Credit, isCompared } from "./credit.ts";
 import type { Rollout, RolloutPlace } from "./run-rollout.ts";
 
 export interface Group {
@@ -62,11 +62,11 @@ export interface SorterOptions {
   samples: number;
   /** Groups whose rewards are all equal are kept too, for a teacher can judge them too. */
   keepAll?: boolean;
-  /** From which segment on a rollout is credited: what differs before it teaches nothing. */
-  creditFrom?: CreditFrom;
+  /** Which part of a rollout is credited: what differs before it teaches nothing. */
+  credit?: Credit;
 }
 
-export function groupSorter({ samples, keepAll = false, creditFrom }: SorterOptions): GroupSorter {
+export function groupSorter({ samples, keepAll = false, credit = {} }: SorterOptions): GroupSorter {
   const groups = { "all-right": 0, "all-wrong": 0, uncredited: 0, unjudged: 0 };
   const nothing = { rollouts: 0, judged: 0, tooLong: 0, right: 0, reward: 0, ...groups };
   let counts = { ...nothing };
@@ -85,7 +85,7 @@ export function groupSorter({ samples, keepAll = false, creditFrom }: SorterOpti
       counts.tooLong += group.filter(({ excluded }) => excluded === "too-long").length;
       counts.right += judged.filter(({ correct }) => correct).length;
       counts.reward += judged.reduce((sum, { reward }) => sum + reward, 0);
-      const compared = judged.filter(({ trajectory }) => isCompared(trajectory, creditFrom));
+      const compared = judged.filter(({ trajectory }) => isCompared(trajectory, credit));
       if (differ(compared) || (keepAll && judged.length > 0)) return { task, rollouts: judged };
       const equal = judged[0]?.correct ? "all-right" : "all-wrong";
       const reason = judged.length < Math.min(2, samples) ? "unjudged" : differ(judged) ? "uncredited" : equal;

@@ -7,6 +7,7 @@ import type { Engine } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
+import type { ExtraLoss } from "./extra-loss.ts";
 import { microBatches } from "./take-step.ts";
 
 export interface TokenTeacher {
@@ -14,6 +15,31 @@ export interface TokenTeacher {
   readonly tokenizer: Tokenizer;
   /** Log-probability of each target, at the temperature that the student samples with. */
   score(examples: readonly Example[], temperature: number): Promise<Float32Array[]>; // [example][token]
+}
+
+/**
+ * Adds `coefficient * (log p_teacher - log p_student)` to the advantage of every token that the student sampled. A frozen copy of
+ * the starting model as teacher is the usual KL penalty; a better model is on-policy distillation.
+ */
+export function teacher(of: TokenTeacher, coefficient = 1): ExtraLoss {
+  return {
+    name: `teacher ${of.name}`,
+    coefficient,
+    keepsAll: true,
+    check: (student) => assertSameVocabulary(student, of.tokenizer),
+    async beforeUpdates({ trained, temperature }) {
+      const scores = await of.score(
+        trained.map(({ example }) => example),
+        temperature,
+      );
+      trained.forEach(({ example: { advantages, oldLogprobs }, sampled }, index) => {
+        sampled.forEach((mark, at) => {
+          if (mark !== 0) advantages![at]! += coefficient * (scores[index]![at]! - (oldLogprobs?.[at] ?? 0));
+        });
+      });
+      return undefined;
+    },
+  };
 }
 
 /** A model of an engine as a teacher. */
@@ -40,7 +66,7 @@ export function engineTeacher(
 }
 
 /** Refuses a teacher to whom the student's ids mean something else. */
-export function assertSameVocabulary(student: Tokenizer, teacher: Tokenizer): void {
+function assertSameVocabulary(student: Tokenizer, teacher: Tokenizer): void {
   const refuse = (why: string): never => {
     throw new UsageError(
       `the teacher has another vocabulary than the student: ${why}. A model teacher must share the student's tokenizer; a team teacher (--teacher-team) need not`,

@@ -16,14 +16,15 @@ import { emptyUsage } from "../core/usage.ts";
 import { outcomeReward, overlongPenalty } from "../graders/reward.ts";
 import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
 import { gradientWeight, groupAdvantages, groupBaseline, hasVariance } from "./advantages.ts";
+import { corrections } from "./corrections.ts";
 import type { RolloutLine } from "./credit-group.ts";
 import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
+import { dapoLoss } from "./rl-options.ts";
 import type { Metrics } from "./run-folder.ts";
 import { type Rollout, rolloutKey } from "./run-rollout.ts";
 import { effectiveLoss, microBatches } from "./take-step.ts";
-import { engineTeacher } from "./token-teacher.ts";
-import { dapoLoss } from "./train-rl.ts";
+import { engineTeacher, teacher } from "./token-teacher.ts";
 import { trainSft } from "./train-sft.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-train-"));
@@ -336,8 +337,7 @@ describe("trainRl", () => {
     const free = digitEngine();
     await digitGame(free, fresh());
     const held = digitEngine();
-    const teacher = engineTeacher(digitEngine(), byteTokenizer());
-    await digitGame(held, fresh(), { teachers: [{ teacher, coefficient: 5 }] });
+    await digitGame(held, fresh(), { extraLosses: [teacher(engineTeacher(digitEngine(), byteTokenizer()), 5)] });
     const start = digitEngine().logits;
     const size = ({ logits }: { logits: Float64Array }) =>
       logits.reduce((sum, value, at) => sum + (value - start[at]!) ** 2, 0);
@@ -355,15 +355,12 @@ describe("trainRl", () => {
     const wise = digitEngine();
     for (const digit of [..."0123"]) wise.logits[256 * digit.charCodeAt(0) + digit.charCodeAt(0)] = 4;
     const student = digitEngine();
-    const teacher = engineTeacher(wise, byteTokenizer());
-    await digitGame(student, fresh(), { rewardWeight: 0, teachers: [{ teacher, coefficient: 1 }] });
+    const extraLosses = [teacher(engineTeacher(wise, byteTokenizer()))];
+    await digitGame(student, fresh(), { credit: { rewardWeight: 0 }, extraLosses });
     assert.equal(greedy(student), 4);
     const other = engineTeacher(wise, { ...byteTokenizer(), vocabularySize: 300 });
     const untouched = digitEngine();
-    await assert.rejects(
-      digitGame(untouched, fresh(), { teachers: [{ teacher: other, coefficient: 1 }] }),
-      /another vocabulary/,
-    );
+    await assert.rejects(digitGame(untouched, fresh(), { extraLosses: [teacher(other)] }), /another vocabulary/);
     assert.deepEqual(untouched.logits, digitEngine().logits);
   });
 
@@ -383,7 +380,7 @@ describe("trainRl", () => {
               },
             },
     };
-    await digitGame(student, path, { rewardWeight: 0, corrections: { corrector, coefficient: 1 } });
+    await digitGame(student, path, { credit: { rewardWeight: 0 }, extraLosses: [corrections(corrector)] });
     assert.ok(greedy(student) >= 3);
     const [first] = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
     assert.equal(first!["asked"], Number(first!["corrected"]) + Number(first!["not corrected: no idea"]));
@@ -405,7 +402,11 @@ describe("trainRl", () => {
   });
 
   it("takes a smaller step where fewer groups teach than were asked for", async () => {
-    const { rates, metrics } = await ratesOf({ steps: 20, groups: 8, maxRounds: 1, rateFromGroups: true });
+    const { rates, metrics } = await ratesOf({
+      steps: 20,
+      collect: { groups: 8, maxRounds: 1 },
+      schedule: { byGroups: true },
+    });
     const wanted = metrics.flatMap((line) =>
       Array.from({ length: line["updates"] ?? 0 }, () => (0.3 * line["keptGroups"]!) / 8),
     );
@@ -424,7 +425,7 @@ describe("trainRl", () => {
     ];
     await digitGame(engine, fresh(), {
       steps: 4,
-      context,
+      collect: { context },
       rollout: (task, { seed, policy, step, maxContext }) => {
         seen.set(step, maxContext);
         return playDigit(task, seed, policy);
@@ -436,7 +437,7 @@ describe("trainRl", () => {
   it("finds ratios of 1 at the first update, at any temperature", async () => {
     for (const temperature of [1, 0.6]) {
       const path = fresh();
-      const result = await digitGame(digitEngine(), path, { temperature, steps: 20 });
+      const result = await digitGame(digitEngine(), path, { loss: { ...dapoLoss, temperature }, steps: 20 });
       assert.ok(result.lastReward > result.firstReward + 0.3, `${result.firstReward} -> ${result.lastReward}`);
       const metrics = await readAllJsonl<Metrics>(join(path, "metrics.jsonl"));
       const gaps = metrics.filter((line) => (line["updates"] ?? 0) > 0).map((line) => line["ratioGap"]!);

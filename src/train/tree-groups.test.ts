@@ -6,9 +6,10 @@ import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { collectGroups } from "./collect-groups.ts";
+import { sharedPrefix } from "./credit.ts";
 import { creditGroup } from "./credit-group.ts";
 import { type Rollout, type RolloutRun, rolloutKey } from "./run-rollout.ts";
-import { afterFirstFault, branchedFrom } from "./tree-groups.ts";
+import { branchedFrom } from "./tree-groups.ts";
 
 /** A chain whose first search fails, in tasks that say so; the end of each is its own. */
 function chain(id: string, faulty: boolean, sample: number, from?: Trajectory): Trajectory {
@@ -33,7 +34,7 @@ async function collect(finished: ReadonlyMap<string, Rollout> = new Map()) {
   const collected = await collectGroups({
     ...{ step: 0, seed: 1, groups: 2, samples: 4, maxRounds: 1, maxContext: 1000, concurrency: 8, finished },
     tasks: () => tasks,
-    branchAt: afterFirstFault,
+    credit: sharedPrefix(),
     rollout: async ({ id }, run) => {
       asked.push({ id, run });
       return chain(`${id}-${run.sample}`, id === "faulty", run.sample, run.from);

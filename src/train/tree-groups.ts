@@ -5,16 +5,6 @@
 import { UsageError } from "../core/errors.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
-import { creditAfterFault } from "./fault-credit.ts";
-
-/** The segment from which on others continue a chain; null where it is not worth continuing. */
-export type BranchAt = (trajectory: Trajectory) => number | null;
-
-/** What follows the observation of the first fault; null where nothing failed, or nothing was written after it. */
-export const afterFirstFault: BranchAt = (trajectory) => {
-  const at = creditAfterFault(trajectory) + 1;
-  return at < trajectory.segments.length ? at : null;
-};
 
 /** The chain up to a segment, as if it had been left there. */
 export function upTo({ branch: _, ...chain }: Trajectory, end: number): Trajectory {

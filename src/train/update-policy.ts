@@ -1,21 +1,19 @@
 /**
  * From groups of rollouts to a better policy: advantages within each group, one or more examples per rollout, and
- * `epochs x updatesPerEpoch` clipped updates. What happened to each rollout is kept: its advantage and baseline,
+ * `passes x perPass` clipped updates. What happened to each rollout is kept: its advantage and baseline,
  * whether it was trained on, how many of its tokens were clipped, how far its ratios went. The first update of a step
  * must find ratios of 1: rollouts sampled by the very weights that are trained; if it does not, the examples are not
  * what was sampled, and the run stops.
  */
-import type { LossSpec } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
 import { seededRandom } from "../core/random.ts";
-import { correctRollouts } from "./correct-rollouts.ts";
 import { creditGroup, lineOf, type RolloutLine, type TrainedExample } from "./credit-group.ts";
+import type { ExtraLoss } from "./extra-loss.ts";
 import { trainedTokens } from "./normalise.ts";
-import type { Collected, Group } from "./sort-groups.ts";
+import type { RlSetup } from "./rl-options.ts";
+import type { Collected } from "./sort-groups.ts";
 import { type ImitatedExamples, type StepResult, takeStep } from "./take-step.ts";
-import type { TokenTeacher } from "./token-teacher.ts";
-import type { RlOptions } from "./train-rl.ts";
 
 interface UpdateContext {
   step: number;
@@ -29,42 +27,52 @@ interface UpdateContext {
 
 /** Trains on the groups of one step; without anything to train on no update is made. */
 export async function updatePolicy(
-  options: RlOptions & { loss: LossSpec },
+  options: RlSetup,
   { groups, dropped }: Pick<Collected, "groups" | "dropped">,
   { step, version, factor, maxContext }: UpdateContext,
 ): Promise<{ figures: Record<string, number>; rollouts: RolloutLine[] }> {
-  const { engine, loss } = options;
-  const all = groups.flatMap((group) => creditGroup(group, version, { ...options, maxContext }));
-  for (const { teacher, coefficient } of options.teachers ?? [])
-    await addTeacher(all, teacher, coefficient, options.temperature ?? 1);
+  const { engine, loss, tokenizer, temperature, signal, credit } = options;
+  const { passes, perPass, microBatchTokens, maxRatioGap } = options.updates;
+  const all = groups.flatMap((group) => creditGroup(group, version, { tokenizer, credit, maxContext }));
+  const extras: { loss: ExtraLoss; examples: Example[] }[] = [];
+  const taught: Record<string, number> = {};
+  for (const extra of options.extraLosses) {
+    const { maxContext } = engine.capabilities;
+    const found = await extra.beforeUpdates?.({ groups, trained: all, tokenizer, maxContext, temperature, signal });
+    extras.push({ loss: extra, examples: found?.examples ?? [] });
+    Object.assign(taught, found?.figures);
+  }
   const trained = all.filter(({ example }) => trainedTokens([example], { name: "importance_sampling" }) > 0);
   const rollouts = [
     ...new Set(trained.map(({ line }) => line)),
     ...dropped.map((one) => ({ ...lineOf(one, version), kept: false, dropped: one.reason })),
   ];
-  const corrections = await correct(options, groups);
-  const taught = corrections?.figures ?? {};
-  if (trained.length === 0 && !corrections?.examples.length) return { figures: { updates: 0, ...taught }, rollouts };
+  if (trained.length === 0 && extras.every(({ examples }) => examples.length === 0))
+    return { figures: { updates: 0, ...taught }, rollouts };
   const totals = { updates: 0, loss: 0, gradientNorm: 0, trainedTokens: 0 };
   const steps: StepResult[] = [];
-  for (let epoch = 0; epoch < (options.epochs ?? 1); epoch++) {
-    const random = seededRandom(options.seed, "update", step, epoch);
-    const updates = options.updatesPerEpoch ?? 2;
-    const parts = inParts(random.shuffle(trained), updates);
-    const imitated = inParts(random.shuffle(corrections?.examples ?? []), updates);
-    for (let update = 0; update < Math.max(parts.length, imitated.length); update++) {
+  for (let pass = 0; pass < passes; pass++) {
+    const random = seededRandom(options.seed, "update", step, pass);
+    const parts = inParts(random.shuffle(trained), perPass);
+    const imitated = extras.map(({ examples }) => inParts(random.shuffle(examples), perPass));
+    for (let update = 0; update < Math.max(parts.length, ...imitated.map(({ length }) => length)); update++) {
       const batch = (parts[update] ?? []).sort((a, b) => a.example.input.length - b.example.input.length);
       const examples = batch.map(({ example }) => example);
       const imitate: ImitatedExamples[] = [];
-      const corrected = imitated[update];
-      if (corrected) imitate.push({ examples: corrected, coefficient: options.corrections?.coefficient ?? 1 });
-      if (options.guard) {
-        const number = (step * (options.epochs ?? 1) + epoch) * updates + update;
-        imitate.push({ ...options.guard, examples: await options.guard.source.batch(number) });
+      for (const [at, extra] of extras.entries()) {
+        const drawn = (await extra.loss.batch?.((step * passes + pass) * perPass + update)) ?? [];
+        const { coefficient } = extra.loss;
+        imitate.push({ examples: [...(imitated[at]![update] ?? []), ...drawn], coefficient });
       }
-      const result = await takeStep(engine, examples, { ...options, loss, factor, imitate });
+      const result = await takeStep(engine, examples, {
+        optimizer: options.optimizer,
+        loss,
+        factor,
+        microBatchTokens,
+        imitate,
+      });
       noteRatios(batch, result);
-      if (steps.length === 0) checkRatioGap(batch, result, options.maxRatioGap ?? 0.01);
+      if (steps.length === 0) checkRatioGap(batch, result, maxRatioGap);
       steps.push(result);
       totals.updates++;
       totals.loss += result.loss;
@@ -83,26 +91,6 @@ export async function updatePolicy(
       staleness: Math.max(0, ...trained.map(({ line }) => line.staleness)),
     },
   };
-}
-
-/** Asks the corrector about this step's failures; figures say how many it corrected and why not the others. */
-async function correct(
-  { corrections, tokenizer, engine, signal }: RlOptions,
-  groups: readonly Group[],
-): Promise<{ examples: Example[]; figures: Record<string, number> } | null> {
-  if (!corrections) return null;
-  const { corrector, limit } = corrections;
-  const { maxContext } = engine.capabilities;
-  const rollouts = groups.flatMap((group) => group.rollouts);
-  const { examples, asked, refused } = await correctRollouts(rollouts, corrector, {
-    tokenizer,
-    maxContext,
-    limit,
-    signal,
-  });
-  const figures: Record<string, number> = { asked, corrected: examples.length };
-  for (const [reason, count] of Object.entries(refused)) figures[`not corrected: ${reason}`] = count;
-  return { examples, figures };
 }
 
 function noteRatios(batch: readonly TrainedExample[], { examples }: StepResult): void {
@@ -138,24 +126,6 @@ function ratioFigures(steps: readonly StepResult[]): Record<string, number> {
     ratioMax: Math.max(1, ...all.map((one) => one.ratioMax)),
     ratioGap: Math.max(0, ...steps[0]!.examples.map((one) => one.ratioGap)),
   };
-}
-
-/** Adds to every sampled token what the teacher finds it more likely than the student did. */
-async function addTeacher(
-  trained: readonly TrainedExample[],
-  teacher: TokenTeacher,
-  coefficient: number,
-  temperature: number,
-): Promise<void> {
-  const scores = await teacher.score(
-    trained.map(({ example }) => example),
-    temperature,
-  );
-  trained.forEach(({ example: { advantages, oldLogprobs }, sampled }, index) => {
-    sampled.forEach((mark, at) => {
-      if (mark !== 0) advantages![at]! += coefficient * (scores[index]![at]! - (oldLogprobs?.[at] ?? 0));
-    });
-  });
 }
 
 function inParts<T>(items: readonly T[], parts: number): T[][] {

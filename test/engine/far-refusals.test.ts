@@ -10,6 +10,7 @@ import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.t
 import { webProfile } from "../../src/language/profiles.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
 import { byteTokenizer, tableTool } from "../../src/testing/index.ts";
+import { dapoLoss } from "../../src/train/rl-options.ts";
 import { base, config, farLora, lora, rl, sft } from "./far-runs.ts";
 import { loopbackTrainer, withoutExtension } from "./loopback-trainer.ts";
 
@@ -38,7 +39,7 @@ for (const [name, open] of Object.entries(engines)) {
       const engine = await open();
       const path = join(folder, `run-${runs++}`);
       const rollout: Parameters<typeof rl>[2] = {
-        temperature: 1,
+        loss: dapoLoss,
         rollout: (task, { policy, seed }) =>
           runChain(task, {
             model: engineModel(policy, tokenizer),
@@ -63,7 +64,7 @@ for (const [name, open] of Object.entries(engines)) {
       try {
         const refused = /AdamW, not Muon: leave matrixLearningRate/;
         await assert.rejects(sft(engine, join(folder, `run-${runs++}`), { optimizer }), refused);
-        await assert.rejects(rl(engine, join(folder, `run-${runs++}`), { optimizer, temperature: 1 }), refused);
+        await assert.rejects(rl(engine, join(folder, `run-${runs++}`), { optimizer, loss: dapoLoss }), refused);
         await assert.rejects(engine.optimStep(optimizer), /AdamW/);
       } finally {
         await engine.close();

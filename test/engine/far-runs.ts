@@ -12,8 +12,9 @@ import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
 import { byteTokenizer } from "../../src/testing/index.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
+import { dapoLoss, type RlOptions } from "../../src/train/rl-options.ts";
 import type { Metrics } from "../../src/train/run-folder.ts";
-import { type RlOptions, trainRl } from "../../src/train/train-rl.ts";
+import { trainRl } from "../../src/train/train-rl.ts";
 import { type SftOptions, trainSft } from "../../src/train/train-sft.ts";
 
 const tokenizer = byteTokenizer();
@@ -58,7 +59,8 @@ export function sft(engine: Engine, path: string, extra: Partial<SftOptions> = {
 
 /** Four steps of reinforcement on a guessing game. */
 export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {}) {
-  const { temperature = 0.9 } = extra;
+  const loss = extra.loss ?? { ...dapoLoss, temperature: 0.9 };
+  const { temperature } = loss;
   const tasks = [..."ab"].map((letter) => defineTask({ id: letter, question: letter, answers: [letter] }));
   return trainRl({
     engine,
@@ -66,10 +68,7 @@ export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {})
     folder: path,
     seed: 4,
     steps: 4,
-    groups: 4,
-    samples: 6,
-    checkpointEvery: 2,
-    temperature,
+    loss,
     tasks: (_step, _round, count) => Array.from({ length: count }, (_, at) => tasks[at % 2]!),
     rollout: async (task: Task, { seed, policy }): Promise<Trajectory> => {
       const promptTokens = [task.question.charCodeAt(0), 1, 2];
@@ -93,6 +92,8 @@ export function rl(engine: Engine, path: string, extra: Partial<RlOptions> = {})
     reward: outcomeReward((task, answer) => ({ correct: task.answers[0] === answer, score: 0, reason: "" })),
     optimizer: { learningRate: 0.01 },
     ...extra,
+    collect: { groups: 4, samples: 6, ...extra.collect },
+    keep: { checkpointEvery: 2, ...extra.keep },
   });
 }
 

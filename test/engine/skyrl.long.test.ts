@@ -12,6 +12,7 @@ import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.t
 import { loadModelConfig } from "../../src/engines/embedded/files/model-folder.ts";
 import { openTinkerEngine } from "../../src/engines/tinker/tinker-engine.ts";
 import { loadTokenizer } from "../../src/tokenizers/load-tokenizer.ts";
+import { dapoLoss } from "../../src/train/rl-options.ts";
 import { figures, rl, sft, walks } from "./far-runs.ts";
 
 const baseURL = process.env["COA_TEST_SKYRL_URL"];
@@ -88,7 +89,7 @@ describe("a live SkyRL server", { skip }, () => {
     try {
       const optimizer = { learningRate: 0.01, matrixLearningRate: 0.01 };
       await assert.rejects(sft(engine, join(folder, "muon"), { optimizer }), /AdamW, not Muon/);
-      await assert.rejects(rl(engine, join(folder, "tempered"), { temperature: 0.9 }), /temperature 0.9; sample at 1/);
+      await assert.rejects(rl(engine, join(folder, "tempered")), /temperature 0.9; sample at 1/);
       const tokenizer = await loadTokenizer(model);
       const policy = await engine.publish();
       const ask = { tokens: [5, 9, 13], maxTokens: 16, temperature: 1, seed: 3 };
@@ -109,7 +110,7 @@ describe("a live SkyRL server", { skip }, () => {
       const path = join(folder, `rl-${seed}`);
       const engine = await open({ rank: 4, seed });
       try {
-        await rl(engine, path, { seed, steps: 12, temperature: 1, optimizer: { learningRate: 0.003 } });
+        await rl(engine, path, { seed, steps: 12, loss: dapoLoss, optimizer: { learningRate: 0.003 } });
         const rewards = await figures(path, ["meanReward"]);
         const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
         const gap = Math.max(...(await figures(path, ["ratioGap"])));

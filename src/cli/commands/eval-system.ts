@@ -19,6 +19,7 @@ import { modelFingerprint } from "../../engines/embedded/files/model-fingerprint
 import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { recordedSystem } from "../../evaluate/recorded-system.ts";
+import { teamSystem } from "../../evaluate/team-system.ts";
 import { labTeam, teamWords } from "../../lab/lab-team.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
@@ -262,25 +263,8 @@ function makeSystem(
   if (values.system === "model")
     return { ...bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price }), identity };
   const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
-  const roles = { default: chat };
-  return defineSystem({
-    name,
-    topology,
-    identity,
-    async run(task, { seed, sample, signal }) {
-      const { runTeam } = await import("../../team/run-team.ts");
-      return runTeam(task, {
-        roles,
-        tools: toolsOf(task),
-        topology,
-        temperature,
-        seed,
-        signal,
-        id: `${task.id}#${sample}`,
-        prices: price && { [chat.name]: price },
-      });
-    },
-  });
+  const prices = price && { [chat.name]: price };
+  return teamSystem({ name, identity, roles: { default: chat }, tools: toolsOf, topology, temperature, prices });
 }
 
 /** Runs that were recorded, graded as they are. */

@@ -5,8 +5,9 @@ import { labCorrector } from "../../lab/lab-corrector.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { checkCorrector } from "../../train/check-corrector.ts";
+import { corrections } from "../../train/corrections.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
-import { engineTeacher } from "../../train/token-teacher.ts";
+import { engineTeacher, teacher } from "../../train/token-teacher.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFolder } from "../open-model.ts";
@@ -58,20 +59,20 @@ export default defineCommand({
         const { servedTeacher } = await import("../../models/served-teacher.ts");
         const tokenizer = await loadTokenizer(folder);
         const apiKey = process.env["OPENAI_API_KEY"];
-        const teacher = servedTeacher({ baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer });
-        return { options: { rewardWeight, teachers: [{ teacher, coefficient }] }, close: teacher.close };
+        const model = servedTeacher({ baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer });
+        return { rewardWeight, loss: teacher(model, coefficient), close: model.close };
       }
       const found = findModel({ model: values.teacher }, { lab: false });
       if (found.kind !== "folder")
         throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
       const { engine, tokenizer } = await openFolder(found.folder);
-      const teacher = engineTeacher(engine, tokenizer);
-      return { options: { rewardWeight, teachers: [{ teacher, coefficient }] }, close: () => engine.close() };
+      const loss = teacher(engineTeacher(engine, tokenizer), coefficient);
+      return { rewardWeight, loss, close: () => engine.close() };
     };
     const teamTeacher: Teach = async ({ profile, toolsOf }) => {
       if (values.scripted) {
-        const corrector = labCorrector(toolsOf);
-        return { options: { rewardWeight, corrections: { corrector, coefficient, limit } }, close: async () => {} };
+        const loss = corrections(labCorrector(toolsOf), { coefficient, limit });
+        return { rewardWeight, loss, close: async () => {} };
       }
       const players = openPlayers({ ...values, model: values["team-model"] });
       const corrector = teamCorrector({
@@ -86,10 +87,11 @@ export default defineCommand({
           return { chain: trajectory ?? null, reason: failure?.message, usage: trajectory?.usage };
         },
       });
-      return { options: { rewardWeight, corrections: { corrector, coefficient, limit } }, close: players.close };
+      return { rewardWeight, loss: corrections(corrector, { coefficient, limit }), close: players.close };
     };
     const grade: Teach = async ({ profile }) => ({
-      options: { rewardWeight, corrections: { corrector: checkCorrector(profile), coefficient, limit } },
+      rewardWeight,
+      loss: corrections(checkCorrector(profile), { coefficient, limit }),
       close: async () => {},
     });
     const teach = graded ? grade : values["teacher-team"] ? teamTeacher : modelTeacher;

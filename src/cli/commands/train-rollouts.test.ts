@@ -106,7 +106,7 @@ describe("coa train rl", () => {
     );
     assert.equal(code, 0, stderr);
     const manifest = await readFile(join(at("guarded"), "manifest.json"), "utf8");
-    assert.match(manifest, /"guard": *\{\s*"data"/);
+    assert.match(manifest, /"name": *"guard",\s*"coefficient": *1,\s*"data"/);
     assert.equal((await built("strange", "--vocabulary", "300")).code, 0);
     await assert.rejects(train("rl", "x", "--guard", at("strange")), /made with a vocabulary of/);
   });

@@ -2,10 +2,8 @@
  * What `train rl` and `train opd` share: flags, and a run in which a model practises on tasks with live tools. They differ in
  * what its rollouts are compared with: each other, or a teacher.
  */
-import { createHash } from "node:crypto";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
-import { seededRandom } from "../../core/random.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -13,20 +11,27 @@ import { openDataset } from "../../dataset/dataset-folder.ts";
 import { averageModels } from "../../engines/embedded/files/average-models.ts";
 import type { Profile } from "../../language/profile.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
-import { parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
+import { type FaultPlan, parseFaultPlan, withFaults } from "../../tools/with-faults.ts";
+import { chainRollout } from "../../train/chain-rollout.ts";
+import { fromFirstFault, sharedPrefix } from "../../train/credit.ts";
 import { fixedExamples } from "../../train/example-source.ts";
-import { creditAfterFault } from "../../train/fault-credit.ts";
+import type { ExtraLoss } from "../../train/extra-loss.ts";
+import { guard } from "../../train/guard.ts";
+import { saveTrained } from "../../train/save-trained.ts";
 import type { ContextStage } from "../../train/schedule.ts";
-import { type RlOptions, trainRl } from "../../train/train-rl.ts";
-import { afterFirstFault } from "../../train/tree-groups.ts";
+import { trainRl } from "../../train/train-rl.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { openWork, workFlags } from "../open-chain.ts";
-import { type Coordinator, coordinatorFlags, openCoordinator } from "../open-coordinator.ts";
+import {
+  type Coordinator,
+  chainOf,
+  coordinatorFlags,
+  openCoordinator,
+  type RolloutChain,
+} from "../open-coordinator.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
-import { playRollout, type RolloutChain } from "../play-rollout.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
-import { saveTrainedUse } from "../trained-use.ts";
 import { gradingFlags, openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
@@ -76,7 +81,7 @@ export interface Practice {
 }
 
 /** What the command adds to the loop, and how to close it. */
-export type Teach = (practice: Practice) => Promise<{ options: Partial<RlOptions>; close(): Promise<void> }>;
+export type Teach = (practice: Practice) => Promise<{ loss: ExtraLoss; rewardWeight: number; close(): Promise<void> }>;
 
 /** Trains on rollouts and writes the model; prints what came of it. */
 export async function trainOnRollouts(
@@ -103,7 +108,7 @@ export async function trainOnRollouts(
   const startShare = numberOf(values["start-share"], "start-share", { min: 0, max: 1 })!;
   if (startShare > 0 && keepModels === 0)
     throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
-  const disturb = disturbance(values, steps);
+  const plan = faultPlan(values);
   const context = readStages(values.context);
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
@@ -124,6 +129,9 @@ export async function trainOnRollouts(
     limits: { ...use?.limits, maxCompletionTokens },
     bareQuestion: values["bare-question"] || use?.question === "bare",
   };
+  /** The tools of a task; faults as they are at this step. */
+  const disturbed = (task: Task, step: number) =>
+    plan ? withFaults(toolsOf(task), plan, step / Math.max(1, steps - 1)) : toolsOf(task);
   let taught: Awaited<ReturnType<Teach>> | undefined;
   let coordinator: Coordinator | undefined;
   try {
@@ -132,72 +140,65 @@ export async function trainOnRollouts(
       { engine, tokenizer, profile, task: tasks[0]!, toolsOf, chain },
       out.note,
     );
-    const guard = await openGuard(values, { tokenizer, maxContext: engine.capabilities.maxContext, seed: flags.seed });
+    const guards = await openGuard(values, { tokenizer, maxContext: engine.capabilities.maxContext, seed: flags.seed });
     taught = await teach?.({ tokenizer, profile, toolsOf });
-    const propose = (step: number, round: number, count: number) => {
-      const random = seededRandom(flags.seed, "tasks", step, round);
-      return Array.from({ length: count }, () => random.pick(tasks));
-    };
     const result = await trainRl({
-      ...flags,
       engine,
       tokenizer,
-      folder: values.out,
-      resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
+      tasks,
+      rollout:
+        coordinator?.play ?? chainRollout({ ...chainOf(chain), profile, model: trained.modelFor, tools: disturbed }),
+      reward,
       steps,
-      groups: whole("groups"),
-      samples: whole("samples"),
-      updatesPerEpoch: whole("updates"),
-      epochs: whole("passes"),
-      baseline,
-      temperature,
-      keepModels,
-      guard,
-      context,
-      concurrency: some("concurrency") ?? (coordinator && 4096),
-      maxStaleness: numberOf(values["max-staleness"], "max-staleness", { min: 0, integer: true }),
-      inFlight: some("in-flight"),
+      collect: {
+        groups: whole("groups"),
+        samples: whole("samples"),
+        concurrency: some("concurrency") ?? (coordinator && 4096),
+        maxStaleness: numberOf(values["max-staleness"], "max-staleness", { min: 0, integer: true }),
+        inFlight: some("in-flight"),
+        context,
+      },
+      credit: {
+        baseline,
+        ...(values["credit-after-fault"] && fromFirstFault()),
+        ...(values["branch-at-fault"] && sharedPrefix()),
+        rewardWeight: taught?.rewardWeight,
+      },
+      extraLosses: [...(taught ? [taught.loss] : []), ...guards],
       loss: {
         name: "ppo",
         clipLow: numberOf(values["clip-low"], "clip-low", { min: 0 })!,
         clipHigh: numberOf(values["clip-high"], "clip-high", { min: 0 })!,
         dualClip: numberOf(values["dual-clip"], "dual-clip", { min: 1 }),
+        temperature,
       },
-      tasks: propose,
-      rateFromGroups: values["rate-from-groups"],
-      rollout: async (task, run) => {
-        if (coordinator) return coordinator.play(task, run);
-        const model = await trained.modelFor(run.policy);
-        const tools = disturb(toolsOf(task), run.step);
-        return playRollout(task, run, { model, tools, profile, chain });
-      },
-      ...(values["credit-after-fault"] ? { creditFrom: creditAfterFault } : {}),
-      ...(values["branch-at-fault"] ? { branchAt: afterFirstFault } : {}),
-      reward,
-      dataFingerprint: `${tasks.length} tasks of ${file}`,
-      config: {
-        ...trained.description,
-        profile: profile.name,
-        faults: values["tool-faults"],
-        guard: guard && { data: guard.source.fingerprint, coefficient: guard.coefficient },
-        grading: graders.measure,
+      optimizer: flags.optimizer,
+      schedule: { ...flags.schedule, byGroups: values["rate-from-groups"] },
+      updates: { passes: whole("passes"), perPass: whole("updates"), microBatchTokens: flags.microBatchTokens },
+      seed: flags.seed,
+      folder: values.out,
+      resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
+      keep: {
+        checkpointEvery: flags.checkpointEvery,
+        models: keepModels,
+        config: {
+          ...trained.description,
+          profile: profile.name,
+          faults: values["tool-faults"],
+          grading: graders.measure,
+        },
       },
       signal,
       onProgress: out.progress,
-      ...taught?.options,
     });
-    const averaged = result.models.length > 0;
-    const written = await trained.save(
-      values.out,
-      averaged
-        ? { model: (into) => averageModels(result.models, into, { start: { folder: start, share: startShare } }) }
-        : {},
-    );
-    const data = createHash("sha256")
-      .update(JSON.stringify(tasks.map(({ id }) => id)))
-      .digest("hex");
-    const stage = command.name.split(" ")[1]!;
-    if (written.model) await saveTrainedUse(written.model, { model: start }, { stage, data, seed: flags.seed });
+    const written = trained.folders(values.out);
+    const training = { stage: command.name.split(" ")[1]!, data: result.dataFingerprint, seed: flags.seed };
+    await saveTrained(written, {
+      ...{ engine, tokenizer, from: start, training },
+      ...(result.models.length > 0 && {
+        weights: (into: string) => averageModels(result.models, into, { start: { folder: start, share: startShare } }),
+      }),
+    });
     out.endProgress();
     if (values.json) out.json({ ...result, ...written });
     else
@@ -228,15 +229,14 @@ export async function trainOnRollouts(
   }
 }
 
-/** The tools with the faults of `--tool-faults` as they are at a step. */
-function disturbance(values: RolloutValues, steps: number) {
-  const plan = values["tool-faults"] ? parseFaultPlan(values["tool-faults"]) : null;
-  if (!plan && values["credit-after-fault"])
+/** The plan of `--tool-faults`. */
+function faultPlan(values: RolloutValues): FaultPlan | undefined {
+  if (values["tool-faults"]) return parseFaultPlan(values["tool-faults"]);
+  if (values["credit-after-fault"])
     throw new UsageError("--credit-after-fault needs faults to credit after: give --tool-faults");
-  if (!plan && values["branch-at-fault"])
+  if (values["branch-at-fault"])
     throw new UsageError("--branch-at-fault needs faults to branch at: give --tool-faults");
-  return (tools: readonly Tool[], step: number) =>
-    plan ? withFaults(tools, plan, step / Math.max(1, steps - 1)) : [...tools];
+  return undefined;
 }
 
 /** Tokens of demonstrations in one update. */
@@ -246,13 +246,13 @@ const guardTokens = 2048;
 async function openGuard(
   values: RolloutValues,
   { tokenizer, maxContext, seed }: { tokenizer: Tokenizer; maxContext: number; seed: number },
-): Promise<RlOptions["guard"]> {
+): Promise<ExtraLoss[]> {
   const coefficient = numberOf(values["guard-weight"], "guard-weight", { min: 0 })!;
-  if (values.guard === undefined) return undefined;
+  if (values.guard === undefined) return [];
   const dataset = await openDataset(values.guard);
   assertFits(dataset, { tokenizer, maxContext, name: values.model });
   const examples = await readExamples(dataset);
-  return { source: fixedExamples(examples, guardTokens, seed), coefficient };
+  return [guard(fixedExamples(examples, guardTokens, seed), coefficient)];
 }
 
 /** `16384,32768@40`: tokens, each from the step after its `@` on. */

@@ -3,12 +3,13 @@ import { openDataset } from "../../dataset/dataset-folder.ts";
 import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { fixedExamples } from "../../train/example-source.ts";
+import { saveTrained } from "../../train/save-trained.ts";
 import { trainSft } from "../../train/train-sft.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
-import { saveTrainedUse } from "../trained-use.ts";
+import { useOf } from "../trained-use.ts";
 import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
 
 const examples = [
@@ -98,14 +99,9 @@ export default defineCommand({
         signal,
         onProgress: out.progress,
       });
-      const written = await opened.save(values.out);
-      const data = dataset.manifest.fingerprint;
-      if (written.model)
-        await saveTrainedUse(
-          written.model,
-          { model: start, dataset: dataset.manifest },
-          { stage: "sft", data, seed: flags.seed },
-        );
+      const written = opened.folders(values.out);
+      const training = { stage: "sft", data: dataset.manifest.fingerprint, seed: flags.seed };
+      await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training });
       out.endProgress();
       if (values.json) out.json({ ...result, ...written });
       else {

@@ -1,12 +1,14 @@
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { engineModel } from "../../models/engine-model.ts";
+import { openPolicyClients } from "../../models/policy-clients.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openWork, workFlags } from "../open-chain.ts";
-import { playRollout, type RolloutChain } from "../play-rollout.ts";
+import { chainOf, type RolloutChain } from "../open-coordinator.ts";
 
 const examples = [
   "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
@@ -36,6 +38,7 @@ export default defineCommand({
     const use = await readModelUse(folder);
     const work = await openWork(values, { note: out.note, signal, use });
     const { profile, toolsOf } = work;
+    const samplers = openPolicyClients(tokenizer, { ask: true });
     try {
       let done = 0;
       const result = await runWorker({
@@ -48,19 +51,14 @@ export default defineCommand({
         async play(lease, { policy, run, signal: stop }) {
           const { sampler } = run;
           const model = sampler
-            ? (await import("../../models/openai-compatible.ts")).openaiCompatible({
+            ? samplers.at({
                 baseURL: sampler.baseURL,
+                apiKey: process.env["OPENAI_API_KEY"],
                 model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
-                tokenizer,
-                mode: "completions",
               })
             : engineModel(policy, tokenizer);
-          try {
-            const how = { model, tools: toolsOf(lease.task), profile, chain: run.chain as never as RolloutChain };
-            return await playRollout(lease.task, { ...lease, signal: stop }, how);
-          } finally {
-            if (sampler) await model.close?.();
-          }
+          const chain = chainOf(run.chain as never as RolloutChain);
+          return chainRollout({ ...chain, profile, model, tools: toolsOf })(lease.task, { ...lease, signal: stop });
         },
         signal,
         onResult: () => out.progress({ stage: "rollouts", done: ++done }),
@@ -73,6 +71,7 @@ export default defineCommand({
         );
       return 0;
     } finally {
+      await samplers.close();
       await work.close();
     }
   },

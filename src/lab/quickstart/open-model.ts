@@ -1,10 +1,7 @@
 /** A lab model folder as a chain model: engine, tokenizer, and the settings that lab chains are run with. */
 import { join } from "node:path";
-import { writeModelUse } from "../../base/files/model-use-file.ts";
-import { runChain } from "../../chain/run-chain.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
-import type { ModelTraining } from "../../core/model-use.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -13,7 +10,8 @@ import type { Trajectory } from "../../core/trajectory.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { labLimits, labModelUse } from "../lab-model-use.ts";
+import { chainRollout } from "../../train/chain-rollout.ts";
+import { labLimits } from "../lab-model-use.ts";
 import { labProfile } from "../profile.ts";
 
 export interface LabModel {
@@ -32,18 +30,10 @@ export async function openLabModel(
   return { engine, tokenizer, model: engineModel(engine, tokenizer, { name: folder.split(/[\\/]/).at(-2) ?? folder }) };
 }
 
-/** Writes weights and tokenizer in Hugging Face layout, and how the model is used. */
-export async function saveLabModel(
-  { engine, tokenizer }: Pick<LabModel, "engine" | "tokenizer">,
-  folder: string,
-  training: readonly ModelTraining[],
-): Promise<void> {
-  await engine.saveModel(folder);
-  await tokenizer.save(folder);
-  await writeModelUse(folder, labModelUse(training));
-}
+/** What all lab chains have in common. The bare question is the prompt: a small model has no use for instructions. */
+export const labChains = { profile: labProfile, systemPrompt: false as const, limits: labLimits };
 
-/** Runs one lab task as a chain. The bare question is the prompt: a small model has no use for instructions. */
+/** Runs one lab task as a chain. */
 export function runLabChain(
   task: Task,
   how: {
@@ -57,18 +47,8 @@ export function runLabChain(
     signal?: AbortSignal;
   },
 ): Promise<Trajectory> {
-  return runChain(task, {
-    model: how.model,
-    tools: [...how.tools],
-    profile: how.profile ?? labProfile,
-    systemPrompt: false,
-    enforcement: "repair",
-    limits: labLimits,
-    sampling: { temperature: how.temperature, seed: how.seed },
-    id: `${task.id}-${how.seed}`,
-    from: how.from,
-    signal: how.signal,
-  });
+  const { model, tools, temperature, profile = labProfile, ...run } = how;
+  return chainRollout({ ...labChains, profile, model, tools, temperature })(task, run);
 }
 
 /** The folder of the model that comes with the package. */

@@ -6,11 +6,10 @@
  * mistakes.
  */
 import { join } from "node:path";
-import { writeModelUse } from "../../base/files/model-use-file.ts";
-import { packageVersion } from "../../base/files/package-version.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import type { Example } from "../../core/example.ts";
 import type { Task } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
@@ -20,18 +19,19 @@ import { outcomeReward } from "../../graders/reward.ts";
 import { engineModel } from "../../models/engine-model.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { withFaults } from "../../tools/with-faults.ts";
-import { fixedExamples } from "../../train/example-source.ts";
-import { creditAfterFault } from "../../train/fault-credit.ts";
-import { type RlOptions, trainRl } from "../../train/train-rl.ts";
-import { afterFirstFault } from "../../train/tree-groups.ts";
+import { chainRollout } from "../../train/chain-rollout.ts";
+import { fromFirstFault, sharedPrefix } from "../../train/credit.ts";
+import { type ExampleSource, fixedExamples } from "../../train/example-source.ts";
+import { guard } from "../../train/guard.ts";
+import { saveTrained } from "../../train/save-trained.ts";
+import { trainRl } from "../../train/train-rl.ts";
 import { createWorld } from "../create-world.ts";
 import { disturbances } from "../failing-tools.ts";
-import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { type LabTools, realLabTools } from "../real-lab-tools.ts";
 import { type Family, families, worldTasks } from "../world-tasks.ts";
-import { type LabModel, modelFolder, openLabModel, runLabChain } from "./open-model.ts";
+import { labChains, modelFolder, openLabModel } from "./open-model.ts";
 import { maxContext } from "./sft-stage.ts";
 import type { QuickstartContext, Stage } from "./stage.ts";
 
@@ -48,57 +48,39 @@ export const rlStage: Stage = {
     const faults = context.imperfect === 0;
     const plan = disturbances[settings.failing].plan(seed, 0.5);
     try {
+      const { engine, tokenizer } = lab;
       const result = await trainRl({
-        engine: lab.engine,
-        tokenizer: lab.tokenizer,
+        engine,
+        tokenizer,
         folder: join(folder, "run"),
         resume: "auto",
         seed,
         steps: settings.rl.steps,
-        groups: settings.rl.groups,
-        samples: settings.rl.samples,
-        maxRounds: 2,
-        concurrency: 128,
-        ...(faults
-          ? {
-              epochs: 1,
-              updatesPerEpoch: 3,
-              creditFrom: creditAfterFault,
-              branchAt: afterFirstFault,
-              rateFromGroups: true,
-              guard: await demonstrations(context, lab),
-            }
-          : { epochs: 2, updatesPerEpoch: 2 }),
-        keepModels: faults ? 1 / 3 : 0.5,
-        baseline: "least-variance",
-        tasks: (step, round, count) => worlds.tasks(step, round, count),
-        rollout: async (task, how) => {
-          const tools = await worlds.toolsOf(task);
-          return runLabChain(task, {
-            model: engineModel(how.policy, lab.tokenizer),
-            tools: faults ? withFaults(tools, plan) : tools,
-            temperature: 1,
-            seed: how.seed,
-            from: how.from,
-            signal: how.signal,
-          });
-        },
+        collect: { groups: settings.rl.groups, samples: settings.rl.samples, maxRounds: 2, concurrency: 128 },
+        updates: faults ? { perPass: 3 } : { passes: 2 },
+        credit: { baseline: "least-variance", ...(faults && { ...fromFirstFault(), ...sharedPrefix() }) },
+        extraLosses: faults ? [guard(await demonstrations(context, tokenizer))] : [],
+        tasks: worlds.tasks,
+        rollout: chainRollout({
+          ...labChains,
+          model: (policy) => engineModel(policy, tokenizer),
+          tools: async (task) => (faults ? withFaults(await worlds.toolsOf(task), plan) : worlds.toolsOf(task)),
+        }),
         reward: outcomeReward(taskGrader(), { format: { rule: "strict", profile: labProfile } }),
         optimizer: { learningRate: settings.rl.rate, beta1: 0.9, beta2: 0.95, gradientClip: 1 },
         // The rate falls: one that suits the first steps would in the last ones damage what the model already knows.
-        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2 },
-        config: { rl: settings.rl },
+        schedule: { warmupSteps: 2, decay: "linear", decayShare: 1, floor: 0.2, byGroups: faults },
+        keep: { models: faults ? 1 / 3 : 0.5, config: { rl: settings.rl } },
         signal,
         onProgress,
       });
       // The mean of the last steps' weights: what was learned without the last step's noise. A quarter of the start keeps
       // what was not practised.
-      const share = faults ? 0.25 : 0;
-      const start = { folder: modelFolder(context.folder, "sft"), share };
-      await averageModels(result.models, modelFolder(context.folder, "rl"), { start });
-      await lab.tokenizer.save(modelFolder(context.folder, "rl"));
-      const step = { stage: "rl", from: "sft", seed, packageVersion: packageVersion() };
-      await writeModelUse(modelFolder(context.folder, "rl"), labModelUse([step]));
+      const from = modelFolder(context.folder, "sft");
+      const start = { folder: from, share: faults ? 0.25 : 0 };
+      const weights = (into: string) => averageModels(result.models, into, { start });
+      const into = { model: modelFolder(context.folder, "rl") };
+      await saveTrained(into, { engine, tokenizer, from, weights, training: { stage: "rl", seed } });
       return { rollouts: result.rollouts, "reward first": result.firstReward, "reward last": result.lastReward };
     } finally {
       await lab.engine.close();
@@ -108,14 +90,14 @@ export const rlStage: Stage = {
 };
 
 /** Chains of the team that are repeated in every update. */
-async function demonstrations(context: QuickstartContext, { tokenizer }: LabModel): Promise<RlOptions["guard"]> {
+async function demonstrations(context: QuickstartContext, tokenizer: Tokenizer): Promise<ExampleSource> {
   const examples: Example[] = [];
   for await (const chain of readJsonl<Trajectory>(join(context.folder, "distill", "trajectories.jsonl"))) {
     const { example } = trajectoryToExample(chain, tokenizer, { maxTokens: maxContext });
     if (example) examples.push(example);
     if (examples.length >= 400) break;
   }
-  return { source: fixedExamples(examples, 2048, context.seed), coefficient: 1 };
+  return fixedExamples(examples, 2048, context.seed);
 }
 
 /** New tasks in a world per few steps, each served and searched for real while it is in use. */

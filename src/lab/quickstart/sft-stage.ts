@@ -4,7 +4,6 @@
  */
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { packageVersion } from "../../base/files/package-version.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import type { Example } from "../../core/example.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -16,12 +15,14 @@ import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
 import { tagTokens } from "../../language/profile.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
+import { saveTrained } from "../../train/save-trained.ts";
 import { type SftResult, trainSft } from "../../train/train-sft.ts";
 import { copyTask, inSequence } from "../copy-task.ts";
+import { labModelUse } from "../lab-model-use.ts";
 import { trainingWorld } from "../lab-runs.ts";
 import { labProfile } from "../profile.ts";
 import { isReadingQuestion, readingExamples } from "../reading-examples.ts";
-import { modelFolder, saveLabModel, shippedModel } from "./open-model.ts";
+import { modelFolder, shippedModel } from "./open-model.ts";
 import type { QuickstartContext, Stage, StageFigures } from "./stage.ts";
 
 /** Longest chain that is trained on and sampled. */
@@ -113,9 +114,9 @@ export const sftStage: Stage = {
           onProgress,
         });
       }
-      await saveLabModel({ engine, tokenizer }, modelFolder(context.folder, "sft"), [
-        { stage: "sft", data: fingerprint, seed, packageVersion: packageVersion() },
-      ]);
+      const training = { stage: "sft", data: fingerprint, seed };
+      const into = { model: modelFolder(context.folder, "sft") };
+      await saveTrained(into, { engine, tokenizer, use: labModelUse([]), training });
       return {
         parameters: parameterCount(model, tokenizer.vocabularySize),
         steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),

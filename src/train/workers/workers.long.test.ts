@@ -55,7 +55,7 @@ async function disturbed(path: string, kills: number, extra: Parameters<typeof d
   const server = await listen(coordinatorHandler({ board, run: digitRun(engine, silenceMs) }));
   const workers = workforce(server.origin, kills);
   try {
-    await digitGame(engine, path, { ...extra, rollout: board.play, checkpointEvery: 100 });
+    await digitGame(engine, path, { ...extra, rollout: board.play, keep: { checkpointEvery: 100 } });
   } finally {
     workers.ended = true;
     board.close();
@@ -68,7 +68,7 @@ async function disturbed(path: string, kills: number, extra: Parameters<typeof d
 describe("workers that are killed", () => {
   it("leave every group complete and count nothing twice: the weights are those of a calm run", async (context) => {
     const calm = digitEngine();
-    await digitGame(calm, join(folder, "calm"), { steps: 6, checkpointEvery: 100 });
+    await digitGame(calm, join(folder, "calm"), { steps: 6, keep: { checkpointEvery: 100 } });
     const path = join(folder, "killed");
     const { engine, killed, offeredAgain } = await disturbed(path, 5, { steps: 6 });
     context.diagnostic(`${killed} workers killed, ${offeredAgain} rollouts offered again`);
@@ -82,7 +82,7 @@ describe("workers that are killed", () => {
 
   it("do the same with groups in flight", async (context) => {
     const path = join(folder, "in-flight");
-    const { killed, offeredAgain } = await disturbed(path, 3, { steps: 5, maxStaleness: 3 });
+    const { killed, offeredAgain } = await disturbed(path, 3, { steps: 5, collect: { maxStaleness: 3 } });
     context.diagnostic(`${killed} workers killed, ${offeredAgain} rollouts offered again`);
     const figures = await readAllJsonl<RolloutLine>(join(path, "rollout-figures.jsonl"));
     const trained = figures.filter(({ kept }) => kept);

@@ -11,9 +11,29 @@ import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Trajectory } from "../core/trajectory.ts";
 import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";
+import type { ExtraLoss } from "./extra-loss.ts";
 import type { Rollout } from "./run-rollout.ts";
 
-export interface Corrections {
+/** Imitates what the corrector puts in place of the first wrong step of failed rollouts; asks about at most `limit` in a step. */
+export function corrections(
+  corrector: Corrector,
+  { coefficient = 1, limit }: { coefficient?: number; limit?: number } = {},
+): ExtraLoss {
+  return {
+    name: `corrections of ${corrector.name}`,
+    coefficient,
+    keepsAll: true,
+    async beforeUpdates({ groups, ...how }) {
+      const rollouts = groups.flatMap((group) => group.rollouts);
+      const { examples, asked, refused } = await correctRollouts(rollouts, corrector, { ...how, limit });
+      const figures: Record<string, number> = { asked, corrected: examples.length };
+      for (const [reason, count] of Object.entries(refused)) figures[`not corrected: ${reason}`] = count;
+      return { examples, figures };
+    },
+  };
+}
+
+interface Corrections {
   examples: Example[];
   /** Rollouts that the corrector was asked about. */
   asked: number;
@@ -21,18 +41,21 @@ export interface Corrections {
   refused: Record<string, number>;
 }
 
+/** Questions to a corrector at the same time. */
+const correctionsAtOnce = 8;
+
 /** Asks about every rollout that was graded wrong, or about all where the corrector wants them; at most `limit` of them. */
 export async function correctRollouts(
   rollouts: readonly Rollout[],
   corrector: Corrector,
-  options: { tokenizer: Tokenizer; maxContext: number; limit?: number; concurrency?: number; signal?: AbortSignal },
+  options: { tokenizer: Tokenizer; maxContext: number; limit?: number; signal?: AbortSignal },
 ): Promise<Corrections> {
   const asked = rollouts.filter(({ correct }) => corrector.asks === "all" || correct === false).slice(0, options.limit);
   const result: Corrections = { examples: [], asked: asked.length, refused: {} };
   const refuse = (reason: string) => {
     result.refused[reason] = (result.refused[reason] ?? 0) + 1;
   };
-  const answers = await inParallel(asked, options.concurrency ?? 8, async ({ task, trajectory, correct }) => {
+  const answers = await inParallel(asked, correctionsAtOnce, async ({ task, trajectory, correct }) => {
     try {
       return await corrector.correct(task, trajectory, { correct, signal: options.signal });
     } catch (error) {

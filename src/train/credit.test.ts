@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { observed, written } from "../../test/fixtures/segments.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { byteTokenizer } from "../testing/index.ts";
+import { creditStart, fromFirstFault } from "./credit.ts";
 import { creditGroup } from "./credit-group.ts";
-import { creditAfterFault } from "./fault-credit.ts";
 import { groupSorter } from "./sort-groups.ts";
 
 /** A chain of six segments, with faults at the indexes of struck observations. */
@@ -35,9 +35,9 @@ const fault = [4];
 
 describe("credit after the first fault", () => {
   it("begins at the observation of the struck call, and nowhere without a fault", () => {
-    assert.equal(creditAfterFault(chain("a", [3, 4])), 3);
-    assert.equal(creditAfterFault(chain("b", [1])), 1);
-    assert.equal(creditAfterFault(chain("c", [])), 6);
+    assert.equal(creditStart(chain("a", [3, 4]), fromFirstFault()), 3);
+    assert.equal(creditStart(chain("b", [1]), fromFirstFault()), 1);
+    assert.equal(creditStart(chain("c", []), fromFirstFault()), 6);
   });
 
   it("gives advantages to what follows alone, and compares only chains that met a fault", () => {
@@ -45,7 +45,7 @@ describe("credit after the first fault", () => {
       task: { id: "t" } as never,
       rollouts: [rollout(0, 1, fault), rollout(1, 0, fault), rollout(2, 1, [])],
     };
-    const credited = creditGroup(group, 0, { tokenizer: byteTokenizer(), creditFrom: creditAfterFault });
+    const credited = creditGroup(group, 0, { tokenizer: byteTokenizer(), credit: fromFirstFault() });
     assert.equal(credited.length, 2);
     assert.equal(credited[0]!.line.baseline, 0.5);
     const [first, second] = credited.map(({ example }) => [...example.advantages!]);
@@ -60,12 +60,12 @@ describe("credit after the first fault", () => {
   });
 
   it("keeps no group whose rewards differ by chance of the faults alone: nothing would be trained on", () => {
-    const sorter = groupSorter({ samples: 3, creditFrom: creditAfterFault });
+    const sorter = groupSorter({ samples: 3, credit: fromFirstFault() });
     const task = { id: "t" } as never;
     const byChance = [rollout(0, 0, fault), rollout(1, 0, fault), rollout(2, 1, [])];
     assert.equal(sorter.add(task, byChance), undefined);
     assert.deepEqual(
-      creditGroup({ task, rollouts: byChance }, 0, { tokenizer: byteTokenizer(), creditFrom: creditAfterFault }).map(
+      creditGroup({ task, rollouts: byChance }, 0, { tokenizer: byteTokenizer(), credit: fromFirstFault() }).map(
         ({ line }) => line.advantage,
       ),
       [0, 0],

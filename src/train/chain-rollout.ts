@@ -1,0 +1,48 @@
+/**
+ * What a rollout is: a chain by the policy of a step, within the step's context, named after its task and seed. Training, workers and
+ * the lab all run rollouts here, so that one of the same task and seed is the same wherever it runs: tools that fail by plan
+ * decide by that name.
+ */
+import { wrapModel } from "../base/work/wrap-model.ts";
+import type { ChainOptions } from "../chain/chain-options.ts";
+import { runChain } from "../chain/run-chain.ts";
+import type { Policy } from "../core/engine.ts";
+import type { Model } from "../core/model.ts";
+import type { Task } from "../core/task.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import type { RolloutRun } from "./run-rollout.ts";
+
+export interface ChainRolloutOptions
+  extends Pick<ChainOptions, "profile" | "limits" | "enforcement" | "systemPrompt" | "compaction"> {
+  /** The model, or what makes one of the policy: `(policy) => engineModel(policy, tokenizer)`. */
+  model: Model | ((policy: Policy) => Model | Promise<Model>);
+  /** The tools, or a function that gives those of a task and step: `withFaults` goes here. */
+  tools: readonly Tool[] | ((task: Task, step: number) => readonly Tool[] | Promise<readonly Tool[]>);
+  /** Default 1; the loss must have the same. */
+  temperature?: number;
+}
+
+/** How one rollout is run: its seed decides everything that is left to chance. */
+type Run = Pick<RolloutRun, "seed" | "from" | "signal"> & { step?: number; maxContext?: number; policy?: Policy };
+
+/** The `rollout` of `trainRl` that runs chains. */
+export function chainRollout(options: ChainRolloutOptions): (task: Task, run: Run) => Promise<Trajectory> {
+  const { model, tools, temperature = 1, ...chain } = options;
+  return async (task, { seed, step = 0, maxContext, policy, from, signal }) => {
+    const own = typeof model === "function" ? await model(policy!) : model;
+    const given = typeof tools === "function" ? await tools(task, step) : tools;
+    return runChain(task, {
+      ...chain,
+      model:
+        maxContext === undefined
+          ? own
+          : wrapModel(own, { capabilities: (had) => ({ ...had, contextWindow: maxContext }) }),
+      tools: [...given],
+      sampling: { temperature, seed },
+      id: `${task.id}-${seed}`,
+      from,
+      signal,
+    });
+  };
+}
