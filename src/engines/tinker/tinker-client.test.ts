@@ -59,6 +59,11 @@ async function scripted(
   }
 }
 
+/** Each pause is random below a bound that doubles. */
+function assertGrowing(pauses: readonly number[]): void {
+  for (const [tries, ms] of pauses.entries()) assert.ok(ms >= 0 && ms <= 500 * 2 ** tries, `${pauses}`);
+}
+
 describe("submitting to a Tinker server", () => {
   it("repeats the same body after a lost connection, 429, 408 and 5xx", async () => {
     const optim_step = [{ status: 0, drop: true }, { status: 503 }, { status: 429 }, { status: 408 }, pending];
@@ -66,7 +71,8 @@ describe("submitting to a Tinker server", () => {
       const { id } = await client.submit("optim_step", { seq_id: 2, model_id: "m" });
       assert.equal(id, "7");
       assert.equal(new Set(seen.map(({ body }) => body)).size, 1);
-      assert.deepEqual([seen.length, pauses], [5, [500, 1000, 2000, 4000]]);
+      assert.deepEqual([seen.length, pauses.length], [5, 4]);
+      assertGrowing(pauses);
     });
   });
 
@@ -227,7 +233,8 @@ describe("a server that is not there", () => {
     });
     await assert.rejects(client.ask("GET", "healthz"), /ECONNREFUSED.*is the server running/);
     await client.close();
-    assert.deepEqual(pauses, [500, 1000, 2000]);
+    assert.equal(pauses.length, 3);
+    assertGrowing(pauses);
     assert.match(notes.join(), /^GET http:\/\/127.0.0.1:9.*trying again$/);
     for (const baseURL of ["gpu-box:8000", "not a url", ""])
       assert.throws(() => tinkerClient({ baseURL }), /is not the address of a server, such as http/);

@@ -10,6 +10,7 @@
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { protobufType } from "../../base/wire/tinker-protobuf.ts";
 import { sleep as sleepFor } from "../../base/work/limiter.ts";
+import { retryDelay } from "../../base/work/retry.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 
 export interface TinkerClientOptions {
@@ -56,7 +57,6 @@ export interface TinkerFuture {
   result(): Promise<TinkerResult>;
 }
 
-const maxPauseMs = 30_000;
 /** Tries of the first request of all. */
 const firstTries = 4;
 const creditPauseMs = 5_000;
@@ -88,7 +88,7 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
       troubled = true;
       onNote(`${messageOf(error)}; trying again`);
     }
-    await sleep(Math.min(2 ** attempt * 500, maxPauseMs), signal);
+    await sleep(retryDelay(attempt, error), signal);
   }
 
   function answered(): void {

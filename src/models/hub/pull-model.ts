@@ -14,6 +14,7 @@ import { makeFolder } from "../../base/files/make-folder.ts";
 import { readManifest } from "../../base/files/manifest.ts";
 import { putFolder } from "../../base/files/write-folder.ts";
 import { sleep } from "../../base/work/limiter.ts";
+import { retryDelay } from "../../base/work/retry.ts";
 import { CoaError, UsageError } from "../../core/errors.ts";
 import type { OnProgress } from "../../core/events.ts";
 import { type HubFile, type HubModel, type HubOptions, hubEndpoint, hubFile, hubModel } from "./hub-client.ts";
@@ -155,7 +156,7 @@ async function pullFile(
   options: PullOptions,
   report: (arrived: number) => void,
 ): Promise<string> {
-  const { attempts = 5, wait = (attempt, signal) => sleep(500 * 2 ** attempt, signal) } = options;
+  const { attempts = 5, wait = (attempt, signal) => sleep(retryDelay(attempt, undefined), signal) } = options;
   const path = join(folder, file.path);
   if ((await stat(path).catch(() => undefined))?.size === file.size) return check(path, file);
   const part = `${path}.part`;

@@ -3,8 +3,9 @@
  * time, and waiting where a server asks for it.
  */
 
-import { setTimeout as pause } from "node:timers/promises";
 import type { Dispatcher } from "undici";
+import { sleep } from "../../base/work/limiter.ts";
+import { retryAfterMs, retryDelay } from "../../base/work/retry.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { BlockedAddressError, type GuardedAgentOptions, guardedAgent } from "./guarded-agent.ts";
 import { checkUrl } from "./host-policy.ts";
@@ -43,6 +44,9 @@ export interface PageFetcher {
   close(): Promise<void>;
 }
 
+/** Longest pause that a web server may ask for. */
+const maxAskedMs = 10_000;
+
 /** The `User-Agent` that web servers see. */
 export const crawlerName = "chain-of-agents";
 
@@ -57,14 +61,14 @@ export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
       const last = attempt >= retries;
       try {
         limited.throwIfAborted();
-        const { page, retryAfter } = await followRedirects(agent, url, options, limited);
+        const { page, askedMs } = await followRedirects(agent, url, options, limited);
         if (last || (page.status !== 429 && page.status < 500)) return page;
-        await pause(waitMs(retryAfter, attempt), undefined, { signal: limited });
+        await sleep(retryDelay(attempt, { retryAfterMs: askedMs && Math.min(askedMs, maxAskedMs) }), limited);
       } catch (error) {
         if (limited.aborted && !signal.aborted)
           throw new CoaError("network", `${url} took longer than ${timeoutMs} ms`, { retryable: true, cause: error });
         if (last || signal.aborted || error instanceof CoaError) throw labelled(url, error);
-        await pause(waitMs(undefined, attempt), undefined, { signal: limited }).catch(() => {});
+        await sleep(retryDelay(attempt, error), limited).catch(() => {});
       }
     }
   }
@@ -74,7 +78,8 @@ export function pageFetcher(options: PageFetcherOptions = {}): PageFetcher {
 
 interface Followed {
   page: FetchedPage;
-  retryAfter: string | undefined;
+  /** How long the server asks to wait before the next try. */
+  askedMs: number | undefined;
 }
 
 async function followRedirects(
@@ -125,7 +130,7 @@ async function followRedirects(
       body: bytes,
       truncated,
     };
-    return { page, retryAfter: headerOf(response.headers, "retry-after") };
+    return { page, askedMs: retryAfterMs((name) => headerOf(response.headers, name)) };
   }
   throw new CoaError("network", `${address} redirected more than ${maxRedirects} times`);
 }
@@ -133,13 +138,6 @@ async function followRedirects(
 function headerOf(headers: Record<string, string | string[] | undefined>, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
-}
-
-/** Milliseconds to wait: what the server asks for, within reason, or half a second doubling. */
-function waitMs(retryAfter: string | undefined, attempt: number): number {
-  const seconds = Number(retryAfter);
-  if (retryAfter !== undefined && Number.isFinite(seconds)) return Math.min(10_000, Math.max(0, seconds * 1000));
-  return 500 * 2 ** attempt;
 }
 
 function labelled(url: string, error: unknown): unknown {

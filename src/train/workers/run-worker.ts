@@ -8,6 +8,7 @@ import { hostname } from "node:os";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { sleep } from "../../base/work/limiter.ts";
+import { retryDelay } from "../../base/work/retry.ts";
 import { throwIfUserMustFix } from "../../core/ending.ts";
 import { type EngineCapabilities, type Policy, type Sample, sampleManyWith } from "../../core/engine.ts";
 import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
@@ -68,7 +69,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
         if (!(error instanceof HttpError) || error.status !== undefined) throw error;
         failingSince ||= performance.now();
         if (performance.now() - failingSince > patienceMs) throw error;
-        await sleep(Math.min(5000, 100 * 2 ** tries), until);
+        await sleep(retryDelay(tries, error, { retryDelayMs: 100, maxRetryDelayMs: 5000 }), until);
       }
     }
   };
