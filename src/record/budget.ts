@@ -8,6 +8,7 @@
 import { z } from "zod";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { notice } from "../base/work/followable-log.ts";
 import type { Json } from "../core/json-value.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
@@ -95,17 +96,13 @@ export function createBudget(options: BudgetOptions): Budget {
   checkOptions("budget", options, budgetNames, { perRun: limits, total: limits });
   const total = scope("all runs", options.total);
   const runs = new Map<string, Scope>();
-  const waiting = new Set<() => void>();
+  const settled = notice();
   let longestReply = 0;
   const runScope = (runId: string | undefined): Scope => {
     const key = runId ?? "";
     const known = runs.get(key) ?? scope(`run ${runId ?? "(without id)"}`, options.perRun);
     runs.set(key, known);
     return known;
-  };
-  const wake = () => {
-    for (const one of waiting) one();
-    waiting.clear();
   };
 
   function tryAdmit(request: BudgetRequest): Reservation | { refused: string } | "wait" {
@@ -137,12 +134,12 @@ export function createBudget(options: BudgetOptions): Budget {
       add(one.held, held, 1);
       one.inFlight++;
     }
-    let settled = false;
+    let over = false;
     return {
       body: api && limited ? prepared(api, body, read?.maxTokens, reply / samples, read?.stream === true) : body,
       settle(answer) {
-        if (settled) return;
-        settled = true;
+        if (over) return;
+        over = true;
         // What the server continues in the background is charged in full: its end is not seen here.
         const used = answer?.pending
           ? { promptTokens: prompt, completionTokens: reply }
@@ -153,7 +150,7 @@ export function createBudget(options: BudgetOptions): Budget {
           one.inFlight--;
           if (used) add(one.spent, charge(used, price), 1);
         }
-        wake();
+        settled.give();
       },
     };
   }
@@ -169,10 +166,7 @@ export function createBudget(options: BudgetOptions): Budget {
         request.signal?.throwIfAborted();
         const answer = tryAdmit(request);
         if (answer !== "wait") return answer;
-        await new Promise<void>((resolve) => {
-          waiting.add(resolve);
-          request.signal?.addEventListener("abort", () => resolve(), { once: true });
-        });
+        await settled.wait({ signal: request.signal });
       }
     },
   };

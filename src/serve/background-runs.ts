@@ -2,6 +2,7 @@
  * Responses that continue after their client has disconnected. Their events are kept while they run and for a while
  * after, so that a stream can be resumed at any event.
  */
+import { followableLog } from "../base/work/followable-log.ts";
 import type { Json } from "../core/json-value.ts";
 import type { ResponsesProjection } from "./project/responses.ts";
 
@@ -51,27 +52,17 @@ export function backgroundRuns(): BackgroundRuns {
     },
     start(id, caller, projection, events, { unreadMs } = {}) {
       const controller = new AbortController();
-      const kept: Json[] = [];
-      const waiting = new Set<() => void>();
-      let ended = false;
+      const log = followableLog<Json>();
       let cancelled = false;
       let followers = 0;
       let unread: NodeJS.Timeout | undefined;
-      const wake = () => {
-        for (const go of waiting) go();
-        waiting.clear();
-      };
       const work = (async () => {
         try {
-          for await (const event of events(controller.signal)) {
-            kept.push(event);
-            wake();
-          }
+          for await (const event of events(controller.signal)) log.append(event);
         } catch (error) {
-          if (!cancelled) kept.push(...projection.fail("server_error", (error as Error).message));
+          if (!cancelled) log.append(...projection.fail("server_error", (error as Error).message));
         } finally {
-          ended = true;
-          wake();
+          log.end();
           clearTimeout(unread);
           setTimeout(() => runs.get(id)?.run === run && runs.delete(id), keptMs).unref();
         }
@@ -80,26 +71,20 @@ export function backgroundRuns(): BackgroundRuns {
         work,
         response: () => ({ ...projection.response(), ...(cancelled && { status: "cancelled" }) }),
         get ended() {
-          return ended;
+          return log.ended;
         },
         async *follow(from, signal) {
           followers++;
           clearTimeout(unread);
-          signal.addEventListener("abort", wake, { once: true });
           try {
-            for (let next = from; ; ) {
-              while (next < kept.length) yield kept[next++]!;
-              if (ended || signal.aborted) return;
-              await new Promise<void>((resolve) => waiting.add(resolve));
-            }
+            yield* log.follow(from, signal);
           } finally {
-            signal.removeEventListener("abort", wake);
-            if (--followers === 0 && unreadMs !== undefined && !ended)
+            if (--followers === 0 && unreadMs !== undefined && !log.ended)
               unread = setTimeout(() => void run.cancel(), unreadMs).unref();
           }
         },
         async cancel() {
-          cancelled = !ended;
+          cancelled = !log.ended;
           controller.abort(new DOMException("cancelled", "AbortError"));
           await work;
         },

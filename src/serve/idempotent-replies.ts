@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Reply, type ReplyHeaders, replyJson, type StreamWriter } from "../base/http/handler.ts";
+import { type FollowableLog, followableLog } from "../base/work/followable-log.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { ApiError } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -18,11 +19,9 @@ interface Recording {
   bytes: number;
   status: number;
   headers: ReplyHeaders;
-  pieces: (string | Uint8Array)[];
+  pieces: FollowableLog<string | Uint8Array>;
   streamed: boolean;
-  ended: boolean;
   failed: boolean;
-  waiting: Set<() => void>;
 }
 
 /** Nothing kept yet. Wraps an endpoint: its answers are kept under the caller, the route and the key. */
@@ -53,13 +52,12 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
       }
       if (await repeat(known, reply, request.signal)) return; // where the first try failed, this one runs
     }
-    const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: [], streamed: false, ended: false, failed: false, waiting: new Set() }; // biome-ignore format: one empty recording
+    const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
     kept.set(key, recording);
     const own = recorded(reply, recording, (piece) => {
-      recording.pieces.push(piece);
       recording.bytes += piece.length;
       if (kept.get(key) === recording) bytes += piece.length;
-      wake(recording);
+      recording.pieces.append(piece);
     });
     let ok = false;
     try {
@@ -67,17 +65,11 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
       if (value !== undefined) replyJson(own, 200, value);
       ok = recording.status < 499 && recording.status !== 429 && !request.signal.aborted;
     } finally {
-      recording.ended = true;
       recording.failed = !ok;
       if (!ok && kept.get(key) === recording) forget(key);
-      wake(recording);
+      recording.pieces.end();
     }
   };
-}
-
-function wake({ waiting }: Recording): void {
-  for (const go of waiting) go();
-  waiting.clear();
 }
 
 function recorded(reply: Reply, recording: Recording, add: (piece: string | Uint8Array) => void): Reply {
@@ -107,24 +99,17 @@ function recorded(reply: Reply, recording: Recording, add: (piece: string | Uint
 
 /** Gives an answer again, and follows it where it is not finished; false where it failed before anything was said. */
 async function repeat(recording: Recording, reply: Reply, signal: AbortSignal): Promise<boolean> {
-  const more = () =>
-    new Promise<void>((resolve) => {
-      recording.waiting.add(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-  while (recording.pieces.length === 0 && !recording.ended && !signal.aborted) await more();
-  if (recording.pieces.length === 0 || (recording.failed && !recording.streamed)) return signal.aborted;
+  const pieces = recording.pieces.follow(0, signal);
+  const first = await pieces.next();
+  if (first.done || (recording.failed && !recording.streamed)) return signal.aborted;
   const headers = { ...recording.headers, "idempotent-replayed": "true" };
   if (!recording.streamed) {
-    reply.send(recording.status, recording.pieces[0]!, headers);
+    reply.send(recording.status, first.value, headers);
     return true;
   }
   const writer = reply.stream(recording.status, headers);
-  for (let next = 0; !signal.aborted; ) {
-    while (next < recording.pieces.length) await writer.write(String(recording.pieces[next++]));
-    if (recording.ended) break;
-    await more();
-  }
+  await writer.write(String(first.value));
+  for await (const piece of pieces) await writer.write(String(piece));
   writer.end();
   return true;
 }

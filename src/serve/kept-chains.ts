@@ -6,6 +6,7 @@ import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically } from "../base/files/write-file.ts";
 import { redactSecrets } from "../base/redact/redact.ts";
+import { inOrder } from "../base/work/in-order.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
 /** A file of kept chains. */
@@ -22,13 +23,7 @@ const isOf = (line: Trajectory, id: string, owner: string) => line.id === id && 
 /** Opens a file for keeping chains. */
 export async function openKeptChains(file: string): Promise<KeptChains> {
   let writer = await openJsonl<Trajectory>(file);
-  let last: Promise<unknown> = Promise.resolve();
-  /** One act after the other: the file is never rewritten while it is written. */
-  const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
-    const done = last.then(act, act);
-    last = done.catch(() => {});
-    return done;
-  };
+  const inTurn = inOrder(); // the file is never rewritten while it is written
   return {
     append: (trajectory) => inTurn(() => writer.append(redactSecrets(trajectory) as Trajectory)),
     delete: (id, owner) =>

@@ -5,6 +5,8 @@
  * it was sampled with, but a group whose oldest token is too many versions old is not trained on: its task begins again with new
  * seeds. A group without anything to teach, or too old, leaves the memory at once.
  */
+import { notice } from "../base/work/followable-log.ts";
+import { inOrder } from "../base/work/in-order.ts";
 import { semaphore } from "../base/work/limiter.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
@@ -85,8 +87,8 @@ export function groupPool(options: PoolOptions): GroupPool {
   let supplyEnded = false;
   let closed = false;
   let failure: unknown;
-  let wake = () => {};
-  let filling = Promise.resolve();
+  const inTurn = inOrder();
+  const filled = notice();
 
   const tooOld = (version: number) => now.version - version > maxAge;
 
@@ -167,10 +169,11 @@ export function groupPool(options: PoolOptions): GroupPool {
     }
   }
   const refill = () => {
-    filling = filling.then(fill).catch((error: unknown) => {
-      failure ??= error;
-    });
-    void filling.then(() => wake());
+    void inTurn(fill)
+      .catch((error: unknown) => {
+        failure ??= error;
+      })
+      .then(() => filled.give());
   };
 
   /** Takes what has become too old out of the pool. */
@@ -195,10 +198,7 @@ export function groupPool(options: PoolOptions): GroupPool {
         ready.length >= options.groups ||
         counts.sorted >= bound ||
         (supplyEnded && running.size === 0 && again.length === 0);
-      while (failure === undefined && !enough())
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+      while (failure === undefined && !enough()) await filled.wait();
       if (failure !== undefined) throw failure;
       const taken = ready.splice(0, options.groups).map(({ group }) => group);
       const collected = { ...sorter.take(taken), requeued: counts.requeued, waiting: ready.length };
@@ -217,7 +217,7 @@ export function groupPool(options: PoolOptions): GroupPool {
     async close() {
       closed = true;
       for (const { stop } of running.values()) stop.abort();
-      await filling;
+      await inTurn(() => {});
       await Promise.all(ends);
     },
   };

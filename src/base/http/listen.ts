@@ -4,6 +4,7 @@
  */
 import type { AddressInfo } from "node:net";
 import { CoaError, messageOf } from "../../core/errors.ts";
+import { within } from "../work/within.ts";
 import { checkReach } from "./access.ts";
 import type { Guarded } from "./guard.ts";
 import { type Handler, nodeListener } from "./handler.ts";
@@ -70,10 +71,7 @@ export async function listen(served: Handler | Guarded, options: ListenOptions =
       draining = true;
       server.close();
       server.closeIdleConnections();
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, maxMs);
-      await Promise.race([Promise.allSettled(pending), late.promise]);
-      clearTimeout(timer);
+      await within(maxMs, Promise.allSettled(pending));
       await close();
     },
   };

@@ -10,6 +10,7 @@ import { HttpError } from "../../base/http/http-client.ts";
 import { fromPassResult, toAdam, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
+import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
@@ -87,8 +88,8 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   let modelId = await createModel();
   let seqId = 0;
   let version = 0;
-  /** The last submission: the next one waits for it, so the server gets them in our order. */
-  let line: Promise<unknown> = Promise.resolve();
+  const inTurn = inOrder(); // the server gets submissions in our order
+  const earlier = () => inTurn(() => {});
   let gradientsFailed = false;
   let published: { version: number; policy: Promise<Policy> } | null = null;
   let closed = false;
@@ -115,21 +116,25 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   /**
    * Submits a request of the model under its next number, after all earlier ones; the result is waited for separately.
    */
-  function inOrder<T>(
+  async function submitNext<T>(
     submit: (ids: { model_id: string; seq_id: number }) => Promise<TinkerFuture>,
     read: (result: TinkerResult) => T,
     { before, accepted, refused }: { before?(): void; accepted?(): void; refused?(): void } = {},
   ): Promise<T> {
-    const taken = line.then(async () => {
-      session.check();
-      before?.();
-      const future = await remembered(submit({ model_id: modelId, seq_id: seqId + 1 }));
-      seqId++; // a number that the server refused is used again: a gap would stop it
-      accepted?.();
-      return future;
+    const taken = await inTurn(async () => {
+      try {
+        session.check();
+        before?.();
+        const future = await remembered(submit({ model_id: modelId, seq_id: seqId + 1 }));
+        seqId++; // a number that the server refused is used again: a gap would stop it
+        accepted?.();
+        return future;
+      } catch (error) {
+        refused?.();
+        throw error;
+      }
     });
-    line = taken.catch(() => refused?.());
-    return taken.then(async (future) => read(await remembered(future.result())));
+    return read(await remembered(taken.result()));
   }
 
   function pass(examples: readonly Example[], loss: LossSpec, forwardOnly: boolean): Promise<ForwardResult> {
@@ -149,7 +154,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       checkAnswer(examples, logprobs);
       return { logprobs, metrics };
     };
-    return inOrder(
+    return submitNext(
       (ids) =>
         passes.send({ modelId: ids.model_id, seqId: ids.seq_id, examples, loss, forwardOnly }, (path, body, format) =>
           client.submit(path, body, { protobuf: format === "protobuf" }),
@@ -167,7 +172,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   async function saveAs(path: string, name: string, kind: "weights" | "sampler_weights"): Promise<string> {
     const ttl = options.stateSeconds === undefined ? {} : { ttl_seconds: options.stateSeconds };
     try {
-      const result = await inOrder(submitted(path, { path: name, ...ttl }), jsonOf);
+      const result = await submitNext(submitted(path, { path: name, ...ttl }), jsonOf);
       const said = result["path"];
       return typeof said === "string" && said.includes(`/${kind}/`) ? said : `tinker://${modelId}/${kind}/${name}`;
     } catch (error) {
@@ -181,7 +186,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   async function makePolicy(stamp: number): Promise<Policy> {
     const sequence = samplingSessions++;
     const fields = { sampling_session_seq_id: sequence };
-    const result = await inOrder(submitted("save_weights_for_sampler", fields), jsonOf);
+    const result = await submitNext(submitted("save_weights_for_sampler", fields), jsonOf);
     const samplingSession = String(result["sampling_session_id"]);
     const many = (request: SampleRequest, n: number) => sampleMany(samplingSession, stamp, request, n);
     const { capabilities } = engine;
@@ -280,7 +285,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       checkStep(step);
       if (step.matrixLearningRate !== undefined)
         throw new CoaError("usage", "a Tinker server trains with AdamW: leave matrixLearningRate out");
-      const result = await inOrder(submitted("optim_step", { adam_params: toAdam(step) }), jsonOf, {
+      const result = await submitNext(submitted("optim_step", { adam_params: toAdam(step) }), jsonOf, {
         before() {
           if (!gradientsFailed) return;
           gradientsFailed = false;
@@ -294,7 +299,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       return norm === undefined ? {} : { gradientNorm: norm };
     },
     async publish() {
-      await line; // what was called before belongs to the version
+      await earlier(); // what was called before belongs to the version
       if (published?.version !== version) published = { version, policy: makePolicy(version) };
       const current = published;
       current.policy.catch(() => {
@@ -303,18 +308,18 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       return current.policy;
     },
     async saveState(folder, name = folder.split(/[\\/]/).at(-1)!) {
-      await line;
+      await earlier();
       const saved = version;
       return `${await saveAs("save_weights", name, "weights")}#version=${saved}`;
     },
     async loadState(state: StateRef) {
       const [path = "", mark = ""] = state.split("#version=");
-      await line;
+      await earlier();
       const old = modelId;
       modelId = await createModel();
       seqId = 0;
       published = null;
-      await inOrder(submitted("load_weights", { path, optimizer: true }), jsonOf);
+      await submitNext(submitted("load_weights", { path, optimizer: true }), jsonOf);
       version = Number(mark) || 0;
       // The new model is loaded: that the server no longer has the old one, or keeps it a while, is no failure.
       await unload(old).catch(() => onNote(`model ${old} could not be unloaded; the server drops it with the session`));

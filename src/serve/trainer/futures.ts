@@ -5,6 +5,7 @@
  */
 import { RefusedRequest } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
+import { within } from "../../base/work/within.ts";
 import { messageOf } from "../../core/errors.ts";
 
 /** How an operation ended: a value to be written as JSON or as protobuf, or what went wrong and whose fault it is. */
@@ -55,13 +56,7 @@ export function futures(now: () => number = steadyNow): Futures {
     async wait(id, holdMs, signal) {
       const entry = all.get(id);
       if (!entry) return undefined;
-      const late = Promise.withResolvers<null>();
-      const timer = setTimeout(() => late.resolve(null), holdMs);
-      const leave = () => late.resolve(null);
-      signal?.addEventListener("abort", leave, { once: true });
-      const outcome = await Promise.race([entry.done, late.promise]);
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", leave);
+      const outcome = (await within(holdMs, entry.done, signal)) ?? null;
       if (outcome) {
         entry.expires = now() + keepReadMs;
         read.delete(id);

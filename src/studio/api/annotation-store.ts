@@ -1,6 +1,7 @@
 /** The annotations of a workspace: one file that is only appended to, and the decisions that count. */
 import { statSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { inOrder } from "../../base/work/in-order.ts";
 import type { Annotation } from "../../core/annotation.ts";
 import { type ChainVerdicts, readAnnotations } from "../../dataset/read-annotations.ts";
 
@@ -18,7 +19,7 @@ export interface AnnotationStore {
 export function annotationStore(file: string): AnnotationStore {
   let known: { size: number; mtime: number; verdicts: Promise<ChainVerdicts> } | undefined;
   let problems: string[] = [];
-  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = inOrder();
   const write = async (annotation: Annotation) => {
     // The lock is held for one line only: several studios may look at one workspace.
     const writer = await openJsonl<Annotation>(file);
@@ -40,10 +41,6 @@ export function annotationStore(file: string): AnnotationStore {
       return known.verdicts;
     },
     problems: () => problems,
-    append(annotation) {
-      const written = last.then(() => write(annotation));
-      last = written.catch(() => {});
-      return written;
-    },
+    append: (annotation) => inTurn(() => write(annotation)),
   };
 }

@@ -5,6 +5,7 @@
  * that first result.
  */
 import { randomUUID } from "node:crypto";
+import { notice } from "../../base/work/followable-log.ts";
 import type { Policy } from "../../core/engine.ts";
 import type { Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -68,7 +69,7 @@ export interface LeaseBoard {
 export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now() }: LeaseBoardOptions): LeaseBoard {
   const jobs = new Map<number, Job>(); // in the order in which they were asked for
   const lastHeard = new Map<string, number>();
-  const waiting = new Set<() => void>();
+  const changed = notice();
   // A resumed run counts from 0 again: results of leases that an earlier process gave must not fit.
   const board = randomUUID();
   let next = 0;
@@ -78,9 +79,6 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
   const jobOf = (lease: string) => {
     const [from, number] = lease.split("/");
     return from === board ? jobs.get(Number(number)) : undefined;
-  };
-  const wake = () => {
-    for (const one of [...waiting]) one();
   };
 
   /** Takes back what silent workers and past deadlines hold. */
@@ -138,7 +136,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       };
       run.signal?.addEventListener("abort", onAbort, { once: true });
       jobs.set(number, { number, task, run, resolve, reject });
-      wake();
+      changed.give();
       return promise.finally(() => run.signal?.removeEventListener("abort", onAbort));
     },
     async lease(worker, count, holdMs, signal) {
@@ -150,13 +148,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
         const left = until - now();
         if (given.length > 0 || left <= 0 || signal?.aborted) return given;
         // Resumed by a new job, and in between to find the leases of lost workers.
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const timer = setTimeout(resolve, Math.min(left, Math.max(10, silenceMs / 4)));
-        waiting.add(resolve);
-        signal?.addEventListener("abort", () => resolve(), { once: true });
-        await promise;
-        clearTimeout(timer);
-        waiting.delete(resolve);
+        await changed.wait({ withinMs: Math.min(left, Math.max(10, silenceMs / 4)), signal });
         lastHeard.set(worker, now());
       }
     },
@@ -176,7 +168,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
     policyOf: (lease) => jobOf(lease)?.run.policy,
     close() {
       closed = true;
-      wake();
+      changed.give();
     },
   };
 }
