@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
+import { isStepDone } from "../../base/files/resumable-steps.ts";
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runQuickstart } from "../../lab/quickstart/run-quickstart.ts";
@@ -32,7 +32,7 @@ export default defineCommand({
     const folder =
       values.out === undefined ? workspace.path(runName(size, values.imperfect, seed)) : resolve(values.out);
     const clean = values.clean ?? workspace.path(runName(size, false, seed));
-    const cleanRun = existsSync(join(clean, "evaluate", "done.json")) ? clean : undefined;
+    const cleanRun = (await isStepDone(clean, "evaluate")) ? clean : undefined;
     if (values.clean !== undefined && !cleanRun)
       throw new UsageError(
         `${clean} does not hold a finished run: make one with coa quickstart --seed ${seed} --out ${clean}`,

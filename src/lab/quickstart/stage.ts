@@ -1,11 +1,10 @@
 /**
- * A stage of the quickstart works in a folder of its own. A finished stage leaves `done.json` and is not run again; an
- * unfinished one resumes from its own files. So the whole can be stopped at any time and started again.
+ * A stage of the quickstart works in a folder of its own. A finished stage is not run again; an unfinished one resumes from
+ * its own files. So the whole can be stopped at any time and started again.
  */
-import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeJson } from "../../base/files/write-file.ts";
-import { steadyNow } from "../../base/work/steady-clock.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { runSteps } from "../../base/files/resumable-steps.ts";
 import type { OnProgress } from "../../core/events.ts";
 import type { QuickstartSettings } from "./settings.ts";
 
@@ -42,19 +41,21 @@ export async function runStages(
   stages: readonly Stage[],
   context: QuickstartContext,
 ): Promise<Record<string, StageFigures>> {
-  const results: Record<string, StageFigures> = {};
-  for (const [index, { name, what, run }] of stages.entries()) {
-    const folder = join(context.folder, name);
-    await mkdir(folder, { recursive: true });
-    const file = join(folder, "done.json");
-    const done = await readFile(file, "utf8").catch(() => null);
-    context.onStage({ type: "stage-start", number: index + 1, of: stages.length, name, what });
-    const startedAt = steadyNow();
-    const figures = done === null ? await run(context, folder) : (JSON.parse(done) as StageFigures);
-    const seconds = done === null ? Math.round((steadyNow() - startedAt) / 1000) : Number(figures["seconds"]);
-    results[name] = { ...figures, seconds };
-    if (done === null) await writeJson(file, results[name]);
-    context.onStage({ type: "stage-end", name, figures, seconds, resumed: done !== null });
-  }
-  return results;
+  const { onStage, signal } = context;
+  const steps = stages.map(({ name, what, run }) => ({
+    name,
+    what,
+    async run() {
+      const folder = join(context.folder, name);
+      await makeFolder(folder);
+      return run(context, folder);
+    },
+  }));
+  const ends = await runSteps(context.folder, steps, {
+    onStart: ({ name, what }, { number, of }) => onStage({ type: "stage-start", number, of, name, what }),
+    onEnd: ({ name }, { result: figures, seconds, resumed }) =>
+      onStage({ type: "stage-end", name, figures, seconds, resumed }),
+    signal,
+  });
+  return Object.fromEntries(Object.entries(ends).map(([name, { result, seconds }]) => [name, { ...result, seconds }]));
 }

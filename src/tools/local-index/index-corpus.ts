@@ -3,9 +3,8 @@
  * index remembers which files it was made of, so that asking for the same documents again costs nothing.
  */
 
-import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { folderState } from "../../base/files/fingerprint.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { IndexOptions } from "./build-index.ts";
 import { indexWriter, readHeader } from "./index-file.ts";
@@ -69,11 +68,5 @@ export async function isIndexOf(folder: string, path: string): Promise<boolean> 
 /** Identifies a set of documents and their state. */
 export async function corpusFingerprint(path: string): Promise<string> {
   const about = await stat(path).catch(() => undefined);
-  const names = about?.isDirectory() ? await corpusFiles(path) : [""];
-  const hash = createHash("sha256");
-  for (const name of names) {
-    const file = await stat(join(path, name)).catch(() => undefined);
-    if (file?.isFile()) hash.update(`${name}\0${file.size}\0${file.mtimeMs}\n`);
-  }
-  return hash.digest("hex").slice(0, 32);
+  return folderState(path, about?.isDirectory() ? await corpusFiles(path) : [""]);
 }
