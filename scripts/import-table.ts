@@ -19,7 +19,7 @@ export const importTable: Record<string, readonly string[]> = {
   chain: ["core", "base/work", "language"],
   team: ["core", "base/work", "language"],
   afm: ["core", "base", "language", "chain", "dataset"],
-  record: ["core", "base"],
+  record: ["core", "base", "language"],
   distill: ["core", "base", "language", "report"],
   dataset: ["core", "base", "language", "tokenizers"],
   train: ["core", "base", "language", "chain", "dataset"],

@@ -5,15 +5,18 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { z } from "zod";
 import type { ChatModel } from "../src/core/model.ts";
 import { defineTask } from "../src/core/task.ts";
+import type { TeamRun } from "../src/core/team-run.ts";
 import { defineTool } from "../src/core/tool.ts";
+import { distillRun } from "../src/distill/distill-run.ts";
+import { multiProfile } from "../src/language/profiles.ts";
 import { openaiCompatible } from "../src/models/openai-compatible.ts";
 import { startProxy } from "../src/record/proxy/start-proxy.ts";
 import { readRecordings } from "../src/record/recordings.ts";
-import { runTeam } from "../src/team/run-team.ts";
+import { runTeam, type TeamOptions } from "../src/team/run-team.ts";
 
 const search = defineTool({
   name: "web_search",
@@ -23,32 +26,44 @@ const search = defineTool({
 });
 
 interface Asked {
-  messages: { role: string; content: string }[];
+  messages: { role: string; content: string; name?: string; tool_calls?: unknown[] }[];
+  tools?: { function: { name: string } }[];
 }
 
-/** What each member says next: by its instructions, and by how many replies stand in its history. */
-function reply({ messages }: Asked): { text: string; calls?: [name: string, input: object][] } {
-  const turn = messages.filter((message) => message.role === "assistant").length;
+type Reply = { text: string; calls?: [name: string, input: object][] };
+
+/** What each member says next: by its tools and by what stands in its history. */
+function reply({ messages, tools = [] }: Asked, forgetful: boolean): Reply {
+  const last = messages.at(-1)!;
   const text = messages.map((message) => message.content).join("\n");
-  if (/Verifier, check/.test(messages.at(-1)!.content)) return { text: "Supported.\nThe score this time is:4" };
-  if (/^(?:north|south)/m.test(messages[1]!.content)) {
-    if (turn === 0) return { text: "", calls: [["web_search", { query: messages[1]!.content }]] };
-    return { text: `found: ${messages.at(-1)!.content}` };
+  if (/Verifier, check/.test(last.content))
+    return { text: forgetful ? "It is supported." : "Supported.\nThe score this time is:4" };
+  if (/The score is missing/.test(last.content)) return { text: "The score this time is:4" };
+  if (tools.some((tool) => tool.function.name === "web_search")) {
+    if (last.role === "tool" && !/takes over/.test(last.content)) return { text: `found: ${last.content}` };
+    const task = /north/.test(messages.findLast(({ role }) => role !== "tool")!.content) ? "north" : "south";
+    return { text: "", calls: [["web_search", { query: task }]] };
   }
-  const delegate = (task: string): [string, object] => ["search_agent", { task }];
-  if (turn === 0) return { text: "1. search both sides" };
-  if (turn === 1) return { text: "", calls: [delegate("north"), delegate("south")] };
-  assert.match(text, /found:/);
-  return { text: "812" };
+  const transfer = tools.some((tool) => tool.function.name.startsWith("transfer_to_"));
+  const delegate = (task: string): [string, object] => [
+    transfer ? "transfer_to_search_agent" : "search_agent",
+    { task },
+  ];
+  if (/Write the plan/.test(last.content)) return { text: "1. search both sides" };
+  if (/found:/.test(text)) return { text: "812" };
+  return { text: "", calls: transfer ? [delegate("north")] : [delegate("north"), delegate("south")] };
 }
 
-it("counts the same billed and computed tokens as the recording of its calls", async () => {
+const question = "How high is the mountain?";
+
+/** A run of the team whose calls pass through the proxy, and the runs that the recording makes of them. */
+async function twice(options: Partial<TeamOptions>, forgetful = false): Promise<{ run: TeamRun; recorded: TeamRun[] }> {
   const folder = await mkdtemp(join(tmpdir(), "coa-two-roads-"));
   let served = 0;
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
-    const { text, calls = [] } = reply(JSON.parse(body) as Asked);
+    const { text, calls = [] } = reply(JSON.parse(body) as Asked, forgetful);
     const id = ++served;
     const tool_calls = calls.map(([name, input], index) => ({
       id: `call-${id}-${index}`,
@@ -69,22 +84,46 @@ it("counts the same billed and computed tokens as the recording of its calls", a
     const model = openaiCompatible({ baseURL: proxy.urlOf("one"), model: "m", server: "openai" });
     // An exact tokenizer of the model must not make another number than the recording can.
     const exact: ChatModel = { name: "m", chat: (request) => model.chat(request), countTokens: (text) => text.length };
-    const task = defineTask({ id: "t1", question: "How high is the mountain?" });
-    const run = await runTeam(task, { roles: { default: exact }, tools: [search] });
-    assert.equal(run.answer, "812");
+    const task = defineTask({ id: "t1", question });
+    const run = await runTeam(task, { roles: { default: exact }, tools: [search], ...options });
     await model.close();
     await proxy.close();
-    const [recorded, ...others] = await readRecordings(folder);
-    assert.equal(others.length, 0);
-    const figures = ({ usage }: typeof run) => {
-      const { modelCalls, billedTokens, computedTokens, cachedTokens, toolCalls } = usage;
-      return { modelCalls, billedTokens, computedTokens, cachedTokens, toolCalls };
-    };
-    assert.deepEqual(figures(recorded!), figures(run));
-    assert.ok(run.usage.computedTokens < run.usage.billedTokens);
+    return { run, recorded: await readRecordings(folder) };
   } finally {
     server.close();
     server.closeAllConnections();
     await rm(folder, { recursive: true, force: true });
   }
-});
+}
+
+for (const topology of ["agents-as-tools", "handoff"] as const) {
+  describe(`a team's calls, ${topology}`, () => {
+    it("have the same billed and computed tokens in the recording", async () => {
+      const { run, recorded } = await twice({ topology });
+      assert.equal(recorded.length, 1);
+      const figures = ({ usage }: TeamRun) => {
+        const { modelCalls, billedTokens, computedTokens, cachedTokens, toolCalls } = usage;
+        return { modelCalls, billedTokens, computedTokens, cachedTokens, toolCalls };
+      };
+      assert.deepEqual(figures(recorded[0]!), figures(run));
+      assert.ok(run.usage.computedTokens < run.usage.billedTokens);
+    });
+
+    it("become one run with the question, the answer and the agents, also where the verifier forgets its score once", async () => {
+      for (const forgetful of [false, true]) {
+        const { run, recorded } = await twice({ topology }, forgetful);
+        const about = ({ question: asked, answer, topology: how, agents, steps }: TeamRun) => ({
+          ...{ asked, answer, how, agents: agents.map(({ name }) => name), moves: steps.map(({ move }) => move) },
+        });
+        assert.equal(run.answer, "812");
+        assert.deepEqual(recorded.map(about), [about(run)]);
+        assert.equal(recorded[0]!.completeness.untrainable, undefined);
+        const chains = [run, recorded[0]!].map((one) => {
+          const { trajectory } = distillRun(one, { profile: multiProfile, systemPrompt: false });
+          return trajectory?.segments.map(({ tag, text }) => `${tag}: ${text}`);
+        });
+        assert.deepEqual(chains[1], chains[0]);
+      }
+    });
+  });
+}

@@ -1,6 +1,7 @@
 /** The scripted search agent, reader and code agent: each does its sub-task with its tool and reports. No LLM anywhere. */
 import type { Message } from "../core/message.ts";
 import type { ChatRequest } from "../core/model.ts";
+import { teamRequestIn } from "../language/team-moves.ts";
 import { relationNamed, statedDoubt, statedKind, statedValue } from "./relations.ts";
 import type { Played } from "./scripted-specialists.ts";
 import { ownResults, ownTask } from "./transcript.ts";
@@ -106,5 +107,5 @@ export function pagesTitled(report: string, title: string): FoundPage[] {
 /** Whether the newest message asks for a plan. */
 export function planAsked(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
-  return last?.role === "user" && /Write (?:the|a new) plan|Bring the plan up to date/.test(last.content);
+  return last?.role === "user" && teamRequestIn(last.content)?.move === "plan";
 }

@@ -7,6 +7,8 @@ import type { Message } from "../core/message.ts";
 import { messageHash } from "../core/message-hash.ts";
 import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
+import { askedMove, askedQuestion } from "../language/team-moves.ts";
+import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import { whyUntrainable } from "./trainable.ts";
 import { historyBefore } from "./user-turn.ts";
@@ -67,6 +69,10 @@ export function assembleRun(parts: RunParts): TeamRun {
   const agents = describeAgents(parts.agents, calls);
   linkDelegations(agents, steps);
   const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
+  const first = firstQuestion(calls, root?.id);
+  const asked = askedQuestion(first);
+  const managers = agents.filter(({ instructions }) => instructions === root?.instructions).map(({ id }) => id);
+  if (asked !== undefined) for (const step of steps) markMove(step, managers.includes(step.agentId), messages);
   const answer = parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root);
   const completeness = completenessOf(parts, agents, calls);
   const history = parts.history ?? historyBefore(firstCall(calls, root?.id)?.messages ?? []);
@@ -76,7 +82,7 @@ export function assembleRun(parts: RunParts): TeamRun {
     version: 1,
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
-    question: parts.question ?? firstQuestion(calls, root?.id),
+    question: parts.question ?? asked ?? first,
     ...(history && { history }),
     ...(parts.session !== undefined && { session: parts.session }),
     topology: parts.topology ?? topologyOf(agents),
@@ -132,6 +138,13 @@ function linkDelegations(agents: readonly TeamAgent[], steps: readonly TeamStep[
   for (const agent of agents) {
     const call = agent.parentCallId === undefined ? undefined : byId.get(agent.parentCallId);
     if (call && call.delegatesTo === undefined) call.delegatesTo = agent.id;
+    if (agent.handoffFrom === undefined) continue;
+    // A transfer activates its agent as a call does; it is of no tool.
+    const transfers = steps.flatMap((step) => (step.agentId === agent.handoffFrom ? step.toolCalls : []));
+    const transfer = transfers.find(
+      (one) => !one.delegatesTo && isTransfer(one.name) && nameFromCall(one) === agent.name,
+    );
+    if (transfer) transfer.delegatesTo = agent.id;
   }
 }
 
@@ -150,12 +163,25 @@ function firstQuestion(calls: readonly CallParts[], rootId: string | undefined):
   return (first?.messages.findLast((message) => message.role === "user")?.content ?? "").trim();
 }
 
-/** The last words of the first agent, or of whoever it handed over to; or what it gave to a tool that takes the answer. */
+/** Our own team is known by what it asks its members for, and so is what each step of it was. */
+function markMove(step: TeamStep, isManager: boolean, messages: Readonly<Record<string, Message>>): void {
+  if (step.error !== undefined) return;
+  const input = step.input.map((key) => messages[key]!);
+  if (step.toolCalls.length > 0) step.move = "act";
+  else if (step.text.trim() !== "" || !isManager) step.move = askedMove(input, isManager);
+}
+
+/**
+ * The last words of the first agent, or of whoever it handed over to; or what it gave to a tool that takes the answer. Where
+ * steps are marked, the last that proposed an answer: a judge may speak after it.
+ */
 function lastAnswer(
   agents: readonly TeamAgent[],
   steps: readonly TeamStep[],
   root: TeamAgent | undefined,
 ): string | null {
+  if (steps.some(({ move }) => move !== undefined))
+    return steps.findLast(({ move }) => move === "answer")?.text.trim() ?? null;
   const holders = new Set<string>(root ? [root.id] : []);
   for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
   const last = steps.findLast((step) => holders.has(step.agentId));

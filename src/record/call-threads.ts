@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import { isPlaceId } from "../base/wire/call-ids.ts";
 import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
+import { askedQuestion } from "../language/team-moves.ts";
 import { isTransfer } from "./agent-name.ts";
 import { type CallFlow, callFlow, nearestInFlow } from "./call-flow.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
@@ -57,7 +58,7 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
       const { entry } = found;
       entry.continued = true;
       settleReply(entry);
-      if (isHandoff(entry.call, call)) thread = begin(call, entry.thread);
+      if (isHandoff(entry.call, call)) thread = handedBack(entry, call) ?? begin(call, entry.thread);
       else thread = beginsTurn(entry.call, call) ? begin(call, undefined, entry.thread) : entry.thread;
       if (!found.known) thread.inferred = true;
     } else thread = failures.get(opening) ?? begin(call);
@@ -212,6 +213,15 @@ function isHandoff(before: RecordedCall, call: RecordedCall): boolean {
       .sort()
       .join(",");
   return names(before) !== names(call) || before.toolCalls.some((tool) => isTransfer(tool.name));
+}
+
+/** In a shared history of our own team a member that has reported gives control back: the manager goes on, it is not asked anew. */
+function handedBack({ call: before, thread }: Entry, call: RecordedCall): Thread | undefined {
+  const first = call.messages.find((message) => message.role === "user")?.content ?? "";
+  if (before.toolCalls.some(({ name }) => isTransfer(name)) || askedQuestion(first) === undefined) return undefined;
+  for (let above = thread.handoffFrom; above; above = above.handoffFrom)
+    if (systemOf(above.calls[0]!) === systemOf(call)) return above;
+  return undefined;
 }
 
 /** Who an agent is, by its instructions. */

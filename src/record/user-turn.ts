@@ -1,5 +1,6 @@
 /** What the user says, as opposed to what programs write in the user's name. */
 import type { Message } from "../core/message.ts";
+import { askedQuestion, teamRequestIn } from "../language/team-moves.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
 /** Text agents are told what their tools returned in the user's name; that is not the user speaking. */
@@ -8,7 +9,7 @@ const observation =
 
 /** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
 const steering =
-  /^\s*(?:carry out the plan|bring the plan up to date|before the plan|write the plan|the three ratings|your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)|write a new plan that avoids this|has reported\. manager, continue|reflector, judge the work|verifier, check it/i;
+  /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)/i;
 
 type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };
 
@@ -27,7 +28,9 @@ export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): bool
 /** Something that the user said, as far as a message tells. */
 function isQuestion(message: Message): boolean {
   const { role, name, content } = message;
-  return role === "user" && name === undefined && !observation.test(content) && !steering.test(content.slice(-4000));
+  if (role !== "user" || name !== undefined) return false;
+  if (askedQuestion(content) !== undefined) return true;
+  return !observation.test(content) && !steering.test(content) && teamRequestIn(content) === undefined;
 }
 
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */

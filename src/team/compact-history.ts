@@ -4,7 +4,7 @@
  * Calls and their results stay together.
  */
 import type { Message } from "../core/message.ts";
-import { user } from "./requests.ts";
+import { historySummary } from "./requests.ts";
 import { describeWork, type MemoryEntry } from "./working-memory.ts";
 
 /** Characters of a history, calls included. */
@@ -29,8 +29,7 @@ export function compactHistory(
   // Half of the limit for all steps together, so that there is room for more.
   const each = Math.max(100, Math.floor(maxCharacters / 4 / Math.max(1, known.work.length)));
   const steps = known.notes || describeWork(known.work, each, each);
-  const summary = `Question: ${known.question}\n\nThe plan:\n${known.plan}\n\nWhat was done so far:\n${steps}`;
-  messages.splice(0, tail, user(summary));
+  messages.splice(0, tail, historySummary(known.question, known.plan, steps));
   return true;
 }
 

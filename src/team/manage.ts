@@ -61,15 +61,13 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     notes: "",
     outcome: { answer: null, ending: { reason: "limit" }, replans: 0, scores: [] },
   };
-  const question = requests.questionRequest(session.task.question, past);
+  const first = options.planning?.survey ? "survey" : "plan";
+  state.conversation.push(requests.questionRequest(session.task.question, past, first));
   try {
-    if (options.planning?.survey) {
-      state.conversation.push(requests.user(`${question}\n\n${requests.surveyRequest}`));
+    if (first === "survey") {
       const { message, step } = await askManager(state, tools);
       step.move = "summarise";
-      state.conversation.push(message, requests.user(requests.planRequest));
-    } else {
-      state.conversation.push(requests.user(`${question}\n\n${requests.planRequest}`));
+      state.conversation.push(message, requests.planRequest);
     }
     for (let turn = 0; turn < session.limits.managerSteps; turn++) {
       if (await managerTurn(state, tools)) return state.outcome;
@@ -194,7 +192,7 @@ async function decideNext(
 /** Asks for another plan, while there are any left. */
 function replan(state: ManagerState, reason: string): void {
   if (state.outcome.replans >= state.session.limits.replans) {
-    state.conversation.push(requests.user(`${reason} Continue as well as you can.`));
+    state.conversation.push(requests.continueAnyway(reason));
     return;
   }
   state.outcome.replans++;
@@ -218,7 +216,7 @@ async function review(state: ManagerState): Promise<boolean> {
     replan(state, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
     return true;
   }
-  conversation.push(requests.user(shared ? "Continue." : `The reflector judged:\n${text}\n\nContinue.`));
+  conversation.push(requests.continueRequest(shared ? "" : text));
   return false;
 }
 
@@ -269,9 +267,7 @@ async function takeNotes(state: ManagerState): Promise<void> {
   };
   const agent = startAgent(session, member, {});
   const newest = describeWork(session.work.slice(-1));
-  const request = requests.user(
-    `Question: ${session.task.question}\n\nNotes so far:\n${state.notes || "none"}\n\nNewest step:\n${newest}`,
-  );
+  const request = requests.notesRequest(session.task.question, state.notes, newest);
   const { reply, step } = await askMember(session, {
     agent,
     role: "memory",
@@ -280,5 +276,5 @@ async function takeNotes(state: ManagerState): Promise<void> {
   });
   step.move = "summarise";
   state.notes = reply.text;
-  conversation.push(requests.user(`Notes:\n${reply.text}`));
+  conversation.push(requests.showNotes(reply.text));
 }

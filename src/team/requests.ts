@@ -1,5 +1,6 @@
-/** The messages by which the rules of the team ask a member for a move. Short, constant where they can be. */
+/** The messages by which the rules of the team ask a member for a move, in the texts of `language/team-moves.ts`. */
 import type { Message } from "../core/message.ts";
+import { questionMessage, teamRequests } from "../language/team-moves.ts";
 import type { MemoryEntry, PastStep } from "./working-memory.ts";
 import { describeWork } from "./working-memory.ts";
 
@@ -9,7 +10,7 @@ export function user(content: string): Message {
 }
 
 /** A constant message: one object, so that it is hashed and counted once. */
-const constant = (content: string): Message => Object.freeze(user(content));
+const constant = ({ text }: { text: string }): Message => Object.freeze(user(text));
 
 const systems = new Map<string, Message>();
 
@@ -24,37 +25,37 @@ export function system(instructions: string): Message {
   return message;
 }
 
-/** The question, with what earlier runs learnt about similar ones. */
-export function questionRequest(question: string, past: readonly PastStep[]): string {
+/** The question, with what earlier runs learnt about similar ones, and the first request. */
+export function questionRequest(question: string, past: readonly PastStep[], first: "plan" | "survey"): Message {
   const similar = past.map((step) => `- ${step.task} -> ${step.report}`).join("\n");
-  return `Question: ${question}${similar ? `\n\nSimilar steps of earlier work:\n${similar}` : ""}`;
+  return user(questionMessage(question, similar, first));
 }
 
-export const surveyRequest =
-  "Before the plan, survey the facts. List what the question gives, what must be looked up, and what must be derived or computed. Do not plan yet.";
-
-export const planRequest = "Write the plan: a short numbered list of sub-tasks, and nothing after it.";
-
-export const carryOutPlan = constant("Carry out the plan: delegate the next sub-task, or reply with the answer alone.");
-
-export const refreshPlan = constant(
-  "Bring the plan up to date: keep what is done, and list what remains to be done. Write the numbered list and nothing after it.",
-);
-
-export const emptyReply = constant(
-  "Your reply was empty. Call one of the tools you have, or reply with text as your instructions say.",
-);
+export const planRequest = constant(teamRequests.plan);
+export const carryOutPlan = constant(teamRequests.carryOut);
+export const refreshPlan = constant(teamRequests.refreshPlan);
+export const emptyReply = constant(teamRequests.emptyReply);
+export const reviewReminder = constant(teamRequests.reviewReminder);
+export const verifyReminder = constant(teamRequests.verifyReminder);
 
 /** After something went wrong: what it was, and the request for another plan. */
 export function replanRequest(reason: string): Message {
-  return user(
-    `${reason}\n\nWrite a new plan that avoids this: a short numbered list of sub-tasks, and nothing after it.`,
-  );
+  return user(`${reason}\n\n${teamRequests.newPlan.text}`);
+}
+
+/** After something went wrong where no other plan is allowed. */
+export function continueAnyway(reason: string): Message {
+  return user(`${reason} ${teamRequests.continueAnyway.text}`);
+}
+
+/** After a review that asks for no change; `judgement` is empty where the manager can see the history itself. */
+export function continueRequest(judgement: string): Message {
+  return user(`${judgement && `The reflector judged:\n${judgement}\n\n`}${teamRequests.continue.text}`);
 }
 
 /** In the hand-off topology: lets the manager continue. */
 export function handBack(name: string): Message {
-  return user(`${name} has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.`);
+  return user(`${name} ${teamRequests.handBack.text}`);
 }
 
 /** Asks the reflector for its judgement; `work` is left out where it can see the history itself. */
@@ -66,19 +67,26 @@ export function reviewRequest(
 ): Message {
   const seen =
     work === null ? "" : `Question: ${question}\n\nPlan:\n${plan}\n\nWork so far:\n${describeWork(work)}\n\n`;
-  return user(`${seen}Reflector, judge the work so far.${concern ? ` ${concern}` : ""}`);
+  return user(`${seen}${teamRequests.review.text}${concern ? ` ${concern}` : ""}`);
 }
-
-export const reviewReminder = constant(
-  "The three ratings are missing. Write exactly three lines: information_conflict, tool_effectiveness and trajectory_monitoring, each followed by a colon and Good, Average, Fair or Poor.",
-);
 
 /** Asks the verifier for its score. */
 export function verifyRequest(question: string, work: readonly MemoryEntry[] | null, proposal: string): Message {
   const seen = work === null ? "" : `Question: ${question}\n\nEvidence:\n${describeWork(work)}\n\n`;
-  return user(`${seen}Proposed answer: ${proposal}\n\nVerifier, check it and give your score.`);
+  return user(`${seen}Proposed answer: ${proposal}\n\n${teamRequests.verify.text}`);
 }
 
-export const verifyReminder = constant(
-  'The score is missing. Write one line "The score this time is:" and a whole number from 1 to 4.',
-);
+/** Asks for new notes; `newest` is the step since the last ones. */
+export function notesRequest(question: string, notes: string, newest: string): Message {
+  return user(`Question: ${question}\n\n${teamRequests.takeNotes.text}${notes || "none"}\n\nNewest step:\n${newest}`);
+}
+
+/** Shows the manager the notes. */
+export function showNotes(notes: string): Message {
+  return user(`${teamRequests.notes.text}${notes}`);
+}
+
+/** What a manager is shown in the place of a history that has become too long. */
+export function historySummary(question: string, plan: string, done: string): Message {
+  return user(`Question: ${question}\n\nThe plan:\n${plan}\n\n${teamRequests.summary.text}${done}`);
+}

@@ -1,0 +1,97 @@
+/**
+ * What the rules of our team write in the user's name, and what each text asks for. The team says it with these texts and
+ * a recording of the team's calls is read by the same ones, so that the two can't drift apart.
+ */
+import type { Message } from "../core/message.ts";
+import type { TeamStep } from "../core/team-run.ts";
+
+type AskedMove = NonNullable<TeamStep["move"]>;
+
+/** A text by which the rules ask for something, at the start of its message or of a paragraph. */
+interface TeamRequest {
+  text: string;
+  /** The move it asks for; a manager without one continues with what it was doing. */
+  move?: AskedMove;
+  /** Ends its message, after other words of the rules. */
+  ending?: boolean;
+}
+
+/** Every request and reminder of the rules. */
+export const teamRequests = {
+  survey: {
+    text: "Before the plan, survey the facts. List what the question gives, what must be looked up, and what must be derived or computed. Do not plan yet.",
+    move: "summarise",
+  },
+  plan: { text: "Write the plan: a short numbered list of sub-tasks, and nothing after it.", move: "plan" },
+  newPlan: {
+    text: "Write a new plan that avoids this: a short numbered list of sub-tasks, and nothing after it.",
+    move: "plan",
+  },
+  refreshPlan: {
+    text: "Bring the plan up to date: keep what is done, and list what remains to be done. Write the numbered list and nothing after it.",
+    move: "plan",
+  },
+  carryOut: { text: "Carry out the plan: delegate the next sub-task, or reply with the answer alone.", move: "answer" },
+  handBack: {
+    text: "has reported. Manager, continue: delegate the next sub-task, or reply with the answer alone.",
+    ending: true,
+  },
+  continue: { text: "Continue." },
+  continueAnyway: { text: "Continue as well as you can.", ending: true },
+  emptyReply: {
+    text: "Your reply was empty. Call one of the tools you have, or reply with text as your instructions say.",
+  },
+  review: { text: "Reflector, judge the work so far.", move: "review" },
+  reviewReminder: {
+    text: "The three ratings are missing. Write exactly three lines: information_conflict, tool_effectiveness and trajectory_monitoring, each followed by a colon and Good, Average, Fair or Poor.",
+    move: "review",
+  },
+  verify: { text: "Verifier, check it and give your score.", move: "verify" },
+  verifyReminder: {
+    text: 'The score is missing. Write one line "The score this time is:" and a whole number from 1 to 4.',
+    move: "verify",
+  },
+  takeNotes: { text: "Notes so far:\n", move: "summarise" },
+  notes: { text: "Notes:\n" },
+  summary: { text: "What was done so far:\n" },
+} as const satisfies Record<string, TeamRequest>;
+
+const requests: readonly TeamRequest[] = Object.values(teamRequests);
+
+/** The request that a message of the rules makes, where it is one. */
+export function teamRequestIn(content: string): TeamRequest | undefined {
+  return requests.find(
+    ({ text, ending }) =>
+      (ending && content.endsWith(text)) || content.startsWith(text) || content.includes(`\n\n${text}`),
+  );
+}
+
+const similarHeading = "\n\nSimilar steps of earlier work:\n";
+
+/** The first message to the manager: the question, what earlier runs learnt about similar ones, and a first request. */
+export function questionMessage(question: string, similar: string, first: "plan" | "survey"): string {
+  return `Question: ${question}${similar && similarHeading}${similar}\n\n${teamRequests[first].text}`;
+}
+
+/** The question in the first message to a manager of ours; undefined where it is another message. */
+export function askedQuestion(content: string): string | undefined {
+  const first = [teamRequests.plan, teamRequests.survey].find(({ text }) => content.endsWith(`\n\n${text}`));
+  if (!first || !content.startsWith("Question: ")) return undefined;
+  return content.slice("Question: ".length, -first.text.length - 2).split(similarHeading)[0];
+}
+
+/** The move that a text of a member of ours is, by what it was asked for before. */
+export function askedMove(messages: readonly Message[], isManager: boolean): AskedMove {
+  let task: AskedMove = isManager ? "answer" : "report";
+  let judged: AskedMove | undefined;
+  for (const { role, content, toolCalls = [] } of messages) {
+    // Whoever is called has a task of its own; who judges or notes calls nobody.
+    if (toolCalls.length > 0) judged = undefined;
+    const request = role === "user" ? teamRequestIn(content) : undefined;
+    if (!request || request === teamRequests.emptyReply) continue;
+    const { move } = request;
+    judged = move === "summarise" || (!isManager && (move === "review" || move === "verify")) ? move : undefined;
+    if (isManager && (move === "plan" || move === "answer")) task = move;
+  }
+  return judged ?? task;
+}
