@@ -32,7 +32,7 @@ export async function readBytes(
     }
   } catch (error) {
     if (meter) meter.held -= size;
-    throw error;
+    throw error instanceof RefusedRequest ? error : new RefusedRequest(499, `the client left: ${messageOf(error)}`);
   }
   return Buffer.concat(kept, size);
 }

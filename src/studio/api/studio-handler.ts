@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
-import { type Guarded, guarded, type Route } from "../../base/http/guard.ts";
+import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";
 import type { HttpRequest, Reply } from "../../base/http/handler.ts";
 import type { AppFiles } from "./app-files.ts";
 import type { StudioContext } from "./reader.ts";
@@ -28,7 +28,7 @@ const safety = {
 /** Answers requests. `more` are routes of other parts (a playground), behind the same checks. */
 export function studioHandler(
   context: StudioContext,
-  options: { token: string; app: AppFiles; more?: Readonly<Record<string, Route>> },
+  options: { token: string; app: AppFiles; more?: Readonly<Record<string, Route>> } & GuardSettings,
 ): Guarded {
   const table: Record<string, Route> = { ...options.more, "GET /api/events": eventsRoute(context) };
   for (const [name, reader] of Object.entries(readers))
@@ -40,6 +40,7 @@ export function studioHandler(
   return guarded(table, {
     keys: [{ key: options.token }],
     keyText: "this page has no key: open the address that coa studio printed",
+    onRequest: options.onRequest,
     isOpen: (path) => !path.startsWith("/api/"),
     errorBody: ({ message }) => ({ error: { message } }),
     headers: safety,
