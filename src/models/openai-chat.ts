@@ -1,7 +1,7 @@
 /** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
 import { HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
-import { openaiChat } from "../base/wire/openai-chat.ts";
+import { openaiChat, writeChatRequest } from "../base/wire/openai-chat.ts";
 import type { WireReply } from "../base/wire/wire-api.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
@@ -35,14 +35,14 @@ export function isJson(contentType: string | undefined): boolean {
 
 function bodyFor({ model, facts, options }: Connection, request: ChatRequest, stream: boolean): object {
   const { messages, tools = [], maxTokens, temperature, seed, json } = request;
-  const { max_tokens, ...body } = openaiChat.writeRequest({
+  const { max_tokens, ...body } = writeChatRequest({
     model,
     messages: [...messages],
     tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
     stream,
     ...{ maxTokens, temperature, seed },
     ...(json && { responseFormat: { type: "json_object" } }),
-  }).body;
+  });
   const limit = facts.kind === "openai" ? { max_completion_tokens: max_tokens } : { max_tokens };
   return { ...body, ...(max_tokens !== undefined && limit), ...options.extraBody };
 }

@@ -1,5 +1,6 @@
 /** What a server answered, from whole JSON or from a stream of events; what ended too early is said to be unfinished. */
 import { eventsOf } from "../base/http/server-events.ts";
+import { writeEvents } from "../base/wire/reply-writer.ts";
 import { frameEvent, noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 
@@ -36,8 +37,7 @@ export function isOver(api: WireApi, body: string, contentType: string): boolean
 
 /** A reply as a streamed body. */
 export function writeStream(api: WireApi, reply: WireReply): string {
-  return api
-    .writeEvents(reply)
+  return writeEvents(api, reply)
     .map((event) => frameEvent(api, event))
     .join("");
 }

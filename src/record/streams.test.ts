@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { apiOf } from "../base/wire/apis.ts";
 import { bedrockConverse, readEventStream } from "../base/wire/bedrock-converse.ts";
 import { gemini } from "../base/wire/gemini.ts";
+import { writeEvents } from "../base/wire/reply-writer.ts";
 import { frameEvent, streamType, type WireReply } from "../base/wire/wire-api.ts";
 import { isOver, readAnswer } from "./read-answer.ts";
 
@@ -34,7 +35,7 @@ function frame(type: string, payload: object): Buffer {
 
 describe("streams that are not server-sent events", () => {
   it("reads Amazon's binary frames, also when the last is cut", () => {
-    const events = bedrockConverse.writeEvents(reply, ["näher ", "😀 hin"]) as { type: string }[];
+    const events = writeEvents(bedrockConverse, reply, ["näher ", "😀 hin"]) as { type: string }[];
     const bytes = Buffer.concat(events.map(({ type, ...payload }) => frame(type, payload)));
     assert.deepEqual(readEventStream(bytes), events);
     assert.deepEqual(readEventStream(bytes.subarray(0, bytes.length - 3)), events.slice(0, -1));
@@ -48,7 +49,7 @@ describe("streams that are not server-sent events", () => {
   });
 
   it("reads Gemini's stream as one array, which it is without alt=sse", () => {
-    const array = JSON.stringify(gemini.writeEvents(reply, ["näher ", "😀 hin"]));
+    const array = JSON.stringify(writeEvents(gemini, reply, ["näher ", "😀 hin"]));
     const { text, reasoning, toolCalls, finish, usage } = readAnswer(gemini, array, "application/json");
     assert.deepEqual(
       [text, reasoning, toolCalls.map(({ name }) => name), finish, usage?.promptTokens],
@@ -63,9 +64,9 @@ describe("streams that are not server-sent events", () => {
     ] as const) {
       const api = apiOf(path)!;
       const call = { id: "", name: "set", arguments: input };
-      const events = api
-        .writeEvents({ text: "", toolCalls: [call], finished: true })
-        .map((one) => frameEvent(api, one));
+      const events = writeEvents(api, { text: "", toolCalls: [call], finished: true }).map((one) =>
+        frameEvent(api, one),
+      );
       const type = streamType(api);
       assert.equal(isOver(api, events.slice(0, -1).join(""), type), false, api.name);
       assert.equal(isOver(api, events.join(""), type), true, api.name);

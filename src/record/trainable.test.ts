@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { calls, chat, exchange, reasons, runsOf, user } from "../../test/fixtures/exchanges.ts";
+import { writeRequest } from "../../test/fixtures/wire-requests.ts";
 import { apiOf } from "../base/wire/apis.ts";
+import { writeReply } from "../base/wire/reply-writer.ts";
 import type { Json } from "../core/json-value.ts";
 import { refusedForTraining } from "./trainable.ts";
 
@@ -88,8 +90,8 @@ describe("what must not be trained on", () => {
       "/model/m/converse",
     ]) {
       const api = apiOf(path)!;
-      const written = api.writeRequest({ model: "m", messages: [{ role: "user", content: "Where?" }], tools: [] });
-      const [run] = runsOf([exchange(written.path, written.body, api.writeReply(cut))]);
+      const written = writeRequest(api, { model: "m", messages: [{ role: "user", content: "Where?" }], tools: [] });
+      const [run] = runsOf([exchange(written.path, written.body, writeReply(api, cut))]);
       assert.deepEqual(reasons(run), ["cut"], api.name);
       assert.match(refusedForTraining(run!) ?? "", /cut: .*token limit/);
     }
@@ -114,7 +116,7 @@ describe("what must not be trained on", () => {
     ];
     for (const [path, body] of bodies) {
       const api = apiOf(path)!;
-      const reply = api.writeReply({ text: "A cat.", toolCalls: [], finish: "stop", finished: true });
+      const reply = writeReply(api, { text: "A cat.", toolCalls: [], finish: "stop", finished: true });
       assert.ok(reasons(runsOf([exchange(path, body, reply)])[0]).includes("missing-media"), api.name);
     }
     const spoken = chat([user("Say it")], { content: null, audio: { id: "a", transcript: "Hello there." } });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { writeRequest } from "../../test/fixtures/wire-requests.ts";
 import { wireApis } from "../base/wire/apis.ts";
+import { writeEvents, writeReply } from "../base/wire/reply-writer.ts";
 import { frameEvent, streamType, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import { seededRandom } from "../core/random.ts";
@@ -46,7 +48,7 @@ function randomTeam(api: WireApi, seed: number, stream: boolean): { exchanges: W
       description: `does ${name}`,
       parameters: { type: "object", properties: { task: { type: "string" } } },
     }));
-    const { path, body } = api.writeRequest({ model: "m", messages, tools: offered, stream, temperature: 0.5 });
+    const { path, body } = writeRequest(api, { model: "m", messages, tools: offered, stream, temperature: 0.5 });
     const pieces = reply.text.split(/(?<= )/);
     exchanges.push({
       version: 1,
@@ -59,11 +61,10 @@ function randomTeam(api: WireApi, seed: number, stream: boolean): { exchanges: W
       request: JSON.parse(JSON.stringify(body)) as unknown,
       contentType: stream ? streamType(api) : "application/json",
       response: stream
-        ? api
-            .writeEvents(whole, pieces)
+        ? writeEvents(api, whole, pieces)
             .map((event) => frameEvent(api, event))
             .join("")
-        : JSON.stringify(api.writeReply(whole)),
+        : JSON.stringify(writeReply(api, whole)),
     });
   };
 
@@ -178,18 +179,17 @@ describe("random teams through the wire and back", () => {
           finished: true,
           usage: { promptTokens: 7, completionTokens: 4 },
         };
-        const { path, body } = api.writeRequest({
+        const { path, body } = writeRequest(api, {
           model: "m",
           messages: [{ role: "user", content: "Where does Ada live?" }],
           tools: [],
           stream,
         });
         const response = stream
-          ? api
-              .writeEvents(reply, ["Lyon, ", "of course."])
+          ? writeEvents(api, reply, ["Lyon, ", "of course."])
               .map((event) => frameEvent(api, event))
               .join("")
-          : JSON.stringify(api.writeReply(reply));
+          : JSON.stringify(writeReply(api, reply));
         const call = exchangeToCall({
           version: 1,
           id: "1",

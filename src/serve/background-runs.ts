@@ -4,9 +4,15 @@
  */
 import { followableLog } from "../base/work/followable-log.ts";
 import type { Json } from "../core/json-value.ts";
-import type { ResponsesProjection } from "./project/responses.ts";
 
 const keptMs = 10 * 60_000;
+
+/** What is written while it runs. */
+export interface RunningReply {
+  whole(): Json;
+  /** The events of a failure. */
+  fail(code: string, message: string): unknown[];
+}
 
 /** One run. */
 export interface BackgroundRun {
@@ -15,7 +21,7 @@ export interface BackgroundRun {
   readonly work: Promise<void>;
   response(): Json;
   /** Its events from the one with this number on, to the end. */
-  follow(from: number, signal: AbortSignal): AsyncGenerator<Json>;
+  follow(from: number, signal: AbortSignal): AsyncGenerator<unknown>;
   cancel(): Promise<void>;
 }
 
@@ -24,8 +30,8 @@ export interface BackgroundRuns {
   start(
     id: string,
     caller: string,
-    projection: Pick<ResponsesProjection, "fail" | "response">,
-    events: (signal: AbortSignal) => AsyncIterable<Json>,
+    reply: RunningReply,
+    events: (signal: AbortSignal) => AsyncIterable<unknown>,
     /** `unreadMs`: stop it when nobody has followed it for so long. */
     options?: { unreadMs?: number },
   ): BackgroundRun;
@@ -50,9 +56,9 @@ export function backgroundRuns(): BackgroundRuns {
       await Promise.all(under.map(({ run }) => run.work));
       signal.removeEventListener("abort", stop);
     },
-    start(id, caller, projection, events, { unreadMs } = {}) {
+    start(id, caller, reply, events, { unreadMs } = {}) {
       const controller = new AbortController();
-      const log = followableLog<Json>();
+      const log = followableLog<unknown>();
       let cancelled = false;
       let followers = 0;
       let unread: NodeJS.Timeout | undefined;
@@ -60,7 +66,7 @@ export function backgroundRuns(): BackgroundRuns {
         try {
           for await (const event of events(controller.signal)) log.append(event);
         } catch (error) {
-          if (!cancelled) log.append(...projection.fail("server_error", (error as Error).message));
+          if (!cancelled) log.append(...reply.fail("server_error", (error as Error).message));
         } finally {
           log.end();
           clearTimeout(unread);
@@ -69,7 +75,7 @@ export function backgroundRuns(): BackgroundRuns {
       })();
       const run: BackgroundRun = {
         work,
-        response: () => ({ ...projection.response(), ...(cancelled && { status: "cancelled" }) }),
+        response: () => ({ ...reply.whole(), ...(cancelled && { status: "cancelled" }) }),
         get ended() {
           return log.ended;
         },

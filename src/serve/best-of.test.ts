@@ -58,6 +58,17 @@ describe("serving the best of several chains", () => {
     });
   });
 
+  it("shows the chosen answer alone in every API that answers whole", async () => {
+    await withServer({ model: threeMinds(), bestOf: majority }, async (ask) => {
+      const message: Loose = await (await ask("/v1/messages", { ...body, max_tokens: 600 })).json();
+      assert.equal(message.content.at(-1).text, "Lyon");
+    });
+    await withServer({ model: threeMinds(), bestOf: majority }, async (ask) => {
+      const response: Loose = await (await ask("/v1/responses", { input: "Where does Ada live?" })).json();
+      assert.equal(response.output.at(-1).content[0].text, "Lyon");
+    });
+  });
+
   it("begins another chain only where the last one was not good enough", async () => {
     const kept: Trajectory[] = [];
     const bestOf = { ...majority, n: 4, isEnough: ({ answer }: Trajectory) => answer === "Lyon" };

@@ -22,6 +22,8 @@ export interface ChainRequest {
   limits: Partial<Limits>;
   /** False: the caller does not want its chain kept. */
   keep: boolean;
+  /** The answer is shown while it is written. */
+  stream?: boolean;
   /** The caller forbade tools. */
   noTools: boolean;
   /** Whose a suspended chain is. */
@@ -54,6 +56,7 @@ export function chainSettings(wire: WireRequest, body: Json): Omit<ChainRequest,
   const choice = body["tool_choice"];
   return {
     id: newChainId(),
+    stream: wire.stream === true,
     ...(system.length > 0 && { instructions: system.join("\n\n") }),
     sampling: {
       ...(wire.temperature !== undefined && { temperature: wire.temperature }),

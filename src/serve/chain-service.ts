@@ -179,7 +179,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
       const exact = withTools(profileOf(request), toolsFor(request));
       const begun = continues?.chain.trajectory.segments ?? [];
       // An answer that is checked or replaced when the chain has ended can't be sent before.
-      const early = request.schema === undefined && options.finish === undefined;
+      const early = request.stream === true && request.schema === undefined && options.finish === undefined;
       const cut = request.stop?.length ? cutAtStops(request.stop) : undefined;
       const shown = (events: ServedEvent[]): ServedEvent[] => (cut ? events.flatMap(cut) : events);
       const project = servedEvents(exact, {

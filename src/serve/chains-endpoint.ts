@@ -3,24 +3,24 @@
  * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
  */
 
-import { eventStream } from "../base/http/event-stream.ts";
-import { replyJson } from "../base/http/handler.ts";
 import { asNumber, asString, defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
-import { ApiError, apiErrorOf, openaiError } from "./api-error.ts";
+import { ApiError } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Call } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
+import { sendReply } from "./send-reply.ts";
 import { settle } from "./settle.ts";
 
 /** Runs or continues one chain. */
-export function chainsEndpoint(service: ChainService): (call: Call) => Promise<void> {
-  return async ({ request, reply, caller, headers, json }) => {
-    const body = await json();
+export function chainsEndpoint(service: ChainService): Endpoint {
+  return async (call) => {
+    const { request, caller } = call;
+    const body = await call.json();
     checkFields(requestShapes.chains, body);
     const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
     const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
@@ -34,6 +34,7 @@ export function chainsEndpoint(service: ChainService): (call: Call) => Promise<v
       model: asString(body["model"]),
       messages: [{ role: "user" as const, content: question }],
       tools: [],
+      stream: body["stream"] === true,
     };
     const asked: ChainRequest = await askedChain(service, {
       wire: { ...wire, ...settings },
@@ -47,25 +48,16 @@ export function chainsEndpoint(service: ChainService): (call: Call) => Promise<v
       asked.continues = { chain, results: {} };
     }
     const events = await service.start(asked, request.signal);
-    const named = { ...headers, "x-coa-trajectory": asked.id };
-    if (body["stream"] !== true) {
-      const all = await Array.fromAsync(events);
-      replyJson(reply, 200, settle(all, caller), named);
-      return;
-    }
-    const stream = eventStream(reply, named);
-    try {
+    let ended: Trajectory | undefined;
+    async function* shown() {
       for await (const event of events) {
-        if (event.type === "end") settle([event], caller);
-        await stream.write(JSON.stringify(event), event.type);
+        if (event.type === "end") ended = settle(event, caller);
+        yield event;
       }
-      await stream.write("[DONE]");
-    } catch (error) {
-      if (!stream.opened || request.signal.aborted) throw error;
-      await stream.write(JSON.stringify(openaiError(apiErrorOf(error))), "error");
-    } finally {
-      stream.end();
+      yield "[DONE]";
     }
+    call.headers["x-coa-trajectory"] = asked.id;
+    return sendReply(call, shown(), { stream: wire.stream, whole: () => ended, named: true });
   };
 }
 
@@ -97,8 +89,8 @@ function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
 export function deleteChainEndpoint(
   forget: ((id: string, owner: string) => Promise<boolean>) | undefined,
   service: ChainService,
-): (call: Call) => Promise<void> {
-  return async ({ request, reply, caller, headers }) => {
+): Endpoint {
+  return async ({ request, caller }) => {
     const id = request.params["id"]!;
     const chains = await service.suspended;
     const waited = (await chains.find(id, caller.owner)) !== undefined;
@@ -106,6 +98,6 @@ export function deleteChainEndpoint(
     const kept = (await forget?.(id, caller.owner)) ?? false;
     if (!kept && !waited)
       throw new ApiError(404, `there is no kept chain ${id}`, { code: "chain_not_found", param: "id" });
-    replyJson(reply, 200, { id, object: "chain", deleted: true }, headers);
+    return { id, object: "chain", deleted: true };
   };
 }

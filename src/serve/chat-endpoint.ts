@@ -1,17 +1,12 @@
 /** `POST /v1/chat/completions`: the chain behind OpenAI's chat API, whole or streamed. */
-
-import { eventStream } from "../base/http/event-stream.ts";
-import { replyJson } from "../base/http/handler.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject } from "../core/json-value.ts";
-import { apiErrorOf, openaiError } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
-import type { Call } from "./endpoint.ts";
-import { chatChunks, chatCompletion } from "./project/chat.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
-import type { ServedEvent } from "./served-events.ts";
-import { settle } from "./settle.ts";
+import { replyEvents, sendReply } from "./send-reply.ts";
 
 export interface ChatEndpointOptions {
   /** Show what tools returned among the reasoning. */
@@ -19,43 +14,25 @@ export interface ChatEndpointOptions {
 }
 
 /** Answers one chat completion. */
-export function chatEndpoint(service: ChainService, options: ChatEndpointOptions): (call: Call) => Promise<void> {
-  return async ({ request, reply, caller, id, headers, json }) => {
-    const body = await json();
+export function chatEndpoint(service: ChainService, options: ChatEndpointOptions): Endpoint {
+  const { chat } = replyStyles;
+  const style = options.observations ? { ...chat, observation: (output: string) => output } : chat;
+  return async (call) => {
+    const { request, caller, id } = call;
+    const body = await call.json();
     checkFields(requestShapes.chat, body);
     const wire = openaiChat.readRequest(body, request.path);
     const asked = await askedChain(service, { wire, body, caller, functions: wire.tools });
-    const projection = {
-      id: `chatcmpl-${id.slice(4)}`,
+    const key = id.slice(4);
+    const writer = openaiChat.replyWriter({
+      responseId: `chatcmpl-${key}`,
       model: service.name,
       created: Math.floor(Date.now() / 1000),
-      includeUsage: asObject(body["stream_options"])?.["include_usage"] === true,
-      observations: options.observations,
-    };
-    const named = { ...headers, "x-coa-trajectory": asked.id };
-    const events = await service.start(asked, request.signal);
-    if (!wire.stream) {
-      const all: ServedEvent[] = await Array.fromAsync(events);
-      settle(all, caller);
-      replyJson(reply, 200, chatCompletion(all, projection), named);
-      return;
-    }
-    const stream = eventStream(reply, named);
-    try {
-      const project = chatChunks(projection);
-      for await (const event of events) {
-        if (event.type === "end") settle([event], caller);
-        for (const chunk of project(event)) {
-          const full = stream.write(JSON.stringify(chunk));
-          if (full) await full;
-        }
-      }
-      await stream.write("[DONE]");
-    } catch (error) {
-      if (!stream.opened || request.signal.aborted) throw error;
-      await stream.write(JSON.stringify(openaiError(apiErrorOf(error))));
-    } finally {
-      stream.end();
-    }
+      streamUsage: asObject(body["stream_options"])?.["include_usage"] === true,
+    });
+    const chain = await service.start(asked, request.signal);
+    call.headers["x-coa-trajectory"] = asked.id;
+    const events = replyEvents(chain, { writer, parts: replyParts(style, { key }), caller });
+    return sendReply(call, events, { stream: wire.stream === true, whole: writer.whole });
   };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
+import type { ContinueEvent, Model } from "../core/model.ts";
 import { engineModel } from "../models/engine-model.ts";
 import { byteTokenizer, tabularEngine } from "../testing/index.ts";
 
@@ -39,6 +40,36 @@ describe("completions", () => {
       assert.equal(chunks.map((chunk) => chunk.choices[0].text).join(""), choice.text);
       assert.equal(chunks.at(-1).choices[0].finish_reason, choice.finish_reason);
     });
+  });
+
+  it("leaves the stop string out, whole and streamed, however the pieces fall, unless it is asked for", async () => {
+    for (const pieces of [["hello STOP"], ["hello ", "ST", "OP"], ["h", "ello S", "T", "O", "P"]]) {
+      const stopped: Model = {
+        ...model(),
+        async *continue(): AsyncGenerator<ContinueEvent> {
+          for (const text of pieces) yield { type: "delta", text, tokens: [...Buffer.from(text)] };
+          yield { type: "end", finish: "stop", usage: { promptTokens: 1, completionTokens: 10 } };
+        },
+      };
+      await withServer({ model: stopped }, async (ask) => {
+        const text = async (more: object) => {
+          const sent = { prompt: "hi", return_token_ids: true, ...more };
+          const whole: Loose = await (await ask("/v1/completions", sent)).json();
+          const stream = await (await ask("/v1/completions", { ...sent, stream: true })).text();
+          const chunks: Loose[] = eventsOf(stream).slice(0, -1).map((one) => JSON.parse(one)); // biome-ignore format: one list
+          const ids = chunks.flatMap(({ choices: [choice] }) => choice.token_ids);
+          assert.deepEqual(ids, [...Buffer.from("hello STOP")], "ids are as sampled");
+          assert.deepEqual(whole.choices[0].token_ids, ids);
+          assert.equal(chunks.map(({ choices: [choice] }) => choice.text).join(""), whole.choices[0].text);
+          return whole.choices[0].text;
+        };
+        assert.equal(await text({ stop: "STOP" }), "hello ");
+        assert.equal(await text({ stop: ["STOPS", "STOP"] }), "hello ");
+        assert.equal(await text({ stop: "STOP", include_stop_str_in_output: true }), "hello STOP");
+        assert.equal(await text({ stop: "STOPS" }), "hello STOP", "what was held back and is no stop is sent");
+        assert.equal(await text({}), "hello STOP");
+      });
+    }
   });
 
   it("reads a text prompt as the model's tokenizer does, and refuses what is no prompt", async () => {

@@ -5,16 +5,15 @@
 import { randomUUID } from "node:crypto";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
-import { messageOf } from "../core/errors.ts";
+import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
 import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
 import { askedChain } from "./asked-chain.ts";
-import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
-import { type ResponsesProjection, responsesProjection } from "./project/responses.ts";
+import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { checkFields, requestShapes } from "./request-shapes.ts";
-import { settle } from "./settle.ts";
+import { replyEvents } from "./send-reply.ts";
 import type { ResponseStore } from "./stored-responses.ts";
 
 export interface ResponsesOptions {
@@ -30,9 +29,9 @@ export interface PreparedResponse {
   id: string;
   /** Names the trajectory. */
   chain: string;
-  projection: ResponsesProjection;
+  writer: ResponseWriter;
   /** Runs the chain; the events of the response. */
-  events(signal: AbortSignal): AsyncGenerator<Json>;
+  events(signal: AbortSignal): AsyncGenerator<unknown>;
 }
 
 /** Reads a request; what can't be served is refused here, before anything runs. */
@@ -55,51 +54,32 @@ export async function prepareResponse(
   const wanted = body["store"] !== false;
   const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
   asked.carryState = encrypt || !wanted;
-  const projection = responsesProjection({
-    id,
+  asked.stream = body["stream"] === true || body["background"] === true;
+  const writer = responseWriter({
+    responseId: id,
     model: service.name,
     created: Math.floor(Date.now() / 1000),
     echo: echoOf(body, wanted, asked.id),
-    hostedTools: hosted || showTools,
-    isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
-    ...(encrypt && { encrypted: seal.close({ chain: asked.id }, caller.owner) }),
+    ...(encrypt && { sealed: seal.close({ chain: asked.id }, caller.owner) }),
   });
+  const parts = replyParts(replyStyles.responses, { key: id.slice(5), showTools: hosted || showTools });
   const save = async () => {
     if (!wanted) return;
-    const response = projection.response();
+    const response = writer.whole();
     const whole = [...conversation, ...objectsOf(response["output"])];
     await store.save({ id, caller: caller.owner, at: Date.now(), response, input, conversation: whole });
   };
-  const events = (signal: AbortSignal) => projected({ service, asked, signal, projection, caller, save });
-  return { id, chain: asked.id, projection, events };
-}
-
-interface ProjectedChain {
-  service: ChainService;
-  asked: ChainRequest;
-  signal: AbortSignal;
-  projection: ResponsesProjection;
-  caller: Caller;
-  save(): Promise<void>;
-}
-
-/** The events of one response. What is stored is on disk before the last event is sent. */
-async function* projected(chain: ProjectedChain): AsyncGenerator<Json> {
-  const { projection, caller, signal } = chain;
-  const events = await chain.service.start(chain.asked, signal);
-  yield* projection.begin();
-  try {
-    for await (const event of events) {
-      if (event.type === "end") settle([event], caller);
-      const wire = projection.add(event);
-      if (event.type === "end") await chain.save();
-      yield* wire;
+  async function* events(signal: AbortSignal): AsyncGenerator<unknown> {
+    const chain = await service.start(asked, signal);
+    try {
+      yield* replyEvents(chain, { writer, parts, caller, save });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const refused = apiErrorOf(error);
+      yield* writer.fail(refused.code ?? "server_error", refused.message);
     }
-  } catch (error) {
-    if (signal.aborted) throw error;
-    const refused = apiErrorOf(error);
-    yield* projection.fail(refused.code ?? "server_error", messageOf(refused));
   }
+  return { id, chain: asked.id, writer, events };
 }
 
 /** The items of the request and of the conversation before it; references are replaced by the items that they name. */

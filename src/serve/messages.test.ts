@@ -49,6 +49,8 @@ describe("messages", () => {
           blocks.some((block) => block.type === "mcp_tool_use"),
           showTools,
         );
+        const thoughts = blocks.filter((block) => block.type === "thinking").map((block) => block.thinking);
+        if (showTools) assert.deepEqual(thoughts, ["think: look it up", "think: there"], "a shown call is no thought");
       });
     }
   });

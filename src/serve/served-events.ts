@@ -12,7 +12,8 @@ import { advance, allowedNext, type ChainState } from "../language/profile.ts";
 import { type ClientCall, clientCall } from "./client-tools.ts";
 
 export type ServedEvent =
-  | { type: "role-start"; role: string }
+  /** `tool`: what it writes is the call of a tool. */
+  | { type: "role-start"; role: string; tool?: boolean }
   | { type: "role-delta"; text: string }
   | { type: "role-end" }
   | { type: "tool"; callId: string; tool: string; input: unknown; output: string; ok: boolean; ms: number }
@@ -53,7 +54,7 @@ export function servedEvents(
           answer = { index: event.index, held: "", begun: false };
         if (event.by !== "model" || event.tag === profile.answer || hidden.has(event.tag)) return [];
         open = event.index;
-        return [{ type: "role-start", role: event.tag }];
+        return [roleStart(profile, event.tag)];
       case "segment-delta":
         if (event.index === answer?.index) {
           const text = answer.begun ? answer.held + event.text : event.text.trimStart();
@@ -91,13 +92,18 @@ function mayAnswer(profile: Profile, state: ChainState): boolean {
   );
 }
 
+function roleStart({ tags }: Pick<Profile, "tags">, role: string): ServedEvent {
+  const tool = tags.some(({ name, tool }) => name === role && tool !== undefined);
+  return { type: "role-start", role, ...(tool && { tool }) };
+}
+
 /** The served events of a finished chain. */
-export function eventsOfTrajectory(trajectory: Trajectory, profile: Pick<Profile, "answer">): ServedEvent[] {
+export function eventsOfTrajectory(trajectory: Trajectory, profile: Pick<Profile, "answer" | "tags">): ServedEvent[] {
   const events: ServedEvent[] = [];
   let calls = 0;
   for (const segment of trajectory.segments) {
     if (segment.by === "model" && segment.tag !== profile.answer) {
-      events.push({ type: "role-start", role: segment.tag });
+      events.push(roleStart(profile, segment.tag));
       if (segment.text !== "") events.push({ type: "role-delta", text: segment.text });
       events.push({ type: "role-end" });
     } else if (segment.call) {

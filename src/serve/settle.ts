@@ -5,10 +5,7 @@ import type { Caller } from "./keys.ts";
 import type { ServedEvent } from "./served-events.ts";
 
 /** Counts the chain; throws where the model behind it failed or the caller stopped it. */
-export function settle(events: readonly ServedEvent[], caller: Caller): Trajectory {
-  const end = events.findLast((event) => event.type === "end");
-  if (!end) throw new ApiError(500, "the chain stopped before it was complete", { code: "chain_broken" });
-  const { trajectory, usage } = end;
+export function settle({ trajectory, usage }: Extract<ServedEvent, { type: "end" }>, caller: Caller): Trajectory {
   caller.spend(usage.billedTokens, usage.costUsd);
   const { reason, detail, code } = trajectory.ending;
   if (reason === "error") {

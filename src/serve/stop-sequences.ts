@@ -4,18 +4,40 @@
  */
 import type { ServedEvent } from "./served-events.ts";
 
-/** Cuts the answer before the first of the stops. What might be the beginning of one is held back until that is known. */
-export function cutAtStops(stops: readonly string[]): (event: ServedEvent) => ServedEvent[] {
-  let told = 0;
+/** Passes a text on piece by piece, up to the first of the stops. */
+export interface StopCut {
+  /** What can be passed on now: the beginning of what might be a stop is held back until that is known. */
+  add(text: string): string;
+  /** What was held back and is no stop. */
+  rest(): string;
+}
+
+/** A cut at the first of these texts. */
+export function stopCut(stops: readonly string[]): StopCut {
   let text = "";
+  let passed = 0;
+  const upTo = (end: number): string => {
+    const piece = text.slice(passed, end);
+    passed = Math.max(passed, end);
+    return piece;
+  };
+  return {
+    add(piece) {
+      text += piece;
+      return upTo(firstStop(text, stops)?.at ?? text.length - openEnd(text, stops));
+    },
+    rest: () => upTo(firstStop(text, stops)?.at ?? text.length),
+  };
+}
+
+/** Cuts the answer before the first of the stops. */
+export function cutAtStops(stops: readonly string[]): (event: ServedEvent) => ServedEvent[] {
+  const cut = stopCut(stops);
   return (event) => {
     switch (event.type) {
       case "answer-delta": {
-        text += event.text;
-        const safe = firstStop(text, stops)?.at ?? text.length - openEnd(text, stops);
-        const piece = text.slice(told, safe);
-        told = Math.max(told, safe);
-        return piece === "" ? [] : [{ type: "answer-delta", text: piece }];
+        const text = cut.add(event.text);
+        return text === "" ? [] : [{ type: "answer-delta", text }];
       }
       case "answer":
         return [{ type: "answer", text: event.text.slice(0, firstStop(event.text, stops)?.at) }];

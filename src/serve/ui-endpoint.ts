@@ -3,7 +3,7 @@
  * stream of a chat (a page that was reloaded). A chain without a reader continues for a while, then it is stopped.
  */
 
-import { eventStream } from "../base/http/event-stream.ts";
+import { streamReply } from "../base/http/event-stream.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
@@ -12,6 +12,7 @@ import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
 import { uiProjection } from "./project/ui.ts";
+import { sendEvents } from "./send-reply.ts";
 import { settle } from "./settle.ts";
 
 /** How long a chain continues without a reader. */
@@ -20,17 +21,13 @@ const unreadMs = 30_000;
 /** The two routes. */
 export function uiEndpoints(service: ChainService): Record<string, (call: Call) => Promise<void>> {
   const runs = backgroundRuns();
-  const streamHeaders = { "x-vercel-ai-ui-message-stream": "v1" };
 
-  async function follow(run: BackgroundRun, { request, reply, headers }: Call): Promise<void> {
-    const stream = eventStream(reply, { ...headers, ...streamHeaders });
-    stream.open();
-    try {
-      for await (const part of run.follow(0, request.signal)) await stream.write(JSON.stringify(part));
+  function follow(run: BackgroundRun, call: Call): Promise<void> {
+    return streamReply(call, { headers: { "x-vercel-ai-ui-message-stream": "v1" } }, async (stream) => {
+      stream.open();
+      await sendEvents(stream, run.follow(0, call.request.signal));
       await stream.write("[DONE]");
-    } finally {
-      stream.end();
-    }
+    });
   }
 
   return {
@@ -50,14 +47,13 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         messageId: `msg_${call.id.slice(4)}`,
         model: service.name,
         trajectoryId: asked.id,
-        isTool: (role) => service.profile.tags.some((tag) => tag.name === role && tag.tool !== undefined),
       });
       async function* parts(signal: AbortSignal): AsyncGenerator<Json> {
         try {
           const events = await service.start(asked, signal);
           yield* projection.begin();
           for await (const event of events) {
-            if (event.type === "end") settle([event], call.caller);
+            if (event.type === "end") settle(event, call.caller);
             yield* projection.add(event);
           }
         } catch (error) {
@@ -65,7 +61,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         }
       }
       call.headers["x-coa-trajectory"] = asked.id;
-      const described = { fail: (_code: string, message: string) => projection.fail(message), response: () => ({}) };
+      const described = { fail: (_code: string, message: string) => projection.fail(message), whole: () => ({}) };
       await follow(runs.start(chat, call.caller.owner, described, parts, { unreadMs }), call);
     },
     async "GET /api/chat/{id}/stream"(call) {

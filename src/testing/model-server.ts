@@ -9,6 +9,7 @@ import { listen } from "../base/http/listen.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
+import { writeEvents, writeReply } from "../base/wire/reply-writer.ts";
 import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
@@ -71,7 +72,7 @@ async function reply(options: ModelServerOptions, served: ServedRequest, index: 
   const usage = { promptTokens: tokensOf(served.body), completionTokens: count(text) };
   const whole = { text, toolCalls: [], finish, finished: true, usage, responseId: `r${index}`, model: "served" };
   if (served.body["stream"] !== true || options.ignoreStream) {
-    const body = fault === "malformed" ? "{ nothing" : JSON.stringify(api.writeReply(whole));
+    const body = fault === "malformed" ? "{ nothing" : JSON.stringify(writeReply(api, whole));
     return to.send(200, body, { "content-type": "application/json" });
   }
   const stream = to.stream(200, { "content-type": "text/event-stream" });
@@ -80,10 +81,10 @@ async function reply(options: ModelServerOptions, served: ServedRequest, index: 
   const breaks = fault !== "none" && parts.length > 1; // what is sent in one piece arrives whole
   const broken = { ...whole, finished: false, usage: undefined };
   const events = withIds
-    ? [...tokenChunks(withIds, text), ...api.writeEvents(whole, [])]
+    ? [...tokenChunks(withIds, text), ...writeEvents(api, whole, [])]
     : breaks
-      ? api.writeEvents(broken, parts.slice(0, Math.ceil(parts.length / 2)))
-      : api.writeEvents(whole, parts);
+      ? writeEvents(api, broken, parts.slice(0, Math.ceil(parts.length / 2)))
+      : writeEvents(api, whole, parts);
   for (const [place, event] of events.entries()) {
     void stream.write(eventText(typeof event === "string" ? event : JSON.stringify(event)));
     // A real server writes over time: let the client read before a cut.

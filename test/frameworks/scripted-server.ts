@@ -5,6 +5,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { apiOf } from "../../src/base/wire/apis.ts";
+import { writeEvents, writeReply } from "../../src/base/wire/reply-writer.ts";
 import { frameEvent, streamType, type WireReply, type WireRequest } from "../../src/base/wire/wire-api.ts";
 import { asObject } from "../../src/core/json-value.ts";
 
@@ -113,11 +114,11 @@ export async function startScriptedServer(script: Script = {}): Promise<{
     const reply = replyTo(asked, id, script);
     if (!asked.stream) {
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify(api.writeReply(reply)));
+      response.end(JSON.stringify(writeReply(api, reply)));
       return;
     }
     response.writeHead(200, { "content-type": streamType(api) });
-    for (const event of api.writeEvents(reply, reply.text.split(/(?<= )/))) response.write(frameEvent(api, event));
+    for (const event of writeEvents(api, reply, reply.text.split(/(?<= )/))) response.write(frameEvent(api, event));
     response.end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -10,6 +10,7 @@ import { startProxy } from "../../src/record/proxy/start-proxy.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
 import { refusedForTraining } from "../../src/record/trainable.ts";
 import { readUnrecorded } from "../../src/record/unrecorded.ts";
+import { writeRequest } from "../fixtures/wire-requests.ts";
 import { startScriptedServer } from "../frameworks/scripted-server.ts";
 import { runTeam } from "./team-client.ts";
 
@@ -76,7 +77,7 @@ describe("every API through the proxy", () => {
     it(`${api.name}: a budget of calls holds`, async () => {
       const server = await startScriptedServer();
       const proxy = await startProxy({ to: server.origin, folder: folder(), budget: { total: { calls: 2 } } });
-      const { path, body } = api.writeRequest({ messages: [{ role: "user", content: "hi" }], tools: [], model: "m" });
+      const { path, body } = writeRequest(api, { messages: [{ role: "user", content: "hi" }], tools: [], model: "m" });
       const statuses: number[] = [];
       for (let turn = 0; turn < 9; turn++) {
         const answer = await fetch(proxy.origin + path, { method: "POST", body: JSON.stringify(body) });

@@ -1,6 +1,7 @@
 import type { WireApi } from "../../src/base/wire/wire-api.ts";
 import type { Message } from "../../src/core/message.ts";
 import { readAnswer } from "../../src/record/read-answer.ts";
+import { writeRequest } from "../fixtures/wire-requests.ts";
 
 /** A manager and its agents in a few lines, over any API and any way to send. */
 export async function runTeam(
@@ -24,7 +25,7 @@ export async function runTeam(
     ];
     for (;;) {
       const offered = tools[role].map((name) => ({ name, description: name, parameters: schema }));
-      const { path, body } = api.writeRequest({ model: "m", messages, tools: offered, stream });
+      const { path, body } = writeRequest(api, { model: "m", messages, tools: offered, stream });
       const { text: answer, contentType } = await send(origin + path, body);
       const { text, toolCalls } = readAnswer(api, answer, contentType);
       if (toolCalls.length === 0) return text;

@@ -4,6 +4,7 @@ import type { Json } from "../../core/json-value.ts";
 import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { readStop, readTools } from "./openai-chat.ts";
+import type { ReplyEnd, ReplyFacts, ReplyWriter } from "./reply-writer.ts";
 import type { HostedCall, ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -178,60 +179,108 @@ function addDelta(block: Json, delta: Json): string {
   return text;
 }
 
-function writeBlocks(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls" | "hosted">): Json[] {
-  const input = (text: string) => asObject(parseJson(text)) ?? {};
-  return [
-    ...(reply.reasoning ? [{ type: "thinking", thinking: reply.reasoning, signature: "" }] : []),
-    ...(reply.hosted ?? []).flatMap(({ id, name, arguments: text, result }): Json[] => [
-      { type: "server_tool_use", id, name, input: input(text) },
-      ...(result === undefined
-        ? []
-        : [{ type: "mcp_tool_result", tool_use_id: id, content: [{ type: "text", text: result }] }]),
-    ]),
-    ...(reply.text ? [{ type: "text", text: reply.text }] : []),
-    ...reply.toolCalls.map(({ id, name, arguments: text }) => ({ type: "tool_use", id, name, input: input(text) })),
-  ];
-}
+const writtenReasons: Record<WireFinish, string> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  refusal: "refusal",
+  other: "end_turn",
+};
 
-function writeMessages(messages: readonly Message[]): Json[] {
-  const written: { role: string; content: Json[] }[] = [];
-  for (const { role, content, reasoning, toolCalls = [], toolCallId } of messages) {
-    const blocks =
-      role === "tool"
-        ? [{ type: "tool_result", tool_use_id: toolCallId, content }]
-        : role === "assistant"
-          ? writeBlocks({ text: content, ...(reasoning && { reasoning }), toolCalls })
-          : [{ type: "text", text: content }];
-    const wire = role === "assistant" ? "assistant" : "user";
-    const last = written.at(-1);
-    if (last?.role === wire) last.content.push(...blocks);
-    else written.push({ role: wire, content: blocks });
+/** Writes blocks one after the other; only the last one can be open. */
+function messageWriter(facts: ReplyFacts): ReplyWriter {
+  const content: Json[] = [];
+  let open: "thinking" | "text" | undefined;
+  let called = false;
+  let ending: ReplyEnd | undefined;
+  const delta = (delta: Json): Json => ({ type: "content_block_delta", index: content.length - 1, delta });
+
+  function start(block: Json, shown: Json = block): Json[] {
+    const closed = close();
+    content.push({ ...block });
+    return [...closed, { type: "content_block_start", index: content.length - 1, content_block: shown }];
   }
-  return written;
+  function close(signature = facts.sealed ?? ""): Json[] {
+    const stop = { type: "content_block_stop", index: content.length - 1 };
+    const was = open;
+    open = undefined;
+    if (was !== "thinking") return was ? [stop] : [];
+    content.at(-1)!["signature"] = signature;
+    return [delta({ type: "signature_delta", signature }), stop];
+  }
+  function grow(type: "thinking" | "text", text: string): Json[] {
+    const started = open === type ? [] : start({ type, [type]: "", ...(type === "thinking" && { signature: "" }) });
+    open = type;
+    const block = content.at(-1)!;
+    block[type] = asText(block[type]) + text;
+    return [...started, delta({ type: `${type}_delta`, [type]: text })];
+  }
+  function whole(block: Json, deltas: Json[] = [], shown?: Json): Json[] {
+    const started = start(block, shown);
+    return [...started, ...deltas.map(delta), { type: "content_block_stop", index: content.length - 1 }];
+  }
+  function use(block: Json, text: string): Json[] {
+    const input = asObject(parseJson(text)) ?? {};
+    const partial = { type: "input_json_delta", partial_json: JSON.stringify(input) };
+    return whole({ ...block, input }, [partial], { ...block, input: {} });
+  }
+  function message(): Json {
+    const { finish, stop = null, usage } = ending ?? {};
+    const reason = stop === null ? writtenReasons[finish ?? (called ? "tool_calls" : "stop")] : "stop_sequence";
+    return {
+      ...{ id: facts.responseId ?? "", type: "message", role: "assistant", model: facts.model ?? "" },
+      content: [...content],
+      stop_reason: ending ? reason : null,
+      stop_sequence: stop,
+      usage: writeUsage(usage),
+    };
+  }
+  return {
+    whole: message,
+    begin: () => [{ type: "message_start", message: message() }],
+    add(part) {
+      switch (part.type) {
+        case "reasoning":
+          return grow("thinking", part.text);
+        case "text":
+          return grow("text", part.text);
+        case "state":
+          // Without thinking before the call the state gets a block of its own, which clients send back unread.
+          return open === "thinking" ? close(part.state) : whole({ type: "redacted_thinking", data: part.state });
+        case "call": {
+          called = true;
+          const { id, name, arguments: text } = part.call;
+          return use({ type: "tool_use", id, name }, text);
+        }
+        case "hosted": {
+          const { id, name, arguments: text, result, failed = false } = part.call;
+          const shown = { type: "mcp_tool_result", tool_use_id: id, is_error: failed };
+          return [
+            ...use({ type: "mcp_tool_use", id, name, server_name: "coa" }, text),
+            ...(result === undefined ? [] : whole({ ...shown, content: [{ type: "text", text: result }] })),
+          ];
+        }
+      }
+    },
+    end(end) {
+      const closed = close();
+      ending = end;
+      const { stop_reason, stop_sequence, usage } = message();
+      return [
+        ...closed,
+        { type: "message_delta", delta: { stop_reason, stop_sequence }, usage },
+        { type: "message_stop" },
+      ];
+    },
+  };
 }
 
-function writeReply(reply: WireReply): Json {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = reply.usage ?? {};
+function writeUsage({ promptTokens = 0, completionTokens = 0, cachedTokens = 0 }: WireReply["usage"] = {}): Json {
   return {
-    id: reply.responseId ?? "",
-    type: "message",
-    role: "assistant",
-    model: reply.model ?? "",
-    content: writeBlocks(reply),
-    stop_reason: {
-      stop: "end_turn",
-      length: "max_tokens",
-      tool_calls: "tool_use",
-      refusal: "refusal",
-      other: "end_turn",
-    }[reply.finish ?? (reply.toolCalls.length > 0 ? "tool_calls" : "stop")],
-    stop_sequence: null,
-    usage: {
-      input_tokens: promptTokens - cachedTokens,
-      output_tokens: completionTokens,
-      cache_read_input_tokens: cachedTokens,
-      cache_creation_input_tokens: 0,
-    },
+    input_tokens: promptTokens - cachedTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
   };
 }
 
@@ -271,64 +320,8 @@ export const anthropicMessages: WireApi = {
     if (said.sealed || said.hosted.some(({ result }) => result === undefined)) lose(request, "hosted-tool");
     return request;
   },
-  writeRequest(request) {
-    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => content);
-    const body = {
-      ...defined({
-        model: request.model,
-        system: system.length > 0 ? system.join("\n") : undefined,
-        max_tokens: request.maxTokens ?? 4096,
-        temperature: request.temperature,
-        top_p: request.topP,
-        stop_sequences: request.stop,
-        stream: request.stream,
-      }),
-      messages: writeMessages(request.messages.filter(({ role }) => role !== "system")),
-      ...(request.tools.length > 0 && {
-        tools: request.tools.map(({ name, description, parameters }) => ({
-          name,
-          description,
-          input_schema: parameters,
-        })),
-      }),
-    };
-    return { path: "/v1/messages", body };
-  },
   readReply,
-  writeReply,
   replyReader: messageReader,
-  writeEvents(reply, pieces = [reply.text]) {
-    const whole = writeReply(reply);
-    const { output_tokens, ...before } = whole["usage"] as Json;
-    const events: Json[] = [
-      {
-        type: "message_start",
-        message: { ...whole, content: [], stop_reason: null, usage: { ...before, output_tokens: 1 } },
-      },
-    ];
-    for (const [index, block] of (whole["content"] as Json[]).entries()) {
-      const { text, thinking, input, ...start } = block;
-      const empty = {
-        ...(text !== undefined && { text: "" }),
-        ...(thinking !== undefined && { thinking: "" }),
-        ...(input !== undefined && { input: {} }),
-      };
-      const deltas =
-        text !== undefined
-          ? pieces.filter((piece) => piece !== "").map((piece) => ({ type: "text_delta", text: piece }))
-          : thinking !== undefined
-            ? [{ type: "thinking_delta", thinking }]
-            : input !== undefined
-              ? [{ type: "input_json_delta", partial_json: JSON.stringify(input) }]
-              : [];
-      events.push({ type: "content_block_start", index, content_block: { ...start, ...empty } });
-      for (const delta of deltas) events.push({ type: "content_block_delta", index, delta });
-      events.push({ type: "content_block_stop", index });
-    }
-    if (!reply.finished) return events;
-    const { stop_reason, stop_sequence } = whole;
-    events.push({ type: "message_delta", delta: { stop_reason, stop_sequence }, usage: { output_tokens } });
-    return [...events, { type: "message_stop" }];
-  },
+  replyWriter: messageWriter,
   limitReply: (body, maxTokens) => ({ ...body, max_tokens: maxTokens }),
 };

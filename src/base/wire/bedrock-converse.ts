@@ -8,6 +8,7 @@ import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } f
 import type { Message } from "../../core/message.ts";
 import { stopReasons } from "./anthropic-messages.ts";
 import { readStop } from "./openai-chat.ts";
+import { flatWriter, type ReplyFacts, type ReplyWriter } from "./reply-writer.ts";
 import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -122,23 +123,6 @@ function writeBlocks(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">)
   ];
 }
 
-function writeMessages(messages: readonly Message[]): Json[] {
-  const written: { role: string; content: Json[] }[] = [];
-  for (const { role, content, reasoning, toolCalls = [], toolCallId } of messages) {
-    const blocks =
-      role === "tool"
-        ? [{ toolResult: { toolUseId: toolCallId, content: [{ text: content }], status: "success" } }]
-        : role === "assistant"
-          ? writeBlocks({ text: content, ...(reasoning && { reasoning }), toolCalls })
-          : [{ text: content }];
-    const wire = role === "assistant" ? "assistant" : "user";
-    const last = written.at(-1);
-    if (last?.role === wire) last.content.push(...blocks);
-    else written.push({ role: wire, content: blocks });
-  }
-  return written;
-}
-
 const writtenReasons = {
   stop: "end_turn",
   length: "max_tokens",
@@ -147,11 +131,10 @@ const writtenReasons = {
   other: "end_turn",
 };
 
-function writeReply(reply: WireReply): Json {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = reply.usage ?? {};
+function writeEnd({ finish, toolCalls, usage = {} }: WireReply): Json {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = usage;
   return {
-    output: { message: { role: "assistant", content: writeBlocks(reply) } },
-    stopReason: writtenReasons[reply.finish ?? (reply.toolCalls.length > 0 ? "tool_calls" : "stop")],
+    stopReason: writtenReasons[finish ?? (toolCalls.length > 0 ? "tool_calls" : "stop")],
     usage: {
       inputTokens: promptTokens - cachedTokens,
       outputTokens: completionTokens,
@@ -159,6 +142,43 @@ function writeReply(reply: WireReply): Json {
       cacheReadInputTokens: cachedTokens,
     },
   };
+}
+
+function converseWriter(facts: ReplyFacts): ReplyWriter {
+  let contentBlockIndex = -1;
+  let open = "";
+  const close = (): Json[] => (open === "" ? [] : [{ type: "contentBlockStop", contentBlockIndex }]);
+  return flatWriter(facts, {
+    first: [{ type: "messageStart", role: "assistant" }],
+    added(added, _reply, { type }) {
+      const [block] = writeBlocks(added);
+      if (!block) return [];
+      const use = asObject(block["toolUse"]);
+      const thought = asObject(asObject(block["reasoningContent"])?.["reasoningText"]);
+      const events: Json[] = [];
+      if (use || type !== open) {
+        events.push(...close());
+        contentBlockIndex++;
+        open = type;
+      }
+      const { input, ...start } = use ?? {};
+      if (use) events.push({ type: "contentBlockStart", contentBlockIndex, start: { toolUse: start } });
+      const delta = use
+        ? { toolUse: { input: JSON.stringify(input) } }
+        : thought
+          ? { reasoningContent: { text: thought["text"] } }
+          : block;
+      return [...events, { type: "contentBlockDelta", contentBlockIndex, delta }];
+    },
+    end(reply) {
+      const { stopReason, usage } = writeEnd(reply);
+      return [...close(), { type: "messageStop", stopReason }, { type: "metadata", usage }];
+    },
+    whole: (reply) => ({
+      output: { message: { role: "assistant", content: writeBlocks(reply) } },
+      ...(reply.finished && writeEnd(reply)),
+    }),
+  });
 }
 
 /** Amazon Bedrock's Converse. */
@@ -205,55 +225,9 @@ export const bedrockConverse: WireApi = {
     if (readBlocks(blocks).media || inside.some((block) => !text(block))) lose(request, "media");
     return request;
   },
-  writeRequest(request) {
-    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => ({ text: content }));
-    const settings = defined({
-      maxTokens: request.maxTokens,
-      temperature: request.temperature,
-      topP: request.topP,
-      stopSequences: request.stop,
-    });
-    const body = {
-      ...(system.length > 0 && { system }),
-      messages: writeMessages(request.messages.filter(({ role }) => role !== "system")),
-      ...(request.tools.length > 0 && {
-        toolConfig: {
-          tools: request.tools.map(({ name, description, parameters }) => ({
-            toolSpec: { name, description, inputSchema: { json: parameters } },
-          })),
-        },
-      }),
-      ...(Object.keys(settings).length > 0 && { inferenceConfig: settings }),
-    };
-    const model = encodeURIComponent(request.model ?? "model");
-    return { path: `/model/${model}/converse${request.stream ? "-stream" : ""}`, body };
-  },
   readReply,
-  writeReply,
   replyReader: converseReader,
-  writeEvents(reply, pieces = [reply.text]) {
-    const whole = writeReply(reply);
-    const events: Json[] = [{ type: "messageStart", role: "assistant" }];
-    const content = objectsOf(asObject(asObject(whole["output"])?.["message"])?.["content"]);
-    for (const [contentBlockIndex, block] of content.entries()) {
-      const use = asObject(block["toolUse"]);
-      const thought = asObject(asObject(block["reasoningContent"])?.["reasoningText"]);
-      const add = (delta: Json) => events.push({ type: "contentBlockDelta", contentBlockIndex, delta });
-      if (use) {
-        const { input, ...start } = use;
-        events.push({ type: "contentBlockStart", contentBlockIndex, start: { toolUse: start } });
-        add({ toolUse: { input: JSON.stringify(input) } });
-      } else if (thought) add({ reasoningContent: { text: thought["text"] } });
-      else for (const text of pieces.filter((piece) => piece !== "")) add({ text });
-      events.push({ type: "contentBlockStop", contentBlockIndex });
-    }
-    if (!reply.finished) return events;
-    return [
-      ...events,
-      { type: "messageStop", stopReason: whole["stopReason"] },
-      { type: "metadata", usage: whole["usage"] },
-    ];
-  },
+  replyWriter: converseWriter,
   limitReply: (body, maxTokens) => ({
     ...body,
     inferenceConfig: { ...asObject(body["inferenceConfig"]), maxTokens },

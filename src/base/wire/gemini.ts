@@ -6,6 +6,7 @@ import type { Message } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop } from "./openai-chat.ts";
 import { readFinish } from "./reply-facts.ts";
+import { flatWriter } from "./reply-writer.ts";
 import type { ReplyReader, ToolDefinition, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -179,24 +180,6 @@ function writeParts(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">):
   ];
 }
 
-function writeContents(messages: readonly Message[]): Json[] {
-  const written: { role: string; parts: Json[] }[] = [];
-  const names = new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name] as const)));
-  for (const { role, content, reasoning, toolCalls = [], toolCallId = "" } of messages) {
-    const parts =
-      role === "tool"
-        ? [{ functionResponse: { name: names.get(toolCallId) ?? "", response: { output: content } } }]
-        : role === "assistant"
-          ? writeParts({ text: content, ...(reasoning && { reasoning }), toolCalls })
-          : [{ text: content }];
-    const wire = role === "assistant" ? "model" : "user";
-    const last = written.at(-1);
-    if (last?.role === wire) last.parts.push(...parts);
-    else written.push({ role: wire, parts });
-  }
-  return written;
-}
-
 function writeChunk(reply: WireReply, parts: Json[], last: boolean): Json {
   const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = reply.usage ?? {};
   const finish = reply.finish === "length" ? "MAX_TOKENS" : reply.finish === "refusal" ? "SAFETY" : "STOP";
@@ -254,46 +237,14 @@ export const gemini: WireApi = {
     if (field(body, "cachedContent")) lose(request, "server-history");
     return request;
   },
-  writeRequest(request) {
-    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => content);
-    const settings = defined({
-      maxOutputTokens: request.maxTokens,
-      temperature: request.temperature,
-      topP: request.topP,
-      seed: request.seed,
-      stopSequences: request.stop,
-      candidateCount: request.samples,
-    });
-    const body = {
-      ...(system.length > 0 && { systemInstruction: { parts: [{ text: system.join("\n") }] } }),
-      contents: writeContents(request.messages.filter(({ role }) => role !== "system")),
-      ...(request.tools.length > 0 && {
-        tools: [
-          {
-            functionDeclarations: request.tools.map(({ name, description, parameters }) =>
-              defined({ name, description, parametersJsonSchema: parameters }),
-            ),
-          },
-        ],
-      }),
-      ...(Object.keys(settings).length > 0 && { generationConfig: settings }),
-    };
-    const method = request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
-    return { path: `/v1beta/models/${encodeURIComponent(request.model ?? "model")}:${method}`, body };
-  },
   readReply,
-  writeReply: (reply) => writeChunk(reply, writeParts(reply), reply.finished),
   replyReader: contentReader,
-  writeEvents(reply, pieces = [reply.text]) {
-    const before = writeParts({ ...reply, text: "", toolCalls: [] });
-    const calls = writeParts({ text: "", toolCalls: reply.toolCalls });
-    return [
-      ...(before.length > 0 ? [writeChunk(reply, before, false)] : []),
-      ...pieces.filter((piece) => piece !== "").map((text) => writeChunk(reply, [{ text }], false)),
-      ...(calls.length > 0 ? [writeChunk(reply, calls, false)] : []),
-      ...(reply.finished ? [writeChunk(reply, [], true)] : []),
-    ];
-  },
+  replyWriter: (facts) =>
+    flatWriter(facts, {
+      added: (added, reply) => [writeChunk(reply, writeParts(added), false)],
+      end: (reply) => [writeChunk(reply, [], true)],
+      whole: (reply) => writeChunk(reply, writeParts(reply), reply.finished),
+    }),
   limitReply: (body, maxTokens) => ({
     ...body,
     generationConfig: { ...asObject(field(body, "generationConfig")), maxOutputTokens: maxTokens },

@@ -5,6 +5,7 @@ import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } f
 import type { Message, ToolCall } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop, readTools } from "./openai-chat.ts";
+import { flatWriter } from "./reply-writer.ts";
 import type { ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -91,33 +92,7 @@ function readSettings(body: Json): Partial<WireRequest> {
   });
 }
 
-function writeSettings(request: WireRequest): Json {
-  const options = defined({
-    num_predict: request.maxTokens,
-    temperature: request.temperature,
-    top_p: request.topP,
-    seed: request.seed,
-    stop: request.stop,
-  });
-  return {
-    ...defined({ model: request.model, format: request.responseFormat }),
-    stream: request.stream === true,
-    ...(Object.keys(options).length > 0 && { options }),
-  };
-}
-
 const writeCall = ({ name, arguments: text }: ToolCall) => ({ function: { name, arguments: parseJson(text) ?? {} } });
-
-function writeMessage(names: ReadonlyMap<string, string>, message: Message): Json {
-  const { role, content, reasoning, toolCalls = [], toolCallId = "" } = message;
-  return {
-    role,
-    content,
-    ...(reasoning && { thinking: reasoning }),
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(writeCall) }),
-    ...(role === "tool" && { tool_name: names.get(toolCallId) ?? "" }),
-  };
-}
 
 /** One line: what it adds, and at the end how it ended and what it took. */
 function writeLine(chat: boolean, reply: WireReply, part: Partial<WireReply>, done: boolean): Json {
@@ -138,20 +113,19 @@ function writeLine(chat: boolean, reply: WireReply, part: Partial<WireReply>, do
   };
 }
 
-function ollamaApi(chat: boolean): Omit<WireApi, "name" | "matches" | "readRequest" | "writeRequest"> {
+function ollamaApi(chat: boolean): Omit<WireApi, "name" | "matches" | "readRequest"> {
   return {
     framing: "ndjson",
     lastEvent: /"done": ?true/,
     accepts: (body) => typeof body["model"] === "string",
     readReply,
-    writeReply: (reply) => writeLine(chat, reply, reply, reply.finished),
     replyReader: lineReader,
-    writeEvents: (reply, pieces = [reply.text]) => [
-      ...(reply.reasoning ? [writeLine(chat, reply, { reasoning: reply.reasoning }, false)] : []),
-      ...pieces.filter((piece) => piece !== "").map((text) => writeLine(chat, reply, { text }, false)),
-      ...(reply.toolCalls.length > 0 ? [writeLine(chat, reply, { toolCalls: reply.toolCalls }, false)] : []),
-      ...(reply.finished ? [writeLine(chat, reply, {}, true)] : []),
-    ],
+    replyWriter: (facts) =>
+      flatWriter(facts, {
+        added: (added, reply) => [writeLine(chat, reply, added, false)],
+        end: (reply) => [writeLine(chat, reply, {}, true)],
+        whole: (reply) => writeLine(chat, reply, reply, reply.finished),
+      }),
     limitReply: (body, maxTokens) => ({
       ...body,
       options: { ...asObject(body["options"]), num_predict: maxTokens },
@@ -174,16 +148,6 @@ export const ollamaChat: WireApi = {
     }
     return request;
   },
-  writeRequest(request) {
-    const { messages, tools } = request;
-    const names = new Map(messages.flatMap((one) => (one.toolCalls ?? []).map(({ id, name }) => [id, name] as const)));
-    const body = {
-      ...writeSettings(request),
-      messages: messages.map((message) => writeMessage(names, message)),
-      ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: "function", function: { ...tool } })) }),
-    };
-    return { path: "/api/chat", body };
-  },
 };
 
 /** Ollama's generate: one prompt, one text. */
@@ -205,13 +169,5 @@ export const ollamaGenerate: WireApi = {
     if (body["context"]) lose(request, "server-history");
     if (body["suffix"]) lose(request, "prompt");
     return request;
-  },
-  writeRequest(request) {
-    const of = (wanted: string) =>
-      request.messages
-        .filter(({ role }) => (role === "system") === (wanted === "system"))
-        .map(({ content }) => content);
-    const [system, prompt] = [of("system").join("\n"), of("prompt").join("\n")];
-    return { path: "/api/generate", body: { ...writeSettings(request), ...(system && { system }), prompt } };
   },
 };

@@ -5,6 +5,7 @@ import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } fro
 import type { Message, ToolCall } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readFinish, readReplyFacts, writeFinish, writeUsage } from "./reply-facts.ts";
+import { flatWriter, type ReplyFacts } from "./reply-writer.ts";
 import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -262,48 +263,46 @@ export const openaiChat: WireApi = {
     if (body["web_search_options"]) lose(request, "hosted-tool");
     return request;
   },
-  writeRequest(request) {
-    const { messages, tools, samples } = request;
-    const body = {
-      ...writeSettings(request),
-      messages: messages.map(writeChatMessage),
-      ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: "function", function: { ...tool } })) }),
-      ...(samples !== undefined && { n: samples }),
-      ...(request.stream && { stream: true, stream_options: { include_usage: true } }),
-    };
-    return { path: "/v1/chat/completions", body };
-  },
   readReply: readCompletion,
-  writeReply(reply) {
-    const choices = [reply, ...(reply.others ?? [])].map((one, index) => ({
-      index,
-      message: {
-        role: "assistant",
-        content: one.toolCalls.length > 0 && one.text === "" ? null : one.text,
-        ...(one.reasoning && { reasoning_content: one.reasoning }),
-        ...(one.toolCalls.length > 0 && { tool_calls: one.toolCalls.map(writeToolCall) }),
-      },
-      finish_reason: writeFinish(one),
-    }));
-    return { ...writeFacts(reply, "chat.completion"), choices, ...writeUsage(reply.usage) };
-  },
   replyReader: chunkReader,
-  writeEvents(reply, pieces = [reply.text]) {
-    const facts = writeFacts(reply, "chat.completion.chunk");
-    const chunk = (delta: Json, finish: string | null = null) => ({
-      ...facts,
-      choices: [{ index: 0, delta, finish_reason: finish }],
+  replyWriter(facts) {
+    const chunk = (delta: Json, finish: string | null = null): Json => ({
+      ...writeFacts(facts, "chat.completion.chunk"),
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
     });
-    const calls = reply.toolCalls.map((call, index) => ({ index, ...writeToolCall(call) }));
-    return [
-      chunk({ role: "assistant", content: "" }),
-      ...(reply.reasoning ? [chunk({ reasoning_content: reply.reasoning })] : []),
-      ...pieces.filter((piece) => piece !== "").map((content) => chunk({ content })),
-      ...(calls.length > 0 ? [chunk({ tool_calls: calls })] : []),
-      ...(reply.finished ? [chunk({}, writeFinish(reply))] : []),
-      ...(reply.usage ? [{ ...facts, choices: [], ...writeUsage(reply.usage) }] : []),
-      ...(reply.finished ? ["[DONE]"] : []),
-    ];
+    return flatWriter(facts, {
+      first: [chunk({ role: "assistant", content: "" })],
+      added({ text, reasoning, toolCalls: [call] }, { toolCalls }) {
+        if (reasoning) return [chunk(writeReasoning(reasoning))];
+        if (text !== "") return [chunk({ content: text })];
+        if (!call) return [];
+        const index = toolCalls.length - 1;
+        const start = { index, ...writeToolCall({ ...call, arguments: "" }) };
+        return [
+          chunk({ tool_calls: [start] }),
+          chunk({ tool_calls: [{ index, function: { arguments: call.arguments } }] }),
+        ];
+      },
+      end: (reply) => [chunk({}, writeFinish(reply)), ...usageChunk(facts, reply, "chat.completion.chunk"), "[DONE]"],
+      whole: (reply) => ({
+        ...writeFacts(facts, "chat.completion"),
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              content: reply.toolCalls.length > 0 && reply.text === "" ? null : reply.text,
+              refusal: null,
+              ...(reply.reasoning && writeReasoning(reply.reasoning)),
+              ...(reply.toolCalls.length > 0 && { tool_calls: reply.toolCalls.map(writeToolCall) }),
+            },
+            logprobs: null,
+            finish_reason: writeFinish(reply),
+          },
+        ],
+        ...(reply.usage && { usage: writeUsage(reply.usage) }),
+      }),
+    });
   },
   limitReply: (body, maxTokens) =>
     body["max_tokens"] !== undefined
@@ -334,16 +333,20 @@ export function readStop(value: unknown): string[] | undefined {
   return list.length > 0 ? (list as string[]) : undefined;
 }
 
+/** A chat request as the API takes it. */
+export function writeChatRequest(request: WireRequest): Json {
+  const { messages, tools, stream, samples } = request;
+  return {
+    ...writeSettings(request),
+    messages: messages.map(writeChatMessage),
+    ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: "function", function: { ...tool } })) }),
+    ...(samples !== undefined && { n: samples }),
+    ...(stream && { stream: true, stream_options: { include_usage: true } }),
+  };
+}
+
 /** Settings as chat and plain completions write them. */
-export function writeSettings(request: {
-  model?: string;
-  maxTokens?: number;
-  temperature?: number;
-  topP?: number;
-  seed?: number;
-  stop?: readonly string[];
-  responseFormat?: unknown;
-}): Json {
+export function writeSettings(request: Partial<WireRequest>): Json {
   return defined({
     model: request.model,
     max_tokens: request.maxTokens,
@@ -355,6 +358,18 @@ export function writeSettings(request: {
   }) as Json;
 }
 
-function writeFacts(reply: WireReply, object: string): Json {
-  return { id: reply.responseId ?? "", object, created: 0, model: reply.model ?? "" };
+/** What stands in every chunk and in a whole reply. */
+export function writeFacts({ responseId = "", model = "", created = 0 }: ReplyFacts, object: string): Json {
+  return { id: responseId, object, created, model };
+}
+
+/** The last chunk, where the client asked for usage. */
+export function usageChunk(facts: ReplyFacts, { usage }: WireReply, object: string): Json[] {
+  if (!usage || facts.streamUsage === false) return [];
+  return [{ ...writeFacts(facts, object), choices: [], usage: writeUsage(usage) }];
+}
+
+/** vLLM's name and the older one: LangChain reads only the second, others either. */
+function writeReasoning(text: string): Json {
+  return { reasoning: text, reasoning_content: text };
 }

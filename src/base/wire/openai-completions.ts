@@ -1,18 +1,10 @@
 /** OpenAI plain completions: one prompt, one text. */
-import { asString } from "../../core/json-value.ts";
-import { chunkReader, openaiChat, readCompletion, readSettings, writeSettings } from "./openai-chat.ts";
+import { asString, defined, type Json } from "../../core/json-value.ts";
+import { chunkReader, openaiChat, readCompletion, readSettings, usageChunk, writeFacts } from "./openai-chat.ts";
 import { writeFinish, writeUsage } from "./reply-facts.ts";
-import type { WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { flatWriter, type ReplyTokens } from "./reply-writer.ts";
+import type { WireApi, WireRequest } from "./wire-api.ts";
 import { lose } from "./wire-api.ts";
-
-function choice(reply: WireReply, text: string, finish: string | null) {
-  return {
-    id: reply.responseId ?? "",
-    object: "text_completion",
-    model: reply.model ?? "",
-    choices: [{ index: 0, text, finish_reason: finish }],
-  };
-}
 
 /** OpenAI plain completions. */
 export const openaiCompletions: WireApi = {
@@ -33,20 +25,48 @@ export const openaiCompletions: WireApi = {
     if (typeof prompt !== "string" || body["suffix"] || body["echo"] === true) lose(request, "prompt");
     return request;
   },
-  writeRequest(request) {
-    const prompt = request.messages.map(({ content }) => content).join("\n");
-    const stream = request.stream ? { stream: true, stream_options: { include_usage: true } } : {};
-    return { path: "/v1/completions", body: { ...writeSettings(request), prompt, ...stream } };
-  },
   readReply: readCompletion,
-  writeReply: (reply) => ({ ...choice(reply, reply.text, writeFinish(reply)), ...writeUsage(reply.usage) }),
   replyReader: chunkReader,
-  writeEvents: (reply, pieces = [reply.text]) => [
-    ...pieces.map((piece) => choice(reply, piece, null)),
-    ...(reply.finished ? [choice(reply, "", writeFinish(reply))] : []),
-    ...(reply.usage ? [{ ...choice(reply, "", null), choices: [], ...writeUsage(reply.usage) }] : []),
-    ...(reply.finished ? ["[DONE]"] : []),
-  ],
+  replyWriter(facts) {
+    const ids: number[] = [];
+    const logprobs = { texts: [] as string[], values: [] as number[] };
+    let given: ReplyTokens = {};
+    const choice = (text: string, finish: string | null, tokens: ReplyTokens = {}): Json => ({
+      index: 0,
+      text,
+      logprobs: tokens.logprobs ? writeLogprobs(tokens.logprobs) : null,
+      finish_reason: finish,
+      ...defined({ token_ids: tokens.ids, prompt_token_ids: tokens.promptIds }),
+    });
+    const chunk = (one: Json) => ({ ...writeFacts(facts, "text_completion"), choices: [one] });
+    return flatWriter(facts, {
+      added({ text }, _reply, part) {
+        if (part.type !== "text") return [];
+        const { tokens = {} } = part;
+        given = { ...tokens, ...given };
+        ids.push(...(tokens.ids ?? []));
+        logprobs.texts.push(...(tokens.logprobs?.texts ?? []));
+        logprobs.values.push(...(tokens.logprobs?.values ?? []));
+        return [chunk(choice(text, null, tokens))];
+      },
+      end: (reply) => [
+        chunk(choice("", writeFinish(reply), given.ids && { ids: [] })),
+        ...usageChunk(facts, reply, "text_completion"),
+        "[DONE]",
+      ],
+      whole(reply) {
+        const all = { ...given, ...(given.ids && { ids }), ...(given.logprobs && { logprobs }) };
+        return {
+          ...chunk(choice(reply.text, writeFinish(reply), all)),
+          ...(reply.usage && { usage: writeUsage(reply.usage) }),
+        };
+      },
+    });
+  },
   limitReply: (body, maxTokens) => ({ ...body, max_tokens: maxTokens }),
   askUsage: openaiChat.askUsage,
 };
+
+function writeLogprobs({ texts, values }: NonNullable<ReplyTokens["logprobs"]>): Json {
+  return { tokens: texts, token_logprobs: values, top_logprobs: null, text_offset: null };
+}

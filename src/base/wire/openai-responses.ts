@@ -4,12 +4,13 @@
  */
 
 import type { Json } from "../../core/json-value.ts";
-import { asArray, asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
+import { asNumber, asObject, asString, asText, defined, objectsOf } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { contentText, hasMedia, readChatMessage, readTools } from "./openai-chat.ts";
 import { readReplyFacts } from "./reply-facts.ts";
 import type { HostedCall, Loss, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
+import { responseWriter } from "./write-response.ts";
 
 /** The conversation of a request: instructions, then items of several types. */
 export function readResponsesInput(body: Json): Message[] {
@@ -215,88 +216,8 @@ export const openaiResponses: WireApi = {
     if (asObject(body["prompt"])) lose(request, "server-history"); // a template whose text the server keeps
     return request;
   },
-  writeRequest(request) {
-    const system = request.messages.filter(({ role }) => role === "system").map(({ content }) => content);
-    const body = {
-      ...defined({
-        model: request.model,
-        instructions: system.length > 0 ? system.join("\n") : undefined,
-        max_output_tokens: request.maxTokens,
-        temperature: request.temperature,
-        top_p: request.topP,
-        text: request.responseFormat === undefined ? undefined : { format: request.responseFormat },
-        previous_response_id: request.previousResponseId,
-        stream: request.stream,
-      }),
-      input: request.messages.filter(({ role }) => role !== "system").flatMap(writeItems),
-      ...(request.tools.length > 0 && { tools: request.tools.map((tool) => ({ type: "function", ...tool })) }),
-    };
-    return { path: "/v1/responses", body };
-  },
   readReply: readResponse,
-  writeReply: writeResponse,
   replyReader: responseReader,
-  writeEvents(reply, pieces = [reply.text]) {
-    const whole = writeResponse(reply);
-    const open = { ...whole, status: "in_progress", output: [] };
-    const events: Json[] = [{ type: "response.created", response: open }];
-    for (const delta of pieces.filter((piece) => piece !== "")) {
-      events.push({ type: "response.output_text.delta", item_id: "msg", output_index: 0, content_index: 0, delta });
-    }
-    if (reply.finished) events.push({ type: `response.${asText(whole["status"])}`, response: whole });
-    return events.map((event, index) => ({ ...event, sequence_number: index }));
-  },
+  replyWriter: responseWriter,
   limitReply: (body, maxTokens) => ({ ...body, max_output_tokens: maxTokens }),
 };
-
-function writeItems(message: Message): Json[] {
-  const { role, content, reasoning, toolCalls = [], toolCallId } = message;
-  if (role === "tool") return [{ type: "function_call_output", call_id: toolCallId ?? "", output: content }];
-  if (role !== "assistant") return [{ type: "message", role, content: [{ type: "input_text", text: content }] }];
-  return outputItems({ text: content, reasoning, toolCalls });
-}
-
-function outputItems({ text, reasoning, toolCalls, hosted = [] }: Partial<WireReply>): Json[] {
-  return [
-    ...(reasoning ? [{ type: "reasoning", summary: [{ type: "summary_text", text: reasoning }] }] : []),
-    ...hosted.map(({ id, name, arguments: args, result }) => ({
-      type: "mcp_call",
-      id,
-      name,
-      server_label: "server",
-      arguments: args,
-      status: "completed",
-      ...(result !== undefined && { output: result }),
-    })),
-    ...(text
-      ? [{ type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text }] }]
-      : []),
-    ...asArray(toolCalls).map((call) => {
-      const { id, name, arguments: args } = call as WireReply["toolCalls"][number];
-      return { type: "function_call", id: `fc_${id}`, call_id: id, name, arguments: args, status: "completed" };
-    }),
-  ];
-}
-
-function writeResponse(reply: WireReply): Json {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = reply.usage ?? {};
-  const cut = reply.finish === "length" || reply.finish === "refusal";
-  return {
-    id: reply.responseId ?? "",
-    object: "response",
-    created_at: 0,
-    model: reply.model ?? "",
-    status: cut ? "incomplete" : "completed",
-    ...(cut && { incomplete_details: { reason: reply.finish === "length" ? "max_output_tokens" : "content_filter" } }),
-    output: outputItems(reply),
-    ...(reply.usage && {
-      usage: {
-        input_tokens: promptTokens,
-        output_tokens: completionTokens,
-        total_tokens: promptTokens + completionTokens,
-        ...(cachedTokens !== undefined && { input_tokens_details: { cached_tokens: cachedTokens } }),
-        ...(reasoningTokens !== undefined && { output_tokens_details: { reasoning_tokens: reasoningTokens } }),
-      },
-    }),
-  };
-}

@@ -28,18 +28,17 @@ export function readUsage(value: unknown): Partial<CallUsage> | undefined {
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
-/** Usage as the API writes it; nothing for a reply that does not know. */
-export function writeUsage(usage: Partial<CallUsage> | undefined): Json {
-  if (!usage) return {};
-  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = usage;
+/** Usage as OpenAI's APIs write it, each with its own two words. */
+export function writeUsage(
+  { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens }: Partial<CallUsage>,
+  [prompt, reply]: readonly [string, string] = ["prompt", "completion"],
+): Json {
   return {
-    usage: {
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      total_tokens: promptTokens + completionTokens,
-      ...(cachedTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedTokens } }),
-      ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
-    },
+    [`${prompt}_tokens`]: promptTokens,
+    [`${reply}_tokens`]: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    ...(cachedTokens !== undefined && { [`${prompt}_tokens_details`]: { cached_tokens: cachedTokens } }),
+    ...(reasoningTokens !== undefined && { [`${reply}_tokens_details`]: { reasoning_tokens: reasoningTokens } }),
   };
 }
 

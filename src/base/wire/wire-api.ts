@@ -7,6 +7,7 @@
 import type { Json } from "../../core/json-value.ts";
 import type { Message, ToolCall } from "../../core/message.ts";
 import type { CallUsage } from "../../core/model.ts";
+import type { ReplyFacts, ReplyWriter } from "./reply-writer.ts";
 
 /** A tool as it was offered to the model. */
 export interface ToolDefinition {
@@ -47,6 +48,8 @@ export interface WireRequest {
 /** A tool that the server itself ran while it answered, with what came out where the server says so. */
 export interface HostedCall extends ToolCall {
   result?: string;
+  /** The result is what went wrong. */
+  failed?: boolean;
 }
 
 /** How a reply ended: by itself, at the token limit, to have tools called, or because the model refused. */
@@ -59,6 +62,8 @@ export interface WireReply {
   /** Calls that the server made before it wrote the text. */
   hosted?: HostedCall[];
   finish?: WireFinish;
+  /** The stop string at which the text was cut. */
+  stop?: string;
   /** The server said that it was done. */
   finished: boolean;
   /** The server works on it in the background; the answer is fetched later under its id. */
@@ -86,14 +91,11 @@ export interface WireApi {
   /** Whether a body fits too, for APIs whose paths others may also have. */
   accepts?(body: Json): boolean;
   readRequest(body: Json, path: string): WireRequest;
-  /** The request as this API writes it. */
-  writeRequest(request: WireRequest): { path: string; body: Json };
   readReply(body: Json): WireReply;
-  writeReply(reply: WireReply): Json;
   /** A reader of one streamed reply; its events are parsed JSON, or the word that ends the stream. */
   replyReader(): ReplyReader;
-  /** The events of a streamed reply, the text in pieces. */
-  writeEvents(reply: WireReply, pieces?: readonly string[]): unknown[];
+  /** A writer of one reply; `writeReply` and `writeEvents` write one that is there as a whole. */
+  replyWriter(facts: ReplyFacts): ReplyWriter;
   /** How a stream travels: server-sent events (with or without names), or a JSON value to a line. */
   readonly framing: "sse" | "named-sse" | "ndjson";
   /** Found in the text of the event with which a stream ends. */

@@ -4,14 +4,14 @@ import {
   facts,
   fuzzProjections,
   hostile,
-  isTool,
-  overTheWire,
   profile,
   randomTrajectory,
+  written,
 } from "../../../test/fixtures/projection-fuzz.ts";
+import { responseWriter } from "../../base/wire/write-response.ts";
 import { seededRandom } from "../../core/random.ts";
 import { eventsOfTrajectory } from "../served-events.ts";
-import { responsesProjection } from "./responses.ts";
+import { replyStyles } from "./reply-parts.ts";
 
 describe("projections of random chains with hostile text", () => {
   it("are read back by our own clients as the same reasoning, calls and answer, streamed and whole", () => {
@@ -24,8 +24,10 @@ describe("projections of random chains with hostile text", () => {
       { type: "tool" as const, callId: "1", tool: "web_search", input: {}, output, ok: true, ms: 1 },
       ...eventsOfTrajectory(randomTrajectory(seededRandom(1)), profile),
     ];
-    const responses = responsesProjection({ ...facts, echo: {}, hostedTools: true, isTool });
-    const sent = [...responses.begin(), ...events.flatMap((event) => responses.add(event))];
-    assert.equal(overTheWire(sent).length, sent.length);
+    const wire = written(responseWriter(facts), replyStyles.responses, events, true);
+    assert.deepEqual(
+      wire.map((event) => event["sequence_number"]),
+      [...wire.keys()],
+    );
   });
 });

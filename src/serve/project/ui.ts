@@ -4,13 +4,12 @@
  */
 import type { Json } from "../../core/json-value.ts";
 import { type ServedEvent, untold } from "../served-events.ts";
-import { servedUsage } from "./served-usage.ts";
+import { servedUsage } from "./reply-parts.ts";
 
 export interface UiProjectionOptions {
   messageId: string;
   model: string;
   trajectoryId: string;
-  isTool: (role: string) => boolean;
 }
 
 /** Projects a chain event by event. */
@@ -22,7 +21,7 @@ export interface UiProjection {
 
 /** A projection in its first state. */
 export function uiProjection(options: UiProjectionOptions): UiProjection {
-  const { messageId, model, trajectoryId, isTool } = options;
+  const { messageId, model, trajectoryId } = options;
   let parts = 0;
   let reasoning: string | undefined;
   let answer: string | undefined;
@@ -48,7 +47,7 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
         case "role-start": {
           const id = `${messageId}-${parts++}`;
           const segment = { type: "data-segment", id: `segment-${id}`, data: { tag: event.role } };
-          if (isTool(event.role)) return [segment];
+          if (event.tool) return [segment];
           reasoning = id;
           return [segment, { type: "reasoning-start", id }];
         }
@@ -73,11 +72,9 @@ export function uiProjection(options: UiProjectionOptions): UiProjection {
           return [...answerDelta(untold(event.text, answer ?? "")), ...closeAnswer()];
         case "end": {
           const { trajectory, usage } = event;
-          const data = {
-            ...servedUsage(event),
-            toolCalls: usage.toolCalls,
-            ending: trajectory.ending,
-          };
+          const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = servedUsage(event);
+          const tokens = { prompt: promptTokens, completion: completionTokens, cached: cachedTokens };
+          const data = { ...tokens, reasoning: reasoningTokens, toolCalls: usage.toolCalls, ending: trajectory.ending };
           const finishReason = trajectory.ending.reason === "limit" ? "length" : "stop";
           return [
             ...closeAnswer(),
