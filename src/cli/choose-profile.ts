@@ -7,14 +7,6 @@ import { labProfile, wideLabProfile } from "../lab/profile.ts";
 import { type Profile, readProfile } from "../language/profile.ts";
 import { builtInProfiles } from "../language/profiles.ts";
 
-/** The `--profile` flag, as every command that runs, trains or evaluates a chain takes it. */
-export const profileFlag = {
-  type: "string",
-  short: "p",
-  valueName: "name|file",
-  describe: "Tags and rules: web, mhqa, code, multi, wide, lab, lab-wide, or a module that exports one by default",
-} as const;
-
 /** Every profile that has a name. */
 export const namedProfiles: Readonly<Record<string, Profile>> = {
   ...builtInProfiles,

@@ -153,7 +153,7 @@ async function runCommand(
   return readingWith({ onBad: values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
     command.run({
       values: values as never,
-      settings: settings as unknown as Settings<SectionName>,
+      settings,
       positionals,
       out,
       signal,

@@ -29,7 +29,7 @@ describe("findModel", () => {
   it("takes a folder, a shipped model by name, and a model of the workspace by name", () => {
     const trained = modelAt("rl", "model");
     const staged = modelAt("quickstart", "sft", "model");
-    const find = (model: string) => findModel({ model }, { lab: false });
+    const find = (name: string) => findModel({ name }, { lab: false });
     assert.deepEqual(find(trained), { kind: "folder", folder: trained });
     assert.deepEqual(find("rl"), { kind: "folder", folder: trained });
     assert.deepEqual(find("quickstart/sft"), { kind: "folder", folder: staged });
@@ -44,9 +44,9 @@ describe("findModel", () => {
     const described = join(folder, ".coa", "models", "described");
     mkdirSync(described, { recursive: true });
     writeFileSync(join(described, "config.json"), "{}");
-    assert.throws(() => findModel({ model: described }, { lab: false }), /described has no weights/);
-    assert.throws(() => findModel({ model: "described" }, { lab: false }), /no model "described" here/);
-    const served = findModel({ model: described, "base-url": "http://127.0.0.1:1/v1" }, { lab: false });
+    assert.throws(() => findModel({ name: described }, { lab: false }), /described has no weights/);
+    assert.throws(() => findModel({ name: "described" }, { lab: false }), /no model "described" here/);
+    const served = findModel({ name: described, baseUrl: "http://127.0.0.1:1/v1" }, { lab: false });
     assert.equal(served.kind === "server" && served.files, described);
   });
 
@@ -54,7 +54,7 @@ describe("findModel", () => {
     process.env["OPENAI_API_KEY"] = "sk-test";
     assert.equal(findModel({}, { lab: true }).kind, "folder");
     assert.throws(() => findModel({}, { lab: false }), /--base-url openai uses the public API/);
-    assert.throws(() => findModel({ model: "gpt-9" }, { lab: false }), /no model "gpt-9" here; there are/);
+    assert.throws(() => findModel({ name: "gpt-9" }, { lab: false }), /no model "gpt-9" here; there are/);
   });
 
   it("does not offer the lab's model for real questions", () => {
@@ -63,14 +63,14 @@ describe("findModel", () => {
 
   it("asks the server where one is named, and keeps the folder that says how the model was taught", () => {
     const taught = modelAt("mine");
-    assert.deepEqual(findModel({ model: taught, "base-url": "http://127.0.0.1:1/v1" }, { lab: false }), {
+    assert.deepEqual(findModel({ name: taught, baseUrl: "http://127.0.0.1:1/v1" }, { lab: false }), {
       kind: "server",
       baseURL: "http://127.0.0.1:1/v1",
       name: taught,
       files: taught,
     });
     process.env["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1";
-    assert.equal(findModel({ model: "qwen" }, { lab: false }).kind, "server");
-    assert.equal(findModel({ model: "mine" }, { lab: false }).kind, "folder");
+    assert.equal(findModel({ name: "qwen" }, { lab: false }).kind, "server");
+    assert.equal(findModel({ name: "mine" }, { lab: false }).kind, "folder");
   });
 });

@@ -7,30 +7,18 @@ import { relative, resolve } from "node:path";
 import { describesModel, isModelFolder, modelFolders } from "../base/files/model-folders.ts";
 import { workspaceRoot } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Options } from "./command.ts";
+import type { Section } from "./settings/index.ts";
 
-/** Flags that name a model. */
-export const modelFlags = {
-  model: { type: "string", short: "m", valueName: "folder|name", describe: "A model folder, a model of the workspace or a shipped one by name, or a name on the server; with --base-url a folder or .gguf file of ours says how the server's model was taught" },
-  "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server (default OPENAI_BASE_URL); the word openai means the public API" },
-  mode: { type: "string", default: "auto", valueName: "name", describe: "How the server continues a chain: auto, completions, continue or turns" },
-} as const satisfies Options; // biome-ignore format: one flag a line
-
-export interface ModelFlags {
-  model?: string;
-  "base-url"?: string;
-  mode?: string;
-}
+/** What names a model: the section `model` of the settings, or a name alone. */
+export type NamedBy = Partial<Pick<Section<"model">, "name" | "baseUrl">>;
 
 export type FoundModel =
   | { kind: "folder"; folder: string }
   /** `files`: the folder or GGUF file of the model behind the server, which says how it was taught. */
   | { kind: "server"; baseURL: string | undefined; name: string | undefined; files?: string };
 
-/** Finds the model, or says what to give. `lab` allows the shipped model where nothing was said. */
-export function findModel(flags: ModelFlags, options: { lab: boolean }): FoundModel {
-  const { model: name } = flags;
-  const server = flags["base-url"];
+/** Finds the model, or names what to give. `lab` allows the shipped model as a default. */
+export function findModel({ name, baseUrl: server }: NamedBy, options: { lab: boolean }): FoundModel {
   if (name?.endsWith(".gguf")) {
     if (!existsSync(name)) throw new UsageError(`there is no file ${name}`);
     if (server !== undefined || process.env["OPENAI_BASE_URL"])

@@ -12,23 +12,8 @@ export function choiceOf<const T extends string>(value: string, flag: string, ch
   return found;
 }
 
-/** The `--entropies` flag, of commands whose chains the studio can show token by token. */
-export const entropiesFlag = {
-  type: "boolean",
-  default: false,
-  describe: "Keep the entropy at each token with the chain, for the studio; models in this process give it",
-} as const;
-
-/** The `--price` flag, as every command that counts money takes it. */
-export const priceFlag = {
-  type: "string",
-  valueName: "in,out[,cached]",
-  describe: "Dollars per million tokens, for figures and limits in money",
-} as const;
-
 /** Reads `in,out` or `in,out,cached`: dollars per million tokens. */
-export function priceOf(text: string | undefined): Price | undefined {
-  if (text === undefined) return undefined;
+function readPrice(text: string): Price {
   const parts = text.split(",").map((part) => (part.trim() === "" ? Number.NaN : Number(part)));
   const [input, output, cachedInput] = parts;
   if (input === undefined || output === undefined || parts.length > 3 || parts.some((value) => !(value >= 0))) {
@@ -37,12 +22,18 @@ export function priceOf(text: string | undefined): Price | undefined {
   return { input, output, ...(cachedInput !== undefined && { cachedInput }) };
 }
 
-/** Reads prices by model: `gpt-5=1.25,10,0.125`; without a name it is every model's. */
+/** Reads prices by model: `gpt-5=1.25,10,0.125`; without a name it is every model's, under `*`. */
 export function pricesOf(given: readonly string[]): Record<string, Price> {
   return Object.fromEntries(
     given.map((text) => {
       const at = text.lastIndexOf("=");
-      return [at < 0 ? "*" : text.slice(0, at), priceOf(text.slice(at + 1))!];
+      return [at < 0 ? "*" : text.slice(0, at), readPrice(text.slice(at + 1))];
     }),
   );
+}
+
+/** The price of a model; of every model where none is named. */
+export function priceOf(given: readonly string[], model = "*"): Price | undefined {
+  const prices = pricesOf(given);
+  return prices[model] ?? prices["*"];
 }

@@ -1,5 +1,5 @@
 /**
- * What a chain runs with, put together from flags: the model, the profile, and the tools of the real world or of the lab.
+ * What a chain runs with, put together from settings: the model, the profile, and the tools of the real world or of the lab.
  * Every command that runs chains (ask, eval run, train rl, tasks select) opens them here.
  */
 import type { ChainOptions } from "../chain/chain-options.ts";
@@ -12,28 +12,10 @@ import { createWorld, type World } from "../lab/create-world.ts";
 import { renameTags, renameTools } from "../lab/tool-names.ts";
 import { labToolsByTask } from "../lab/tools-by-task.ts";
 import type { Profile } from "../language/profile.ts";
-import { chooseProfile, profileFlag } from "./choose-profile.ts";
-import { numberOf, type Options, type Values } from "./command.ts";
-import { modelFlags } from "./find-model.ts";
+import { chooseProfile } from "./choose-profile.ts";
 import { openModel } from "./open-model.ts";
-import { disturbance, openTools, type ToolState, toolFlags } from "./open-tools.ts";
-
-/** Flags that say with what tools a chain works. */
-export const workFlags = {
-  profile: profileFlag,
-  lab: { type: "string", valueName: "seed", describe: "Work in this made-up lab world" },
-  "rename-tool": { type: "string", multiple: true, valueName: "old=new", describe: "Call a tool by another name, to see what a model does with it" },
-  ...toolFlags,
-} as const satisfies Options; // biome-ignore format: one flag a line
-
-/** Flags that say with what a question is answered. */
-export const chainFlags = {
-  ...modelFlags,
-  ...workFlags,
-  "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
-} as const satisfies Options; // biome-ignore format: one flag a line
-
-export type WorkFlags = Values<typeof workFlags>;
+import { disturbance, openTools, type ToolState } from "./open-tools.ts";
+import { type Settings, spelling } from "./settings/index.ts";
 
 export interface OpenWork {
   profile: Profile;
@@ -54,21 +36,22 @@ export interface OpenChain extends OpenWork {
   defaults: Pick<ChainOptions, "systemPrompt" | "limits">;
 }
 
-/** Opens model, profile and tools; `note` is told what was chosen where nothing was said. */
+/** Opens model, profile and tools; what was chosen by default is noted. */
 export async function openChain(
-  flags: Values<typeof chainFlags>,
+  settings: Settings<"model" | "chain" | "tools">,
   options: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenChain> {
-  const opened = await openModel(flags, {
-    lab: flags.lab !== undefined || flags.profile === "lab",
+  const { lab, profile, bareQuestion } = settings.chain;
+  const opened = await openModel(settings.model, {
+    lab: lab !== undefined || profile === "lab",
     note: options.note,
   });
   try {
-    const work = await openWork(flags, { ...options, use: opened.use });
+    const work = await openWork(settings, { ...options, use: opened.use });
     const { use } = opened;
-    if (flags["bare-question"] && use?.question === "system-prompt")
-      options.note("The model was taught with its system prompt; --bare-question leaves it out.");
-    const bare = flags["bare-question"] || use?.question === "bare";
+    if (bareQuestion && use?.question === "system-prompt")
+      options.note("The model was taught with its system prompt; chain.bareQuestion leaves it out.");
+    const bare = bareQuestion || use?.question === "bare";
     return {
       ...opened,
       ...work,
@@ -90,15 +73,12 @@ interface WorkOptions {
   use?: ModelUse;
 }
 
-/** Opens profile and tools, as the model's folder says and flags override; `--rename-tool` renames tools in both. */
-export async function openWork(flags: WorkFlags, options: WorkOptions): Promise<OpenWork> {
-  const work = await openNamedWork(flags, options);
-  const pairs = (flags["rename-tool"] ?? []).map((pair) => pair.split("="));
-  if (pairs.length === 0) return work;
+/** Opens profile and tools, as the model's folder says and settings override; `tools.rename` renames tools in both. */
+export async function openWork(settings: Settings<"chain" | "tools">, options: WorkOptions): Promise<OpenWork> {
+  const work = await openNamedWork(settings, options);
+  const names = settings.tools.rename;
+  if (Object.keys(names).length === 0) return work;
   try {
-    const wrong = pairs.find((pair) => pair.length !== 2 || pair.includes(""));
-    if (wrong) throw new UsageError(`--rename-tool takes old=new, not "${wrong.join("=")}"`);
-    const names = Object.fromEntries(pairs) as Record<string, string>;
     return {
       ...work,
       profile: renameTags(work.profile, names),
@@ -110,28 +90,30 @@ export async function openWork(flags: WorkFlags, options: WorkOptions): Promise<
   }
 }
 
-async function openNamedWork(flags: WorkFlags, options: WorkOptions): Promise<OpenWork> {
+async function openNamedWork(settings: Settings<"chain" | "tools">, options: WorkOptions): Promise<OpenWork> {
+  const { lab, profile: named } = settings.chain;
   const taught = options.use?.language.profile;
   const inLab =
-    flags.lab !== undefined ||
-    flags.profile === "lab" ||
-    flags.profile === "lab-wide" ||
-    (options.use?.world === "lab" && flags.tools === undefined && flags.profile === undefined);
-  const profile =
-    flags.profile === undefined && taught ? taught : await chooseProfile(flags.profile ?? (inLab ? "lab" : "web"));
+    lab !== undefined ||
+    named === "lab" ||
+    named === "lab-wide" ||
+    (options.use?.world === "lab" && settings.tools.names.length === 0 && named === undefined);
+  const profile = named === undefined && taught ? taught : await chooseProfile(named ?? (inLab ? "lab" : "web"));
   if (taught && profile.name !== taught.name)
     options.note(`The model was taught with the profile ${taught.name}, not ${profile.name}: expect it to do worse.`);
   if (inLab) {
-    const outside = (["tool", "mcp", "docs", "index", "search", "retrieval", "recorded"] as const).find(
-      (name) => (flags[name]?.length ?? 0) > 0,
+    const outside = (["modules", "mcp", "docs", "index", "search", "retrieval", "recorded"] as const).find(
+      (name) => (settings.tools[name]?.length ?? 0) > 0,
     );
-    if (outside) throw new UsageError(`--${outside} can't be used in the lab: its worlds have tools of their own`);
-    const seed = numberOf(flags.lab, "lab", { min: 0, integer: true });
-    const world = seed === undefined ? undefined : createWorld({ seed, pages: 600, split: "test" });
-    const { toolsOf } = labToolsByTask(world, await disturbance(flags["tool-faults"]));
+    if (outside)
+      throw new UsageError(
+        `${spelling("tools", outside)} can't be used in the lab: its worlds have tools of their own`,
+      );
+    const world = lab === undefined ? undefined : createWorld({ seed: lab, pages: 600, split: "test" });
+    const { toolsOf } = labToolsByTask(world, await disturbance(settings.tools.faults));
     return { profile, world, states: [], toolsOf, close: async () => {} };
   }
-  const { tools, states, close } = await openTools(flags, { signal: options.signal });
+  const { tools, states, close } = await openTools(settings.tools, options);
   const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
   for (const { name, ready, detail, remedy } of states)
     if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);

@@ -43,7 +43,7 @@ export interface Coordinator {
 }
 
 type CoordinatorValues = Values<typeof coordinatorFlags> & {
-  "tool-faults"?: string;
+  faults?: string;
   "sampler-url"?: string;
   "sampler-model"?: string;
   "base-model"?: string;
@@ -64,7 +64,7 @@ export async function openCoordinator(
 ): Promise<Coordinator | undefined> {
   const port = numberOf(values["workers-port"], "workers-port", { min: 0, max: 65_535, integer: true });
   if (port === undefined) return undefined;
-  if (values["tool-faults"] !== undefined)
+  if (values.faults !== undefined)
     throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
   const host = values["workers-host"];
   const key = values["workers-key"] ?? process.env["COA_WORKERS_KEY"];

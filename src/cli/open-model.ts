@@ -1,4 +1,4 @@
-/** Opens the model that the flags name: a folder runs in the embedded engine here, a name runs behind a server. */
+/** Opens the model that the settings name: a folder runs in the embedded engine here, a name runs behind a server. */
 import { basename, resolve } from "node:path";
 import { readModelUse } from "../base/files/model-use-file.ts";
 import type { Engine } from "../core/engine.ts";
@@ -6,9 +6,9 @@ import type { ChatModel, Model } from "../core/model.ts";
 import type { ModelUse } from "../core/model-use.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
-import { findModel, type ModelFlags } from "./find-model.ts";
-import { choiceOf } from "./flag-values.ts";
+import { findModel } from "./find-model.ts";
 import { type ServedModel, servedFolder, servedGguf } from "./open-served.ts";
+import type { Section } from "./settings/index.ts";
 
 export interface OpenModel {
   model: Model & Partial<ChatModel>;
@@ -29,17 +29,17 @@ export interface OpenFolder {
 
 /** Opens a model for running chains. */
 export async function openModel(
-  flags: ModelFlags,
+  settings: Section<"model">,
   options: { lab: boolean; note: (text: string) => void },
 ): Promise<OpenModel> {
-  const found = findModel(flags, options);
+  const found = findModel(settings, options);
   if (found.kind === "folder") {
     const { model, engine } = await openFolder(found.folder);
-    if (flags.model === undefined) options.note(`Using the shipped model ${basename(found.folder)}.`);
+    if (settings.name === undefined) options.note(`Using the shipped model ${basename(found.folder)}.`);
     return { model, folder: found.folder, use: await readModelUse(found.folder), close: () => engine.close() };
   }
   const { openaiCompatible } = await import("../models/openai-compatible.ts");
-  const mode = choiceOf(flags.mode ?? "auto", "mode", ["auto", "completions", "continue", "turns"]);
+  const { mode } = settings;
   const served = await servedModel(found.files);
   const client = openaiCompatible({
     baseURL: found.baseURL,

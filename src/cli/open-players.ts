@@ -8,18 +8,20 @@ import { worldTasks } from "../lab/world-tasks.ts";
 import type { Player, PlayerAbout } from "../studio/api/play-routes.ts";
 import type { Options, Values } from "./command.ts";
 import { findModel } from "./find-model.ts";
-import { chainFlags, type OpenChain, openChain } from "./open-chain.ts";
-
-const { model: _model, ...playedWith } = chainFlags;
+import { type OpenChain, openChain } from "./open-chain.ts";
+import { list } from "./setting.ts";
+import type { SectionName, Settings } from "./settings/index.ts";
 
 /** Flags of the playground. */
 export const playFlags = {
-  model: { type: "string", short: "m", multiple: true, default: [], valueName: "folder|name", describe: "A model for the playground; give it twice for two side by side (default: the shipped one in a lab world)" },
-  "serve-url": { type: "string", multiple: true, default: [], valueName: "url", describe: "A running coa serve to play with instead; COA_API_KEY is its key" },
-  ...playedWith,
+  model: list("A model for the playground; repeat it for two side by side (default: the shipped one in a lab world)", { short: "m", valueName: "folder|name", group: "model" }),
+  "serve-url": list("A running coa serve to play with instead; COA_API_KEY is its key", { valueName: "url", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
-type PlayFlags = Values<typeof playFlags>;
+/** Sections that the playground's chains read. */
+export const playSections = ["model", "chain", "tools"] as const satisfies SectionName[];
+
+type PlaySettings = Settings<(typeof playSections)[number]>;
 
 export interface OpenPlayers {
   players: Player[];
@@ -27,17 +29,18 @@ export interface OpenPlayers {
 }
 
 const mostPlayers = 2;
-const labSeed = "7";
+const labSeed = 7;
 
 /** Makes the players that flags name; none is opened yet. */
 export function openPlayers(
-  flags: PlayFlags,
+  flags: Values<typeof playFlags>,
+  settings: PlaySettings,
   options: { note: (text: string) => void; signal: AbortSignal },
 ): OpenPlayers {
   const named = flags.model.length + flags["serve-url"].length;
   if (named > mostPlayers) throw new UsageError(`the playground shows at most ${mostPlayers} models, not ${named}`);
-  const models: (string | undefined)[] = named === 0 ? [undefined] : flags.model;
-  const locals = models.map((model) => localPlayer(model, flags, options));
+  const models: readonly (string | undefined)[] = named === 0 ? [undefined] : flags.model;
+  const locals = models.map((model) => localPlayer(model, settings, options));
   const players = [...locals, ...flags["serve-url"].map(servedPlayer)];
   if (new Set(players.map(({ name }) => name)).size < players.length)
     throw new UsageError(`give two different models, not ${players[0]!.name} twice`);
@@ -49,14 +52,14 @@ export function openPlayers(
 
 /** A model that runs in this process from its first question on. */
 function localPlayer(
-  model: string | undefined,
-  flags: PlayFlags,
+  name: string | undefined,
+  settings: PlaySettings,
   options: { note: (text: string) => void; signal: AbortSignal },
 ): Player & { close(): Promise<void> } {
   let opened: Promise<{ chain: OpenChain; fetch(request: Request): Promise<Response> }> | undefined;
   const open = async () => {
-    const { "serve-url": _urls, ...rest } = flags;
-    const own = { ...rest, model, lab: flags.lab ?? (await labOf(model, flags)) };
+    const lab = settings.chain.lab ?? (await labOf(name, settings));
+    const own = { ...settings, model: { ...settings.model, name }, chain: { ...settings.chain, lab } };
     const chain = await openChain(own, options);
     try {
       await chain.model.prepare?.(options.signal);
@@ -78,7 +81,7 @@ function localPlayer(
     });
   };
   return {
-    name: model ?? "shipped",
+    name: name ?? "shipped",
     async about(): Promise<PlayerAbout> {
       const { chain } = await ready();
       const { world, profile } = chain;
@@ -97,11 +100,11 @@ function localPlayer(
   };
 }
 
-/** The lab world of a model that was taught in the lab, where nothing else is said. */
-async function labOf(model: string | undefined, flags: PlayFlags): Promise<string | undefined> {
-  if (flags.tools !== undefined || flags.profile !== undefined) return undefined;
-  if (model === undefined) return flags["base-url"] === undefined ? labSeed : undefined;
-  const found = findModel({ ...flags, model }, { lab: false });
+/** The lab world of a model that was taught in the lab, unless tools or a profile are set. */
+async function labOf(name: string | undefined, { model, chain, tools }: PlaySettings): Promise<number | undefined> {
+  if (tools.names.length > 0 || chain.profile !== undefined) return undefined;
+  if (name === undefined) return model.baseUrl === undefined ? labSeed : undefined;
+  const found = findModel({ ...model, name }, { lab: false });
   if (found.kind !== "folder") return undefined;
   return (await readModelUse(found.folder))?.world === "lab" ? labSeed : undefined;
 }

@@ -1,4 +1,4 @@
-/** The search provider that flags and environment ask for, with its cache in the workspace. */
+/** The search provider that settings and environment ask for, with its cache in the workspace. */
 
 import { jsonlJournal } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
@@ -15,21 +15,15 @@ import {
   webProviderNames,
   webProviderVariables,
 } from "../tools/search/web-providers.ts";
-
-interface SearchFlags {
-  search: string | undefined;
-  index: string | undefined;
-  "search-cache": string | undefined;
-  replay: boolean;
-}
+import type { Section } from "./settings/index.ts";
 
 export type OpenedSearch =
   | { provider: SearchProvider; detail: string; close: () => Promise<unknown> }
   | { detail: string; remedy: string };
 
 /** Opens the index, or the service that is set up, behind the cache. */
-export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSearch> {
-  const { search, index: folder, replay } = flags;
+export async function openSearchProvider(settings: Section<"tools">): Promise<OpenedSearch> {
+  const { search, index: folder, replaySearches: replay } = settings;
   if (search === "index" || (search === undefined && folder)) {
     if (!folder) throw new UsageError("--search index needs --index <folder>; build one with: coa index build");
     const index = await openOnce(folder);
@@ -48,7 +42,7 @@ export async function openSearchProvider(flags: SearchFlags): Promise<OpenedSear
       remedy: `set one of ${variables.join(", ")}, or give --docs <folder> or --index <folder>`,
     };
   }
-  const file = flags["search-cache"] ?? (await openWorkspace()).path("cache", "search.jsonl");
+  const file = settings.searchCache ?? (await openWorkspace()).path("cache", "search.jsonl");
   const journal = replay ? readOnly(file) : await writable(file);
   const cached = cachedSearch(provider, { journal, mode: replay ? "replay" : "use" });
   return {

@@ -1,6 +1,6 @@
 /**
  * Puts the tools together from flags and environment: which search service, which index, which sandbox, which MCP
- * servers. Commands that run chains share these flags. A tool that can't be set up is reported with what to do about it,
+ * servers. Commands that run chains share these settings. A tool that can't be set up is reported with what to do about it,
  * and only stops the command when it was asked for by name.
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -9,34 +9,10 @@ import { loadModule } from "../base/files/load-module.ts";
 import { type ToolSet, toolsByName } from "../chain/tool-set.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Tool } from "../core/tool.ts";
-import type { Options, Values } from "./command.ts";
-import { numberOf } from "./command.ts";
 import { openOnce, openSearchProvider } from "./open-search.ts";
+import type { Section } from "./settings/index.ts";
 
-/** Flags that say where tools get their work done. */
-export const toolFlags = {
-  tools: { type: "string", valueName: "names", describe: "Which tools, comma-separated; all that can be set up by default" },
-  search: { type: "string", valueName: "name", describe: "Search by serper, serpapi, brave, tavily, exa, searxng or index" },
-  docs: { type: "string", valueName: "path", describe: "Your own documents (a folder or a file) to search and read; indexed when they changed" },
-  index: { type: "string", valueName: "folder", describe: "A local index (coa index build) for web_search, wiki_search and crawl_page" },
-  retrieval: { type: "string", valueName: "url", describe: "A retrieval server (POST /retrieve) for wiki_search" },
-  results: { type: "string", default: "10", valueName: "n", describe: "Results per web search" },
-  "search-cache": { type: "string", valueName: "file", describe: "Where search answers are kept; in the workspace by default" },
-  replay: { type: "boolean", default: false, describe: "Answer searches from the cache alone" },
-  block: { type: "string", multiple: true, default: [], valueName: "rule", describe: "Domain, address or file of such to keep out; `benchmarks` for the built-in list" },
-  "allow-host": { type: "string", multiple: true, default: [], valueName: "host", describe: "A private host[:port] that may be crawled" },
-  reader: { type: "string", default: "own", valueName: "name", describe: "Read pages ourselves (own) or with Jina Reader (jina)" },
-  robots: { type: "boolean", default: false, describe: "Respect robots.txt" },
-  "summarise-pages": { type: "boolean", default: false, describe: "Let the model at OPENAI_BASE_URL summarise pages for the question" },
-  tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own: one, a list, or an object of AI SDK tools" },
-  recorded: { type: "string", valueName: "runs.jsonl", describe: "Tools that answer from these recorded runs; a call that was not made there is counted as not recorded" },
-  mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
-  "vision-model": { type: "string", valueName: "name", describe: "Vision model for visual_inspector, at OPENAI_BASE_URL" },
-  files: { type: "string", default: ".", valueName: "folder", describe: "Folder visual_inspector may read images from" },
-  "tool-faults": { type: "string", valueName: "plan", describe: "Let a share of the calls fail, to train or test for it: web_search:empty=0.4,timeout=0.1,seed=7" },
-} as const satisfies Options; // biome-ignore format: one flag a line
-
-export type ToolFlags = Values<typeof toolFlags>;
+type ToolSettings = Section<"tools">;
 
 /** Whether a tool is ready, by what means, and what would make it so. */
 export interface ToolState {
@@ -52,9 +28,14 @@ export interface OpenTools {
   close(): Promise<void>;
 }
 
+interface OpenOptions {
+  note: (text: string) => void;
+  signal?: AbortSignal;
+}
+
 type Opened = { tool: Tool; detail: string; close?: () => Promise<unknown> } | { detail: string; remedy: string };
 
-const makers: Record<string, (flags: ToolFlags) => Promise<Opened>> = {
+const makers: Record<string, (settings: ToolSettings) => Promise<Opened>> = {
   web_search: openWebSearch,
   crawl_page: openCrawlPage,
   wiki_search: openWikiSearch,
@@ -63,25 +44,23 @@ const makers: Record<string, (flags: ToolFlags) => Promise<Opened>> = {
 };
 
 /** Opens the wanted tools; close them when done. */
-export async function openTools(given: ToolFlags, options: { signal?: AbortSignal } = {}): Promise<OpenTools> {
-  const flags = await withDocuments(given, options.signal);
-  const named = flags.tools
-    ?.split(",")
-    .map((name) => name.trim())
-    .filter(Boolean);
+export async function openTools(given: ToolSettings, options: OpenOptions): Promise<OpenTools> {
+  const settings = await withDocuments(given, options);
+  const names = settings.names.flatMap((text) => text.split(",").map((name) => name.trim())).filter(Boolean);
+  const named = names.length > 0 ? names : undefined;
   const result: OpenTools = { tools: [], states: [], close: async () => {} };
   const closers: (() => Promise<unknown>)[] = [];
   result.close = async () => {
     await Promise.allSettled(closers.map((close) => close()));
   };
   try {
-    const own = await openOwnTools(flags.tool);
+    const own = await openOwnTools(settings.modules);
     for (const [name, open] of Object.entries(makers)) {
       // The user's own tool replaces ours of the same name.
       if (own.some(({ tool }) => tool.name === name)) continue;
       // Recorded runs bring their own tools; others are there when asked for.
-      if (named ? !named.includes(name) : flags.recorded !== undefined) continue;
-      const opened = await open(flags);
+      if (named ? !named.includes(name) : settings.recorded !== undefined) continue;
+      const opened = await open(settings);
       if ("tool" in opened) {
         result.tools.push(opened.tool);
         if (opened.close) closers.push(opened.close);
@@ -93,8 +72,8 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
       result.tools.push(tool);
       result.states.push({ name: tool.name, ready: true, detail: file });
     }
-    await openMcpServers(flags, result, closers, options.signal);
-    await openRecordedTools(flags.recorded, result);
+    await openMcpServers(settings, result, closers, options.signal);
+    await openRecordedTools(settings.recorded, result);
     const known = new Set(result.states.map(({ name }) => name));
     const unknown = named?.find((name) => !known.has(name));
     if (unknown)
@@ -102,7 +81,7 @@ export async function openTools(given: ToolFlags, options: { signal?: AbortSigna
         `there is no tool "${unknown}". There are: ${[...Object.keys(makers), ...known].join(", ")}`,
       );
     if (named) result.tools = result.tools.filter((tool) => named.includes(tool.name));
-    result.tools = (await disturbance(flags["tool-faults"]))(result.tools);
+    result.tools = (await disturbance(settings.faults))(result.tools);
     return result;
   } catch (error) {
     await result.close();
@@ -159,12 +138,12 @@ async function openRecordedTools(file: string | undefined, result: OpenTools): P
 }
 
 async function openMcpServers(
-  flags: ToolFlags,
+  settings: ToolSettings,
   result: OpenTools,
   closers: (() => Promise<unknown>)[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (const text of flags.mcp) {
+  for (const text of settings.mcp) {
     const { connectMcp } = await import("../tools/mcp/connect-mcp.ts");
     const [command = "", ...args] = text.split(/\s+/).filter(Boolean);
     const server = /^https?:\/\//.test(text) ? { url: text } : { command, args };
@@ -177,53 +156,54 @@ async function openMcpServers(
 }
 
 /** The user's documents become an index in the workspace, made again when a file changed. */
-export async function withDocuments(flags: ToolFlags, signal: AbortSignal | undefined): Promise<ToolFlags> {
-  if (flags.docs === undefined) return flags;
-  if (flags.index !== undefined) throw new UsageError("give --docs or --index, not both");
+export async function withDocuments(settings: ToolSettings, { note, signal }: OpenOptions): Promise<ToolSettings> {
+  if (settings.docs === undefined) return settings;
+  if (settings.index !== undefined) throw new UsageError("give --docs or --index, not both");
   const [{ indexCorpus, isIndexOf }, { documentIndexFolder }] = await Promise.all([
     import("../tools/local-index/index-corpus.ts"),
     import("./document-index.ts"),
   ]);
-  const folder = await documentIndexFolder(flags.docs);
-  if (!(await isIndexOf(folder, flags.docs))) {
-    const note = (text: string) => process.stderr.write(`${text}\n`);
-    const report = await indexCorpus(flags.docs, folder, {
+  const folder = await documentIndexFolder(settings.docs);
+  if (!(await isIndexOf(folder, settings.docs))) {
+    const report = await indexCorpus(settings.docs, folder, {
       onProblem: (problem) => note(`skipped: ${problem}`),
       signal,
     });
-    note(`indexed ${flags.docs}: ${report.documentCount} passages, ${report.skipped.length} skipped`);
+    note(`indexed ${settings.docs}: ${report.documentCount} passages, ${report.skipped.length} skipped`);
   }
-  return { ...flags, index: folder, search: flags.search ?? "index" };
+  return { ...settings, index: folder, search: settings.search ?? "index" };
 }
 
-async function openWebSearch(flags: ToolFlags): Promise<Opened> {
+async function openWebSearch(settings: ToolSettings): Promise<Opened> {
   const { webSearch } = await import("../tools/search/web-search.ts");
-  const opened = await openSearchProvider(flags);
+  const opened = await openSearchProvider(settings);
   if ("remedy" in opened) return opened;
-  const count = numberOf(flags.results, "results", { min: 1, max: 100, integer: true });
-  const tool = webSearch({ provider: opened.provider, count, blocklist: await readBlocklist(flags.block) });
+  const tool = webSearch({
+    provider: opened.provider,
+    count: settings.results,
+    blocklist: await readBlocklist(settings.block),
+  });
   return { tool, detail: opened.detail, close: opened.close };
 }
 
-async function openCrawlPage(flags: ToolFlags): Promise<Opened> {
+async function openCrawlPage(settings: ToolSettings): Promise<Opened> {
   const { crawlPage } = await import("../tools/crawl/crawl-page.ts");
-  const { refusal } = await readBlocklist(flags.block);
-  const summarise = flags["summarise-pages"] ? await pageSummaries() : undefined;
-  if (flags.reader === "jina") {
+  const { refusal } = await readBlocklist(settings.block);
+  const summarise = settings.summarisePages ? await pageSummaries() : undefined;
+  if (settings.reader === "jina") {
     const { jinaReader } = await import("../tools/crawl/jina-reader.ts");
     const fetchPage = jinaReader({ apiKey: process.env["JINA_API_KEY"] });
     return { tool: crawlPage({ fetchPage, refusal, summarise }), detail: "Jina Reader" };
   }
-  if (flags.reader !== "own") throw new UsageError(`--reader is own or jina, not "${flags.reader}"`);
   const [{ cachedFetch }, { pageFetcher }, { politeFetch }] = await Promise.all([
     import("../tools/crawl/cached-fetch.ts"),
     import("../tools/crawl/fetch-page.ts"),
     import("../tools/crawl/polite-fetch.ts"),
   ]);
-  const fetcher = pageFetcher({ allowHosts: flags["allow-host"] });
-  const fetchWeb = cachedFetch(politeFetch(fetcher.fetchPage, { robots: flags.robots }));
-  const index = flags.index ? await openOnce(flags.index) : undefined;
-  const detail = `${index ? `documents of ${flags.docs ?? flags.index}, ` : ""}public pages${flags["allow-host"].length > 0 ? ` and ${flags["allow-host"].join(", ")}` : ""}`;
+  const fetcher = pageFetcher({ allowHosts: settings.allowHosts });
+  const fetchWeb = cachedFetch(politeFetch(fetcher.fetchPage, { robots: settings.robots }));
+  const index = settings.index ? await openOnce(settings.index) : undefined;
+  const detail = `${index ? `documents of ${settings.docs ?? settings.index}, ` : ""}public pages${settings.allowHosts.length > 0 ? ` and ${settings.allowHosts.join(", ")}` : ""}`;
   const fetchPage = index
     ? (await import("../tools/local-index/document-fetch.ts")).documentFetch(index, fetchWeb)
     : fetchWeb;
@@ -239,15 +219,15 @@ async function pageSummaries() {
   return summarisePage({ model: openaiCompatible() });
 }
 
-async function openWikiSearch(flags: ToolFlags): Promise<Opened> {
+async function openWikiSearch(settings: ToolSettings): Promise<Opened> {
   const { indexRetriever, retrievalClient, wikiSearch } = await import("../tools/search/wiki-search.ts");
-  if (flags.retrieval) {
-    return { tool: wikiSearch({ retrieve: retrievalClient({ url: flags.retrieval }) }), detail: flags.retrieval };
+  if (settings.retrieval) {
+    return { tool: wikiSearch({ retrieve: retrievalClient({ url: settings.retrieval }) }), detail: settings.retrieval };
   }
-  if (!flags.index)
-    return { detail: "no corpus", remedy: "give --docs <folder>, --index <folder> or --retrieval <url>" };
-  const index = await openOnce(flags.index);
-  const detail = `index ${flags.index}, ${index.size} passages`;
+  if (!settings.index)
+    return { detail: "no corpus", remedy: "give --docs <folder>, --index <folder> or --set tools.retrieval=<url>" };
+  const index = await openOnce(settings.index);
+  const detail = `index ${settings.index}, ${index.size} passages`;
   return { tool: wikiSearch({ retrieve: indexRetriever(index) }), detail, close: index.close };
 }
 
@@ -266,14 +246,14 @@ async function openCode(): Promise<Opened> {
   }
 }
 
-async function openVisualInspector(flags: ToolFlags): Promise<Opened> {
-  const model = flags["vision-model"] ?? process.env["COA_VISION_MODEL"];
+async function openVisualInspector(settings: ToolSettings): Promise<Opened> {
+  const model = settings.visionModel ?? process.env["COA_VISION_MODEL"];
   const baseURL = process.env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1";
   const apiKey = process.env["OPENAI_API_KEY"];
-  if (!model) return { detail: "no vision model", remedy: "give --vision-model <name> and set OPENAI_BASE_URL" };
+  if (!model) return { detail: "no vision model", remedy: "set tools.visionModel and OPENAI_BASE_URL" };
   const { visualInspector } = await import("../tools/visual-inspector.ts");
-  const tool = visualInspector({ baseURL, model, apiKey, folders: [flags.files] });
-  return { tool, detail: `${model} at ${new URL(baseURL).host}, images in ${flags.files}` };
+  const tool = visualInspector({ baseURL, model, apiKey, folders: [settings.imageFolder] });
+  return { tool, detail: `${model} at ${new URL(baseURL).host}, images in ${settings.imageFolder}` };
 }
 
 /** Rules given one by one, by file, or as `benchmarks`. */

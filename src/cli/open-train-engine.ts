@@ -55,7 +55,7 @@ export function findTrainFolder(values: EngineValues, command: { name: string; e
     throw new UsageError(`coa ${command.name} needs ${wanted}: --model <folder>. Example: ${command.example}`);
   }
   if (far) return values.model;
-  const found = findModel({ model: values.model }, { lab: false });
+  const found = findModel({ name: values.model }, { lab: false });
   if (found.kind !== "folder")
     throw new UsageError(
       `${values.model} is not a model folder: coa ${command.name} trains weights here; for a server give --engine tinker`,

@@ -2,28 +2,33 @@
 import { UsageError } from "../core/errors.ts";
 import { type Configured, meant, meantSetting } from "./load-config.ts";
 import { readSetting, type Setting } from "./setting.ts";
-import { type SectionName, sections, settingAt } from "./settings/index.ts";
+import { type SectionName, type Settings, sections, settingAt } from "./settings/index.ts";
 
-/** The values of the sections that a command reads. */
-export function readSettings(
-  command: { name: string; reads?: readonly SectionName[] },
+/** The values of the sections that a command reads. A flag of the command's own takes its name from the section. */
+export function readSettings<S extends SectionName>(
+  command: { name: string; reads?: readonly S[]; options?: object },
   flags: Readonly<Record<string, unknown>>,
   configured: Configured,
-): Record<string, Record<string, unknown>> {
+): Settings<S> {
   const reads = command.reads ?? [];
-  const set = readSets(command.name, reads, (flags["set"] ?? []) as string[]);
-  return Object.fromEntries(
-    reads.map((section) => [
-      section,
-      Object.fromEntries(
-        Object.entries(sections[section].settings as Record<string, Setting>).map(([name, setting]) => {
-          const typed = setting.flag === undefined ? undefined : flags[setting.flag];
-          if (typed !== undefined) return [name, readSetting(setting, typed, `--${setting.flag}`)];
-          return [name, set[`${section}.${name}`] ?? configured[section]?.[name] ?? setting.default];
-        }),
-      ),
-    ]),
+  const all = reads.flatMap((section) =>
+    Object.entries(sections[section].settings as Record<string, Setting>).map(([name, setting]) => {
+      return { section, name, path: `${section}.${name}`, setting };
+    }),
   );
+  const given = readSets(command.name, reads, (flags["set"] ?? []) as string[]);
+  for (const { path, setting } of all) {
+    const { flag = "" } = setting;
+    if (flags[flag] !== undefined && !Object.hasOwn(command.options ?? {}, flag))
+      given[path] = readSetting(setting, flags[flag], `--${flag}`);
+  }
+  const replaced = all.flatMap(({ path, setting }) => (given[path] === undefined ? [] : (setting.replaces ?? [])));
+  const values: Configured = Object.fromEntries(reads.map((section) => [section, {}]));
+  for (const { section, name, path, setting } of all) {
+    const kept = replaced.includes(path) ? undefined : configured[section]?.[name];
+    values[section]![name] = given[path] ?? kept ?? setting.default;
+  }
+  return values as Settings<S>;
 }
 
 /** What `--set` gives, by path: lists and pairs add up, other settings take the last value. */

@@ -25,7 +25,7 @@ export async function keysOf(file: string | undefined): Promise<ServeKey[]> {
 
 /** The settings as options of a server. */
 export async function portOptions(
-  settings: Section<"serve">,
+  settings: Section<"server">,
 ): Promise<PortOptions & ServeOptions & { drainMs: number }> {
   const { port, host, apiKeyFile, cors, maxBodyMb, drainSeconds } = settings;
   return {

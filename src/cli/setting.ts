@@ -15,6 +15,8 @@ interface About {
   short?: string;
   valueName?: string;
   group?: Group;
+  /** Configured settings that do not count when this one is given for a call: `--index` instead of configured documents. */
+  replaces?: readonly string[];
 }
 
 interface Bounds {

@@ -21,34 +21,34 @@ const run = (...args: string[]) =>
   spawnSync(process.execPath, [main, ...args], { cwd: folder, encoding: "utf8", env: environment });
 const configure = (text: string) => writeFile(join(folder, "coa.config.ts"), text);
 const read = (flags: Record<string, unknown>, configured = {}) =>
-  readSettings({ name: "serve tools", reads: ["serve"] }, flags, configured)["serve"]!;
+  readSettings({ name: "serve tools", reads: ["server"] }, flags, configured).server;
 
 describe("settings", () => {
   it("come from the flag, else --set, else the configuration, else the default", () => {
-    const configured = { serve: { port: 1, host: "configured", cors: ["a"] } };
-    assert.equal(read({})["port"], 4242);
-    assert.equal(read({}, configured)["port"], 1);
-    assert.equal(read({ set: ["serve.port=2"] }, configured)["port"], 2);
-    assert.equal(read({ port: "3", set: ["serve.port=2"] }, configured)["port"], 3);
-    const mixed = read({ set: ["serve.cors=b", "serve.cors=c=d"] }, configured);
-    assert.deepEqual([mixed["host"], mixed["cors"]], ["configured", ["b", "c=d"]]);
+    const configured = { server: { port: 1, host: "configured", cors: ["a"] } };
+    assert.equal(read({}).port, 4242);
+    assert.equal(read({}, configured).port, 1);
+    assert.equal(read({ set: ["server.port=2"] }, configured).port, 2);
+    assert.equal(read({ port: "3", set: ["server.port=2"] }, configured).port, 3);
+    const mixed = read({ set: ["server.cors=b", "server.cors=c=d"] }, configured);
+    assert.deepEqual([mixed.host, mixed.cors], ["configured", ["b", "c=d"]]);
   });
 
   it("are refused by --set where they do not exist, are not read, or have another kind", () => {
-    assert.throws(() => read({ set: ["serv.port=1"] }), /no section "serv": did you mean serve\?/);
-    assert.throws(() => read({ set: ["serve.prot=1"] }), /no setting "prot": did you mean port\?/);
-    assert.throws(() => read({ set: ["serve=1"] }), /no setting "". See: coa help settings serve/);
-    assert.throws(() => read({ set: ["serve.port=many"] }), /--set serve.port takes a whole number from 0 to 65535/);
+    assert.throws(() => read({ set: ["modl.name=x"] }), /no section "modl": did you mean model\?/);
+    assert.throws(() => read({ set: ["server.prot=1"] }), /no setting "prot": did you mean port\?/);
+    assert.throws(() => read({ set: ["server=1"] }), /no setting "". See: coa help settings server/);
+    assert.throws(() => read({ set: ["server.port=many"] }), /--set server.port takes a whole number from 0 to 65535/);
     assert.throws(
-      () => readSettings({ name: "x", reads: [] }, { set: ["serve.port=1"] }, {}),
-      /coa x does not read serve settings/,
+      () => readSettings({ name: "x", reads: [] }, { set: ["server.port=1"] }, {}),
+      /coa x does not read server settings/,
     );
   });
 
   it("are listed with what they mean", async () => {
-    const { stdout } = await coa("help", "settings", "serve");
-    assert.match(stdout, /serve\.maxBodyMb +Max size of a request body in megabytes \(default: 20\)/);
-    assert.match((await coa("serve", "tools", "--help")).stdout, /coa help settings (?:\w+ )*serve/);
+    const { stdout } = await coa("help", "settings", "server");
+    assert.match(stdout, /server\.maxBodyMb +Max size of a request body in megabytes \(default: 20\)/);
+    assert.match((await coa("serve", "tools", "--help")).stdout, /coa help settings (?:\w+ )*server/);
     await assert.rejects(coa("help", "settings", "nothing"), /no section "nothing"/);
   });
 });
@@ -56,13 +56,13 @@ describe("settings", () => {
 describe("coa.config.ts", () => {
   it("is read in a workspace made by coa init, and its mistakes are named with their line", async () => {
     assert.equal(run("init").status, 0);
-    await configure('export default {\n  serve: {\n    host: "127.0.0.1",\n    port: "x" as string,\n  },\n};\n');
-    assert.match(run("show").stderr, /coa\.config\.ts:4: serve\.port takes a whole number from 0 to 65535, not "x"/);
-    await configure("export default {\n  serve: { host: '127.0.0.1',\n    prot: 1 },\n};\n");
-    assert.match(run("show").stderr, /coa\.config\.ts:3: serve\.prot is not a setting: did you mean port\?/);
-    await configure("export default {\n  sevre: {} };\n");
-    assert.match(run("show").stderr, /coa\.config\.ts:2: sevre is not a section: did you mean serve\?/);
-    await configure("export default {\n  serve: { port: 1 +* 2 },\n};\n");
+    await configure('export default {\n  server: {\n    host: "127.0.0.1",\n    port: "x" as string,\n  },\n};\n');
+    assert.match(run("show").stderr, /coa\.config\.ts:4: server\.port takes a whole number from 0 to 65535, not "x"/);
+    await configure("export default {\n  server: { host: '127.0.0.1',\n    prot: 1 },\n};\n");
+    assert.match(run("show").stderr, /coa\.config\.ts:3: server\.prot is not a setting: did you mean port\?/);
+    await configure("export default {\n  sevrer: {} };\n");
+    assert.match(run("show").stderr, /coa\.config\.ts:2: sevrer is not a section: did you mean server\?/);
+    await configure("export default {\n  server: { port: 1 +* 2 },\n};\n");
     assert.match(run("show").stderr, /coa\.config\.ts can't be loaded: /);
     await configure("export const config = {};\n");
     assert.match(run("show").stderr, /no configuration as its default export/);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
+import { readSettings } from "./read-settings.ts";
 import { openLedger } from "./spending.ts";
 
 const usage = { promptTokens: 1000, completionTokens: 500 };
@@ -18,7 +19,7 @@ describe("openLedger", () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-ledger-"));
     try {
       // A call costs 1000 x 1 + 500 x 2 millionths of a dollar.
-      const flags = { price: "1,2", "max-usd": "0.005", ledger: join(folder, "spending.jsonl") };
+      const flags = { price: ["1,2"], maxUsd: 0.005, ledger: join(folder, "spending.jsonl") };
       const first = await openLedger(flags);
       const watched = first.watch(model);
       await ask(watched);
@@ -33,7 +34,7 @@ describe("openLedger", () => {
         message: /\$0\.0060 is spent, and --max-usd is 0\.005/,
       });
       await second.close();
-      const third = await openLedger({ ...flags, "max-usd": "1" });
+      const third = await openLedger({ ...flags, maxUsd: 1 });
       await ask(third.watch(model));
       assert.equal(third.usage.modelCalls, 4);
       await third.close();
@@ -43,6 +44,9 @@ describe("openLedger", () => {
   });
 
   it("refuses a limit without prices", async () => {
-    await assert.rejects(openLedger({ "max-usd": "1" }), /--max-usd needs to know what tokens cost/);
+    await assert.rejects(
+      openLedger(readSettings({ name: "x", reads: ["spending"] }, { "max-usd": "1" }, {}).spending),
+      /--max-usd needs to know what tokens cost/,
+    );
   });
 });

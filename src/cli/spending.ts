@@ -8,15 +8,8 @@ import { CoaError, UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
-import { numberOf, type Options } from "./command.ts";
-import { priceFlag, priceOf } from "./flag-values.ts";
-
-/** Flags of spending. */
-export const spendingFlags = {
-  price: priceFlag,
-  "max-usd": { type: "string", valueName: "usd", describe: "Make no further call once this much is spent (needs --price)" },
-  ledger: { type: "string", valueName: "file", describe: "Keep what each call cost here; --max-usd counts what it holds already" },
-} as const satisfies Options; // biome-ignore format: one flag a line
+import { priceOf } from "./flag-values.ts";
+import type { Section } from "./settings/index.ts";
 
 export interface Ledger {
   readonly price: Price | undefined;
@@ -27,15 +20,14 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** Opens the ledger that the flags describe. */
-export async function openLedger(flags: { price?: string; "max-usd"?: string; ledger?: string }): Promise<Ledger> {
-  const price = priceOf(flags.price);
-  const most = numberOf(flags["max-usd"], "max-usd", { min: 0 });
+/** Opens the ledger that the settings describe. */
+export async function openLedger({ price: prices, maxUsd: most, ledger }: Section<"spending">): Promise<Ledger> {
+  const price = priceOf(prices);
   if (most !== undefined && !price)
     throw new UsageError(
       "--max-usd needs to know what tokens cost: give --price <in,out>, in dollars per million tokens",
     );
-  const journal = flags.ledger === undefined ? undefined : await jsonlJournal<CallUsage>(flags.ledger);
+  const journal = ledger === undefined ? undefined : await jsonlJournal<CallUsage>(ledger);
   const usage = emptyUsage();
   for await (const call of journal?.read() ?? []) addCall(usage, call, { costUsd: callCost(call, price) });
   return {

@@ -25,7 +25,7 @@ const commandsInto = (folder: string): string[][] => [
   ["lab", "tasks", "--seed", "7", "--pages", "20", "--world", join(folder, "world")],
   ["lab", "tasks", "--seed", "7", "--count", "6", "--out", join(folder, "tasks.jsonl")],
   ["team", "run", join(made, "tasks.jsonl"), "--scripted", "--fast", "--out", join(folder, "runs.jsonl")],
-  ["distill", "run", join(made, "runs.jsonl"), "--tasks", join(made, "tasks.jsonl"), "--near-duplicates", "1.1", "--out", join(folder, "distilled")],
+  ["distill", "run", join(made, "runs.jsonl"), "--tasks", join(made, "tasks.jsonl"), "--set", "distill.nearDuplicates=1.1", "--out", join(folder, "distilled")],
   ["dataset", "build", join(made, "distilled", "trajectories.jsonl"), "--vocabulary", "420", "--out", join(folder, "dataset")],
   ["dataset", "export", join(made, "distilled", "trajectories.jsonl"), "--format", "chat", "--out", join(folder, "exported.jsonl")],
   ["model", "new", join(folder, "model"), "--vocabulary", "420", "--hidden", "32", "--layers", "1", "--heads", "1"],

@@ -73,7 +73,14 @@ describe("tool loops of real clients", { skip }, () => {
       "--docs",
       join(folder, "docs"),
     ];
-    const more = ["--port", String(port), "--state", join(folder, "state"), "--keep", join(folder, "kept.jsonl")];
+    const more = [
+      "--port",
+      String(port),
+      "--set",
+      `serve.state=${join(folder, "state")}`,
+      "--keep",
+      join(folder, "kept.jsonl"),
+    ];
     server = spawn(process.execPath, [cli, "serve", ...flags, ...more], {
       env: { ...process.env, COA_HOME: folder, COA_API_KEY: "sk-loop-key" },
       stdio: ["ignore", "pipe", "inherit"],

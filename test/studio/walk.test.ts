@@ -150,7 +150,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     assert.match(page.url(), /stage=complexity/);
     await page.getByLabel("another bound").fill("5");
     await page.waitForSelector(".command");
-    assert.match(await page.locator(".command").innerText(), /coa distill run .* --min-interactions 5 /);
+    assert.match(await page.locator(".command").innerText(), /coa distill run .* --set distill.minInteractions=5 /);
     await assertSameAfterReload(".chosen");
     assert.ok((await page.locator(".dropped-list li").count()) > 0);
     await accessible("funnel");

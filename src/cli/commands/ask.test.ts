@@ -84,16 +84,16 @@ describe("coa ask", () => {
 
   it("says what is wrong with a flag", async () => {
     await assert.rejects(
-      ask("q", ...flags(), "--enforcement", "hope"),
-      /--enforcement takes report, repair or grammar/,
+      ask("q", ...flags(), "--set", "chain.enforcement=hope"),
+      /chain.enforcement takes report, repair or grammar/,
     );
     await assert.rejects(ask("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is not a model folder/);
     await assert.rejects(ask("--base-url", server.url), /needs a question/);
   });
 
-  it("keeps the entropy at each token with --entropies", async () => {
+  it("keeps the entropy at each token with chain.entropies", async () => {
     const model = join(import.meta.dirname, "..", "..", "..", "weights", "afm-lab-2m");
-    for (const asked of [[], ["--entropies"]]) {
+    for (const asked of [[], ["--set", "chain.entropies"]]) {
       const { stdout } = await ask("--model", model, "--lab", "3", "--json", ...asked);
       const { segments } = trajectorySchema.parse(JSON.parse(stdout));
       const written = segments.filter(({ tokens, logprobs }) => tokens && logprobs);

@@ -9,11 +9,13 @@ import { defineTask, type Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { worldTasks } from "../../lab/world-tasks.ts";
-import { bestOfFlags, chatOf, openBestOf } from "../choose-best.ts";
-import { defineCommand, numberOf, type Values } from "../command.ts";
-import { choiceOf, entropiesFlag, priceFlag, priceOf } from "../flag-values.ts";
-import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
+import { chatOf, openBestOf } from "../choose-best.ts";
+import { defineCommand } from "../command.ts";
+import { priceOf } from "../flag-values.ts";
+import { type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
+import { text, toggle, whole } from "../setting.ts";
+import type { Section, Settings } from "../settings/index.ts";
 
 export default defineCommand({
   name: "ask",
@@ -23,34 +25,24 @@ export default defineCommand({
   examples: [
     'coa ask "How long is the river that flows through Lyon?" --base-url http://localhost:8000/v1',
     "coa ask --lab 7",
-    'coa ask "What is 17^23 mod 91?" --profile code --enforcement grammar',
+    'coa ask "What is 17^23 mod 91?" --profile code --set chain.enforcement=grammar',
     'coa ask "Who wrote it?" --best-of 3 --temperature 1 --json',
   ],
   options: {
-    ...chainFlags,
-    enforcement: { type: "string", default: "repair", valueName: "level", describe: "report, repair or grammar: what happens to a move against the rules" },
-    temperature: { type: "string", short: "t", default: "0", valueName: "x", describe: "Sampling temperature" },
-    "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
-    seed: { type: "string", default: "0", valueName: "n", describe: "Seed of the sampling" },
-    entropies: entropiesFlag,
-    "max-steps": { type: "string", valueName: "n", describe: "Model calls" },
-    "max-tokens": { type: "string", valueName: "n", describe: "Tokens the model may write in all" },
-    "max-cost": { type: "string", valueName: "usd", describe: "Dollars the chain may cost (needs --price)" },
-    "max-seconds": { type: "string", valueName: "n", describe: "Wall time" },
-    price: priceFlag,
-    ...bestOfFlags,
-    journal: { type: "string", valueName: "file", describe: "Write finished steps here; the same command resumes after a crash" },
-    save: { type: "string", valueName: "file", describe: "Append the trajectory to this JSONL file" },
-    events: { type: "boolean", default: false, describe: "Print every event as a line of JSON while it happens" },
-    quiet: { type: "boolean", short: "q", default: false, describe: "Print the answer alone" },
+    seed: whole("Seed of the sampling", { default: 0, min: 0, valueName: "n", group: "model" }),
+    journal: text("Write finished steps here; the same command resumes after a crash", { valueName: "file", group: "output" }),
+    save: text("Append the trajectory to this JSONL file", { valueName: "file", group: "output" }),
+    events: toggle("Print every event as a line of JSON while it happens", { group: "output" }),
+    quiet: toggle("Print only the answer", { short: "q", group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  reads: ["model", "chain", "tools", "choose", "limits", "spending"],
+  async run({ values, settings, positionals, out, signal }) {
+    const { model, chain, spending } = settings;
     const question =
-      positionals.length > 0 ? positionals.join(" ") : values.lab === undefined ? await pipedQuestion() : undefined;
-    const enforcement = choiceOf(values.enforcement, "enforcement", ["report", "repair", "grammar"]);
-    const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true });
+      positionals.length > 0 ? positionals.join(" ") : chain.lab === undefined ? await pipedQuestion() : undefined;
+    const n = settings.choose.bestOf;
     const live = !values.json && !values.events && !values.quiet && n === undefined;
-    const opened = await openChain(values, { note: out.note, signal });
+    const opened = await openChain(settings, { note: out.note, signal });
     const journal =
       values.journal === undefined ? undefined : await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema);
     try {
@@ -62,22 +54,17 @@ export default defineCommand({
         model: opened.model,
         tools: opened.toolsOf(task),
         profile: opened.profile,
-        enforcement,
+        enforcement: chain.enforcement,
         ...opened.defaults,
-        limits: { ...opened.defaults.limits, ...limitsOf(values) },
-        sampling: {
-          temperature: numberOf(values.temperature, "temperature", { min: 0 }),
-          topP: numberOf(values["top-p"], "top-p", { min: 0, max: 1 }),
-          seed: numberOf(values.seed, "seed", { min: 0, integer: true }),
-          entropies: values.entropies,
-        },
-        prices: priceOf(values.price),
+        limits: { ...opened.defaults.limits, ...chainLimits(settings) },
+        sampling: { temperature: model.temperature, topP: model.topP, seed: values.seed, entropies: chain.entropies },
+        prices: priceOf(spending.price, opened.model.name),
         journal,
         signal,
         onEvent: values.events ? out.json : live ? render : undefined,
       };
       const trajectory =
-        n === undefined ? await runChain(task, options) : await best(values, task, options, opened, out.note);
+        n === undefined ? await runChain(task, options) : await best(settings.choose, task, options, opened, out.note);
       if (values.save !== undefined) await append(values.save, trajectory);
       if (values.json && !values.events) out.json(trajectory);
       else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
@@ -93,14 +80,14 @@ export default defineCommand({
 });
 
 async function best(
-  values: Values<typeof bestOfFlags>,
+  settings: Section<"choose">,
   task: Task,
   options: ChainOptions,
   { model }: OpenChain,
   note: (text: string) => void,
 ): Promise<Trajectory> {
   const { id: _, replay: _replay, signal, ...chain } = options;
-  const { system, close } = openBestOf(values, chainSystem(chain), chatOf(model));
+  const { system, close } = openBestOf(settings, chainSystem(chain), chatOf(model));
   try {
     const { run, chosen, usage } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
     for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
@@ -111,20 +98,15 @@ async function best(
   }
 }
 
-function limitsOf(values: {
-  "max-steps"?: string;
-  "max-tokens"?: string;
-  "max-cost"?: string;
-  "max-seconds"?: string;
-}): NonNullable<ChainOptions["limits"]> {
-  const seconds = numberOf(values["max-seconds"], "max-seconds", { min: 0 });
-  const limits = {
-    maxSteps: numberOf(values["max-steps"], "max-steps", { min: 1, integer: true }),
-    maxCompletionTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
-    maxCostUsd: numberOf(values["max-cost"], "max-cost", { min: 0 }),
-    maxWallMs: seconds === undefined ? undefined : seconds * 1000,
+/** The limits that are set, for a chain. */
+function chainLimits({ limits, spending }: Settings<"limits" | "spending">): NonNullable<ChainOptions["limits"]> {
+  const { maxSteps, maxTokens, maxSeconds } = limits;
+  return {
+    ...(maxSteps !== undefined && { maxSteps }),
+    ...(maxTokens !== undefined && { maxCompletionTokens: maxTokens }),
+    ...(maxSeconds !== undefined && { maxWallMs: maxSeconds * 1000 }),
+    ...(spending.maxUsd !== undefined && { maxCostUsd: spending.maxUsd }),
   };
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
 /** What a pipe or file gives: `echo "…" | coa ask`. A terminal, or an input left open by a parent, gives nothing. */

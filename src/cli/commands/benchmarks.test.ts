@@ -11,7 +11,10 @@ import { emptyUsage } from "../../core/usage.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
+import { readSettings } from "../read-settings.ts";
 import { openGrader } from "./eval-grading.ts";
+
+const grading = (flags: object) => readSettings({ name: "eval run", reads: ["judge", "grader"] }, { ...flags }, {});
 
 const encrypted = (text: string): string => {
   const key = createHash("sha256").update("c").digest();
@@ -87,7 +90,7 @@ describe("every benchmark, from its published file to a summary that says what w
       await writeFile(path, text);
       const { tasks: loaded, source } = await loadBenchmark(path);
       assert.deepEqual([loaded.length, source.benchmark, source.publicTestsOnly], [1, name, false]);
-      const graders = await openGrader({ "judge-url": url, "judge-model": "judge" }, loaded);
+      const graders = await openGrader(grading({ "judge-url": url, "judge-model": "judge" }), loaded);
       try {
         const answers = [right, wrong];
         const system = defineSystem({
@@ -135,13 +138,13 @@ describe("every benchmark, from its published file to a summary that says what w
   it("refuses a judge without a model, and judges any benchmark where asked to", async () => {
     const { tasks } = await loadBenchmark(join(folder, "gaia_validation.json"));
     await assert.rejects(
-      openGrader({ grader: "judge" }, tasks),
+      openGrader(grading({ set: ["grader.judgeAll"] }), tasks),
       /1 of 1 tasks are decided by a judge: name one with --judge-model/,
     );
-    await assert.rejects(openGrader({ judge: "hlee", "judge-model": "x" }, tasks), /there is no judge "hlee"/);
-    await assert.rejects(openGrader({ scoring: "kind" }, tasks), /--scoring takes official or strict/);
+    await assert.rejects(openGrader(grading({ judge: "hlee", "judge-model": "x" }), tasks), /there is no judge "hlee"/);
+    assert.throws(() => grading({ set: ["grader.scoring=kind"] }), /grader.scoring takes official or strict/);
     const graders = await openGrader(
-      { grader: "judge", judge: "afm", "judge-model": "judge", "judge-url": url },
+      grading({ set: ["grader.judgeAll"], judge: "afm", "judge-model": "judge", "judge-url": url }),
       tasks,
     );
     assert.deepEqual([graders.tasks[0]?.kind, graders.measure.judges[0]?.name], ["judge", "afm"]);

@@ -10,6 +10,7 @@ import { splitKey } from "../../dataset/split.ts";
 import { trajectoryToSequence } from "../../dataset/trajectory-to-example.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import type { Output } from "../output.ts";
+import { readSettings } from "../read-settings.ts";
 import type { LeftOut } from "./distill-dataset.ts";
 import distillRun from "./distill-run.ts";
 
@@ -64,14 +65,16 @@ async function run(args: Record<string, unknown>): Promise<{ code: number; json:
     isTTY: false,
     json: (value: unknown) => (json = value as typeof json),
   };
+  const { set = [], ...flags } = args;
   const defaults = Object.fromEntries(
     Object.entries(distillRun.options ?? {}).flatMap(([name, { default: value }]: [string, { default?: unknown }]) =>
       value === undefined ? [] : [[name, value]],
     ),
   );
-  const values = { ...defaults, workers: "0", json: true, ...args } as never;
+  const values = { ...defaults, json: true, ...flags } as never;
   const code = await distillRun.run({
     values,
+    settings: readSettings(distillRun, { set: ["distill.workers=0", ...(set as string[])] }, {}),
     positionals: [traces],
     out: out as unknown as Output,
     signal: new AbortController().signal,
@@ -86,10 +89,10 @@ describe("from a folder of traces to a dataset", () => {
     const { code } = await run({
       out,
       dataset,
-      vocabulary: "400",
-      validation: "0.4",
+      vocabulary: 400,
+      validation: 0.4,
       "assume-right": true,
-      "min-interactions": "1",
+      set: ["distill.minInteractions=1"],
     });
     assert.equal(code, 0);
     const runs = await Array.fromAsync(readJsonl<TeamRun>(`${out}-imported.jsonl`));

@@ -12,18 +12,14 @@ import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder
 import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
 import type { OutcomeRecord } from "../../distill/distill-report.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
-import { numberOf } from "../command.ts";
+import { number, text, whole } from "../setting.ts";
 
+/** Flags of the dataset that a distillation can build at once. */
 export const datasetOptions = {
-  dataset: { type: "string", valueName: "folder", describe: "Build the dataset in this folder too" },
-  vocabulary: { type: "string", valueName: "size", describe: "Train the dataset's tokenizer, of this size" },
-  validation: {
-    type: "string",
-    default: "0",
-    valueName: "share",
-    describe: "Share of sessions and tasks for a second dataset, <folder>-validation",
-  },
-} as const;
+  dataset: text("Build the dataset in this folder too", { valueName: "folder", group: "output" }),
+  vocabulary: whole("Train the dataset's tokenizer, of this size", { valueName: "size", group: "output" }),
+  validation: number("Share of sessions and tasks for a second dataset, <folder>-validation", { default: 0, min: 0, max: 1, valueName: "share", group: "output" }),
+} as const; // biome-ignore format: one flag a line
 
 /** Why something that was given is not in the dataset. */
 export interface LeftOut {
@@ -46,8 +42,8 @@ export interface BuildDistilledOptions {
   distilled: string;
   dataset: string | undefined;
   tokenizer?: string;
-  vocabulary?: string;
-  validation: string;
+  vocabulary?: number;
+  validation: number;
   maxTokens?: number;
   seed?: number;
   unreadable: readonly { file: string; reason: string }[];
@@ -68,12 +64,8 @@ export async function buildDistilled(options: BuildDistilledOptions): Promise<Bu
   const datasets: BuiltDatasets["datasets"] = [];
   if (dataset !== undefined) {
     const chains = () => readJsonl(file, trajectorySchema, { signal });
-    const tokenizer = await chooseTokenizer(
-      options.tokenizer,
-      numberOf(options.vocabulary, "vocabulary", { min: 1, integer: true }),
-      chains,
-    );
-    const validation = numberOf(options.validation, "validation", { min: 0, max: 1 })!;
+    const tokenizer = await chooseTokenizer(options.tokenizer, options.vocabulary, chains);
+    const { validation } = options;
     const sideOf = (chain: Trajectory) => splitSide(splitKey(chain), { validation, seed: options.seed ?? 0 });
     const sides = new Set<Side>();
     for await (const chain of chains()) sides.add(sideOf(chain));

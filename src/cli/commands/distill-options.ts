@@ -1,4 +1,4 @@
-/** Reads the flags of `coa distill run` into a configuration and plugins. */
+/** Reads the settings of `coa distill run` into plugins. */
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
@@ -10,7 +10,8 @@ import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
 import type { Profile } from "../../language/profile.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { type GradingValues, openGrader } from "./eval-grading.ts";
+import type { Settings } from "../settings/index.ts";
+import { openGrader } from "./eval-grading.ts";
 
 /** The questions of evaluation sets: any JSONL whose lines have a `question`. */
 export async function readQuestions(files: readonly string[] = []): Promise<string[]> {
@@ -22,45 +23,39 @@ export async function readQuestions(files: readonly string[] = []): Promise<stri
   return questions;
 }
 
-export interface ModelFlags extends Pick<GradingValues, "judge" | "judge-prompt" | "judge-model" | "judge-url"> {
-  check?: string;
-  rewrite?: string;
-  "base-url"?: string;
-  tokenizer?: string;
-}
-
 /**
  * Plugins as functions, where a model, a sandbox or a tokenizer takes part; undefined where the rules are enough, so that
  * they can run in worker threads.
  */
 export async function choosePlugins(
-  flags: ModelFlags,
+  { distill, judge, grader }: Settings<"distill" | "judge" | "grader">,
+  tokenizerFolder: string | undefined,
   profile: Profile,
   tasksFiles: readonly string[],
 ): Promise<{ plugins?: DistillPlugins; close(): Promise<void> }> {
   const clients: { close(): Promise<void> }[] = [];
   const open = (model: string) => {
-    const client = openaiCompatible({ baseURL: flags["base-url"], model });
+    const client = openaiCompatible({ baseURL: distill.baseUrl, model });
     clients.push(client);
     return client;
   };
   const tasks = await readTasks(tasksFiles);
-  const judged = flags["judge-model"] ?? flags["judge-url"] ?? flags.judge ?? flags["judge-prompt"];
+  const judged = judge.model ?? judge.baseUrl ?? judge.prompt;
   const hasCode = tasks.some((task) => task.kind === "code");
-  const needed = hasCode || judged || flags.check || flags.rewrite || flags.tokenizer;
+  const needed = hasCode || judged || distill.check || distill.rewrite || tokenizerFolder;
   const close = async () => {
     await Promise.all(clients.map((client) => client.close()));
   };
   if (!needed) return { close };
   // A judge on the server of the other models needs no address of its own.
-  const server = judged === undefined ? undefined : (flags["judge-url"] ?? flags["base-url"]);
-  const graders = await openGrader({ ...flags, "judge-url": server }, tasks);
+  const server = judged === undefined ? undefined : (judge.baseUrl ?? distill.baseUrl);
+  const graders = await openGrader({ judge: { ...judge, baseUrl: server }, grader }, tasks);
   clients.push(graders);
-  const tokenizer = flags.tokenizer === undefined ? undefined : await loadTokenizer(flags.tokenizer);
-  const editor = flags.rewrite === undefined ? undefined : open(flags.rewrite);
+  const tokenizer = tokenizerFolder === undefined ? undefined : await loadTokenizer(tokenizerFolder);
+  const editor = distill.rewrite === undefined ? undefined : open(distill.rewrite);
   const plugins: DistillPlugins = {
     grade: graders.grader,
-    ...(flags.check !== undefined && { check: modelCheck(open(flags.check)) }),
+    ...(distill.check !== undefined && { check: modelCheck(open(distill.check)) }),
     ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
     ...(editor && {
       rewrite: async (trajectory, signal) =>

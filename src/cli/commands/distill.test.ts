@@ -30,10 +30,10 @@ describe("from a lab task to a dataset, on the command line", () => {
       "--profile",
       "lab",
       "--bare",
-      "--min-interactions",
-      "4",
-      "--keep-without-reflection",
-      "1",
+      "--set",
+      "distill.minInteractions=4",
+      "--set",
+      "distill.keepWithoutReflection=1",
       "--out",
       path("distilled"),
       ...more,
@@ -100,7 +100,7 @@ describe("from a lab task to a dataset, on the command line", () => {
   it("takes a folder of traces of several frameworks, without a profile and with nothing invented", async () => {
     const traces = join(import.meta.dirname, "../../../test/fixtures/traces");
     const run = (...more: string[]) =>
-      coa("distill", "run", traces, "--out", path("foreign"), "--near-duplicates", "1.1", "--json", ...more);
+      coa("distill", "run", traces, "--out", path("foreign"), "--set", "distill.nearDuplicates=1.1", "--json", ...more);
     const { stdout } = await run("--assume-right");
     const report = JSON.parse(stdout);
     assert.ok(report.kept >= 10, stdout);

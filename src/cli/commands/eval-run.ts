@@ -5,10 +5,10 @@ import { replayedLine, rightnessLine, rightWords } from "../../report/comparison
 import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
-import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { choiceOf } from "../flag-values.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
-import { openSystem, systemFlags } from "./eval-system.ts";
+import { defineCommand, oneInputFile } from "../command.ts";
+import { choice, text, whole } from "../setting.ts";
+import { openGrader } from "./eval-grading.ts";
+import { openSystem, systemSections } from "./eval-system.ts";
 
 const examples = [
   "coa eval run math500.parquet --system model --base-url http://localhost:8000/v1 --name bare",
@@ -22,62 +22,40 @@ export default defineCommand({
   arguments: "<tasks>",
   examples,
   options: {
-    name: {
-      type: "string",
-      valueName: "name",
-      describe: "What the evaluation is called in comparisons; its folder in the workspace",
-    },
-    benchmark: {
-      type: "string",
-      valueName: "name",
-      describe: "Which benchmark the file holds; found from its name otherwise",
-    },
-    limit: { type: "string", valueName: "n", describe: "At most this many tasks, chosen by the seed" },
-    family: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this family" },
-    level: { type: "string", multiple: true, default: [], valueName: "name", describe: "Only tasks of this level" },
-    samples: { type: "string", default: "1", valueName: "k", describe: "Runs of each task, for avg@k and pass@k" },
-    concurrency: { type: "string", default: "4", valueName: "n", describe: "Runs at the same time" },
-    "text-only": { type: "boolean", default: false, describe: "Leave out tasks that come with a picture" },
-    since: { type: "string", valueName: "date", describe: "Only tasks published on this day or later, as 2024-08-01" },
-    until: { type: "string", valueName: "date", describe: "Only tasks published on this day or earlier" },
-    tests: {
-      type: "string",
-      valueName: "path",
-      describe: "LiveCodeBench's release with all tests, joined by question id",
-    },
-    "allow-missing-golds": { type: "boolean", default: false, describe: "Run a file in which answers are missing" },
-    seed: { type: "string", default: "0", valueName: "n", describe: "Chooses tasks and seeds every run" },
-    resume: {
-      type: "string",
-      default: "auto",
-      valueName: "how",
-      describe: "auto resumes, never refuses an earlier evaluation of this name, fresh deletes it",
-    },
-    "retry-errors": { type: "boolean", default: false, describe: "Run again what crashed earlier" },
-    ...systemFlags,
-    ...gradingFlags,
-  },
-  async run({ values, positionals, out, signal }) {
+    name: text("Name of the evaluation in comparisons; its folder in the workspace", { valueName: "name", group: "output" }),
+    system: text("chain, team, model (no tools), lab-team (scripted, in the lab), recorded (the runs of --runs), or a module whose default export is a system", { default: "chain", valueName: "what" }),
+    runs: text("With --system recorded: the recorded team runs to grade; nothing is run again", { valueName: "file" }),
+    limit: whole("Max tasks, chosen by the seed", { valueName: "n", group: "limits" }),
+    samples: whole("Runs of each task, for avg@k and pass@k", { default: 1, valueName: "k", group: "limits" }),
+    concurrency: whole("Max runs at the same time", { default: 4, valueName: "n", group: "limits" }),
+    seed: whole("Chooses tasks and seeds every run", { default: 0, min: 0, valueName: "n" }),
+    resume: choice(["auto", "never", "fresh"], "auto resumes, never refuses an earlier evaluation of this name, fresh deletes it", { default: "auto", group: "output", valueName: "how" }),
+  }, // biome-ignore format: one flag a line
+  reads: ["eval", ...systemSections, "judge", "grader"],
+  hides: ["bare", "topology", "role", "judge", "choose", "max-usd"],
+  async run({ values, settings, positionals, out, signal }) {
+    const { eval: how } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
-    const whole = (text: string | undefined, flag: string, min = 1) => numberOf(text, flag, { min, integer: true });
-    const seed = whole(values.seed, "seed", 0)!;
+    const { seed } = values;
     const { tasks: loaded, source } = await loadBenchmark(file, {
-      benchmark: values.benchmark,
-      limit: whole(values.limit, "limit"),
+      benchmark: how.benchmark,
+      limit: values.limit,
       seed,
-      families: values.family.length > 0 ? values.family : undefined,
-      levels: values.level.length > 0 ? values.level : undefined,
-      textOnly: values["text-only"],
-      since: day(values.since, "since"),
-      until: day(values.until, "until"),
-      tests: values.tests,
-      allowMissingGolds: values["allow-missing-golds"],
+      families: how.families.length > 0 ? [...how.families] : undefined,
+      levels: how.levels.length > 0 ? [...how.levels] : undefined,
+      textOnly: how.textOnly,
+      since: day(how.since, "since"),
+      until: day(how.until, "until"),
+      tests: how.tests,
+      allowMissingGolds: how.allowMissingGolds,
       signal,
     });
     if (loaded.length === 0)
-      throw new UsageError(`no tasks in ${file} (after --family, --level, --text-only, --since and --until)`);
-    const { system, close } = await openSystem(values, values.name, { note: out.note, signal });
-    const graders = await openGrader(values, loaded);
+      throw new UsageError(
+        `no tasks in ${file} (after eval.families, eval.levels, eval.textOnly, eval.since and eval.until)`,
+      );
+    const { system, close } = await openSystem(values, settings, { note: out.note, signal });
+    const graders = await openGrader(settings, loaded);
     const { tasks } = graders;
     if (graders.note) out.note(graders.note);
     const usual = findBenchmark(source.benchmark ?? "")?.metric;
@@ -85,20 +63,20 @@ export default defineCommand({
     const metric = `${usual ?? "pass@1"}${publicTestsOnly ? " on public tests only" : ""}`;
     if (publicTestsOnly)
       out.note(
-        "WARNING: this file has the public tests alone, so the figure is not the benchmark's; give the release with --tests",
+        "WARNING: this file has the public tests alone, so the figure is not the benchmark's; give the release with --set eval.tests=<path>",
       );
-    if (usual === "avg@16" && values.samples === "1") out.note("papers quote avg@16 on this benchmark: --samples 16");
+    if (usual === "avg@16" && values.samples === 1) out.note("papers quote avg@16 on this benchmark: --samples 16");
     try {
       const folder = (await openWorkspace()).path("evals", system.name);
       const { summary } = await runEvaluation(tasks, system, {
         folder,
         grader: graders.grader,
         measure: { ...from, metric, ...graders.measure },
-        samples: whole(values.samples, "samples"),
-        concurrency: whole(values.concurrency, "concurrency"),
+        samples: values.samples,
+        concurrency: values.concurrency,
         seed,
-        resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
-        retryErrors: values["retry-errors"],
+        resume: values.resume,
+        retryErrors: how.retryErrors,
         signal,
         onProgress: out.progress,
       });
@@ -144,7 +122,7 @@ export default defineCommand({
   },
 });
 
-function day(text: string | undefined, flag: string): string | undefined {
+function day(text: string | undefined, setting: string): string | undefined {
   if (text === undefined || /^\d{4}-\d{2}-\d{2}$/.test(text)) return text;
-  throw new UsageError(`--${flag} is a day such as 2024-08-01, not "${text}"`);
+  throw new UsageError(`eval.${setting} is a day such as 2024-08-01, not "${text}"`);
 }

@@ -1,4 +1,4 @@
-/** Which system is evaluated, put together from flags: a chain, a team, a bare model, or a module of the user's own. */
+/** Which system is evaluated, put together from settings: a chain, a team, a bare model, or a module of the user's own. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { runAfmHarness } from "../../afm/afm-harness.ts";
@@ -20,63 +20,59 @@ import { bareSystem } from "../../evaluate/bare-system.ts";
 import { chainSystem } from "../../evaluate/chain-system.ts";
 import { recordedSystem } from "../../evaluate/recorded-system.ts";
 import { teamSystem } from "../../evaluate/team-system.ts";
-import { labTeam, teamWords } from "../../lab/lab-team.ts";
+import { labTeam } from "../../lab/lab-team.ts";
 import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
-import { bestOfFlags, openBestOf } from "../choose-best.ts";
-import { numberOf, type Options, type Values } from "../command.ts";
-import { choiceOf, entropiesFlag, priceFlag, priceOf } from "../flag-values.ts";
-import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
+import { openBestOf } from "../choose-best.ts";
+import { priceOf } from "../flag-values.ts";
+import { type OpenChain, openChain } from "../open-chain.ts";
+import { changedSettings, type Section, type Settings } from "../settings/index.ts";
 
-/** Flags that say what is evaluated. */
-export const systemFlags = {
-  system: { type: "string", default: "chain", valueName: "what", describe: "chain, team, model (no tools), lab-team (scripted, in the lab), recorded (the runs of --runs), or a module whose default export is a system" },
-  runs: { type: "string", valueName: "file", describe: "With --system recorded: the recorded team runs to grade; nothing is run again" },
-  ...chainFlags,
-  harness: { type: "string", valueName: "afm", describe: "Run a chain as the evaluation of Agent Foundation Models does, for their published weights" },
-  topology: { type: "string", default: "agents-as-tools", valueName: "name", describe: "Of a team: agents-as-tools or handoff" },
-  "team-words": { type: "string", default: "full", valueName: "name", describe: "Of lab-team: full, no-prompts, or terse, which says no more than a chain" },
-  temperature: { type: "string", default: "0", valueName: "x", describe: "Sampling temperature" },
-  "top-p": { type: "string", valueName: "x", describe: "Nucleus sampling" },
-  "top-k": { type: "string", valueName: "n", describe: "Sample among the k likeliest tokens" },
-  entropies: entropiesFlag,
-  ...bestOfFlags,
-  "max-tokens": { type: "string", valueName: "n", describe: "Tokens one run may write" },
-  "max-steps": { type: "string", valueName: "n", describe: "Model calls of one run" },
-  price: priceFlag,
-  "requests-per-minute": { type: "string", valueName: "n", describe: "Start at most this many model calls a minute" },
-  "model-concurrency": { type: "string", valueName: "n", describe: "At most this many model calls at the same time" },
-  cache: { type: "string", valueName: "file", describe: "Keep model and tool calls here, for exact re-runs" },
-  "cached-only": { type: "boolean", default: false, describe: "Answer every call from --cache; a missing one is an error" },
-  blocklist: { type: "boolean", default: true, describe: "Keep pages that hold benchmark answers out (--no-blocklist to allow)" },
-} as const satisfies Options; // biome-ignore format: one flag a line
+/** Sections that say what is evaluated. */
+export const systemSections = ["model", "chain", "tools", "team", "choose", "limits", "spending"] as const;
 
-type SystemValues = Values<typeof systemFlags>;
+type SystemSettings = Settings<(typeof systemSections)[number] | "eval">;
+
+interface SystemValues {
+  system: string;
+  runs?: string;
+  name?: string;
+}
 
 export interface OpenSystem {
   system: System;
   close(): Promise<void>;
 }
 
-/** Opens the system that the flags describe, under the given name. */
+/** Opens the system that flags and settings describe. */
 export async function openSystem(
-  values: SystemValues,
-  name: string | undefined,
+  { system, runs, name }: SystemValues,
+  settings: SystemSettings,
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },
 ): Promise<OpenSystem> {
-  if (values.system === "recorded") return openRecorded(values.runs, name);
-  if (!["chain", "team", "model", "lab-team"].includes(values.system)) return openModule(values.system, name);
-  const opened = await openChain(toolValues(values), { note, signal });
+  if (system === "recorded") return openRecorded(runs, name);
+  if (!isKind(system)) return openModule(system, name);
+  const { tools } = settings;
+  // During an evaluation the search and crawl tools know the blocklist too.
+  const blocking = settings.eval.blocklist ? { ...tools, block: [...tools.block, "benchmarks"] } : tools;
+  const opened = await openChain({ ...settings, tools: blocking }, { note, signal });
   const closers: (() => Promise<unknown>)[] = [opened.close];
   const close = async () => {
     for (const closer of closers.toReversed()) await closer();
   };
   try {
-    const wrapped = await wrap(values, opened, closers);
-    const identity = await identityOf(values, opened, signal);
-    const made = makeSystem(values, name ?? defaultName(values), opened, wrapped, identity);
-    const best = openBestOf(values, made, wrapped.chat);
+    const wrapped = await wrap(settings, opened, closers);
+    const identity = await identityOf(system, settings, opened, signal);
+    const made = makeSystem(
+      system,
+      settings,
+      name ?? defaultName(system, settings.model.name),
+      opened,
+      wrapped,
+      identity,
+    );
+    const best = openBestOf(settings.choose, made, wrapped.chat);
     closers.push(best.close);
     return { system: name === undefined ? best.system : { ...best.system, name }, close };
   } catch (error) {
@@ -85,12 +81,14 @@ export async function openSystem(
   }
 }
 
-/** During an evaluation the search and crawl tools know the blocklist too. */
-function toolValues(values: SystemValues): SystemValues {
-  return values.blocklist ? { ...values, block: [...values.block, "benchmarks"] } : values;
+const kinds = ["chain", "team", "model", "lab-team"] as const;
+type Kind = (typeof kinds)[number];
+
+function isKind(system: string): system is Kind {
+  return kinds.some((kind) => kind === system);
 }
 
-function defaultName({ system, model }: SystemValues): string {
+function defaultName(system: Kind, model: string | undefined): string {
   if (model === undefined) return system;
   // `.coa/a/model` and `.coa/b/model` are two models.
   const parts = resolve(model)
@@ -101,51 +99,44 @@ function defaultName({ system, model }: SystemValues): string {
 
 /** All that decides what the system answers: another one under the same name is refused. */
 async function identityOf(
-  values: SystemValues,
+  system: Kind,
+  settings: SystemSettings,
   { folder, model, profile }: OpenChain,
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
-  const { system, temperature, lab, tools, index, docs, recorded, retrieval, search, mcp, tool, topology } = values;
+  const { chain, team, limits } = settings;
+  const { temperature, topP, topK } = settings.model;
+  const { cachedOnly, harness } = settings.eval;
   // A server that was not told which model says it itself: another model there is another system.
-  if (!values["cached-only"])
+  if (!cachedOnly)
     await model.prepare?.(signal).catch((error: unknown) => {
       if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
       throw error;
     });
-  const server =
-    folder === undefined ? { server: values["base-url"] ?? process.env["OPENAI_BASE_URL"], name: model.name } : {};
-  const chain = system === "chain" ? { profile, bare: values["bare-question"] } : {};
+  const server = { server: settings.model.baseUrl ?? process.env["OPENAI_BASE_URL"], name: model.name };
   return {
     kind: system,
     model: folder === undefined ? server : { name: model.name, fingerprint: await modelFingerprint(folder) },
-    ...chain,
-    ...(system === "team" && { topology }),
-    ...(system === "lab-team" && { topology, words: values["team-words"] }),
-    ...(system !== "model" && {
-      tools: {
-        ...{ lab, tools, tool, docs, index, recorded, retrieval, search, mcp, faults: values["tool-faults"] },
-        ...(await contentOf(values)),
-      },
-    }),
-    sampling: { temperature, topP: values["top-p"], topK: values["top-k"] },
-    ...(values.harness !== undefined && { harness: values.harness }),
-    limits: { maxTokens: values["max-tokens"], maxSteps: values["max-steps"] },
+    ...(system === "chain" && { profile, bare: chain.bareQuestion }),
+    ...(system === "team" && { topology: team.topology }),
+    ...(system === "lab-team" && { topology: team.topology, words: team.words }),
+    ...(system !== "model" && { tools: { lab: chain.lab, ...(await toolIdentity(settings.tools)) } }),
+    sampling: { temperature, topP, topK },
+    ...(harness !== undefined && { harness }),
+    limits: { maxTokens: limits.maxTokens, maxSteps: limits.maxSteps },
   };
 }
 
-/** The content of the files that tools are made of, and their settings where they differ from the defaults. */
-async function contentOf(values: SystemValues): Promise<Record<string, unknown>> {
-  const { docs, tool, recorded, results, reader } = values;
-  const files = [...tool, ...(recorded === undefined ? [] : [recorded])];
+/** The settings of the tools, and the content of the files that they are made of. */
+async function toolIdentity(tools: Section<"tools">): Promise<Record<string, unknown>> {
+  const files = [...tools.modules, ...(tools.recorded === undefined ? [] : [tools.recorded])];
   const content = await Promise.all([
     ...files.map((file) => fileFingerprint(file)),
-    ...(docs === undefined ? [] : [corpusFingerprint(docs)]),
+    ...(tools.docs === undefined ? [] : [corpusFingerprint(tools.docs)]),
   ]);
   return {
+    ...changedSettings("tools", { ...tools, searchCache: undefined }),
     ...(content.length > 0 && { content: content.map((hash) => hash.slice(0, 12)) }),
-    ...(results !== "10" && { results }),
-    ...(reader !== "own" && { reader }),
-    ...(values["summarise-pages"] && { summaries: true }),
   };
 }
 
@@ -157,21 +148,25 @@ interface Parts {
 }
 
 /** Rate limits around the server, the cache around those: cached calls bypass the limiter. */
-async function wrap(values: SystemValues, opened: OpenChain, closers: (() => Promise<unknown>)[]): Promise<Parts> {
+async function wrap(
+  { model: how, eval: run }: SystemSettings,
+  opened: OpenChain,
+  closers: (() => Promise<unknown>)[],
+): Promise<Parts> {
   let { model, chat }: { model: Model; chat?: ChatModel } = opened;
-  const requestsPerMinute = numberOf(values["requests-per-minute"], "requests-per-minute", { min: 0.001 });
-  const concurrency = numberOf(values["model-concurrency"], "model-concurrency", { min: 1, integer: true });
+  const { requestsPerMinute, maxParallelCalls: concurrency } = how;
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
     const places = limiter({ requestsPerMinute, concurrency });
     model = limitedModel(model, places);
     chat = chat && limitedModel(chat, places);
   }
-  const allowed = values.blocklist ? withoutUrls : (tools: Tool[]) => tools;
-  if (values.cache === undefined) {
-    if (values["cached-only"]) throw new UsageError("--cached-only needs to know where calls are kept: --cache <file>");
+  const allowed = run.blocklist ? withoutUrls : (tools: Tool[]) => tools;
+  if (run.cache === undefined) {
+    if (run.cachedOnly)
+      throw new UsageError("eval.cachedOnly needs to know where calls are kept: --set eval.cache=<file>");
     return { model, chat, toolsOf: wrappedOnce(opened.toolsOf, allowed) };
   }
-  const cache = await openCallStore(values.cache, { mode: values["cached-only"] ? "replay" : "auto" });
+  const cache = await openCallStore(run.cache, { mode: run.cachedOnly ? "replay" : "auto" });
   closers.push(() => cache.close());
   return {
     model: cachedModel(model, cache),
@@ -192,22 +187,19 @@ function wrappedOnce(toolsOf: OpenChain["toolsOf"], wrap: (tools: Tool[]) => Too
 }
 
 function makeSystem(
-  values: SystemValues,
+  system: Kind,
+  settings: SystemSettings,
   name: string,
   opened: OpenChain,
   { model, chat, toolsOf }: Parts,
   identity: Record<string, unknown>,
 ): System {
-  const temperature = numberOf(values.temperature, "temperature", { min: 0 })!;
-  const topP = numberOf(values["top-p"], "top-p", { min: 0, max: 1 });
-  const topK = numberOf(values["top-k"], "top-k", { min: 1, integer: true });
-  const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
-  const maxSteps = numberOf(values["max-steps"], "max-steps", { min: 1, integer: true });
-  const price = priceOf(values.price);
-  if (values.harness !== undefined) {
-    choiceOf(values.harness, "harness", ["afm"]);
-    if (values.system !== "chain")
-      throw new UsageError("--harness says how a chain is run: it goes with --system chain");
+  const { temperature, topP, topK } = settings.model;
+  const { maxTokens, maxSteps } = settings.limits;
+  const { topology } = settings.team;
+  const price = priceOf(settings.spending.price, model.name);
+  if (settings.eval.harness !== undefined) {
+    if (system !== "chain") throw new UsageError("eval.harness is a way to run a chain: it goes with --system chain");
     const asked = { temperature: temperature || undefined, topP, topK };
     const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     return defineSystem({
@@ -227,7 +219,7 @@ function makeSystem(
         }),
     });
   }
-  if (values.system === "chain") {
+  if (system === "chain") {
     const limits = {
       maxCompletionTokens: 32_768,
       maxSteps: 24,
@@ -236,7 +228,7 @@ function makeSystem(
       ...(maxSteps !== undefined && { maxSteps }),
     };
     const { profile, defaults } = opened;
-    const sampling = { temperature, topP, topK, entropies: values.entropies };
+    const sampling = { temperature, topP, topK, entropies: settings.chain.entropies };
     return chainSystem({
       name,
       model,
@@ -249,20 +241,18 @@ function makeSystem(
       identity,
     });
   }
-  if (values.system === "lab-team")
+  if (system === "lab-team")
     return labTeam({
       name,
       tools: toolsOf,
-      topology: choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]),
-      words: choiceOf(values["team-words"], "team-words", teamWords),
+      topology,
+      words: settings.team.words,
       countTokens: model.countTokens?.bind(model), // the model's own vocabulary, as for its chain
       identity,
     });
-  if (!chat)
-    throw new UsageError(`--system ${values.system} needs a chat model behind a server: give --base-url and --model`);
-  if (values.system === "model")
+  if (!chat) throw new UsageError(`--system ${system} needs a chat model behind a server: give --base-url and --model`);
+  if (system === "model")
     return { ...bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price }), identity };
-  const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
   const prices = price && { [chat.name]: price };
   return teamSystem({ name, identity, roles: { default: chat }, tools: toolsOf, topology, temperature, prices });
 }

@@ -154,15 +154,15 @@ describe("coa eval", () => {
       "code",
       "--price",
       "1,2",
-      "--cache",
-      "calls.jsonl",
+      "--set",
+      "eval.cache=calls.jsonl",
       "--json",
     ];
     const live = await coa("eval", "run", "sums.jsonl", "--name", "live", ...flags);
     assert.equal(live.code, 0, live.stderr);
     await new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
-    const kept = await coa("eval", "run", "sums.jsonl", "--name", "kept", "--cached-only", ...flags);
+    const kept = await coa("eval", "run", "sums.jsonl", "--name", "kept", "--set", "eval.cachedOnly", ...flags);
     assert.equal(kept.code, 0, kept.stderr);
     const figures = (output: string) =>
       JSON.parse(output) as { successes: number; perTask: { billedTokens: number; costUsd: number } };

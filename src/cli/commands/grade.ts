@@ -4,7 +4,7 @@ import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
 import { type Scorer, scorers } from "../../graders/scorers.ts";
 import { defineCommand, onePositional } from "../command.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { openGrader } from "./eval-grading.ts";
 
 const examples = [
   `echo '{"gold":"1/2","answer":"\\\\boxed{0.5}"}' | coa grade math`,
@@ -30,9 +30,9 @@ export default defineCommand({
       valueName: "name",
       describe: `The benchmark's own rule: ${Object.keys(scorers).join(", ")}`,
     },
-    ...gradingFlags,
   },
-  async run({ values, positionals, out, signal }) {
+  reads: ["judge", "grader"],
+  async run({ values, settings, positionals, out, signal }) {
     const kind = onePositional(this, positionals, "a kind") as TaskKind;
     if (!taskKinds.includes(kind))
       throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
@@ -41,8 +41,9 @@ export default defineCommand({
       throw new UsageError(`--scorer ${scorer} is not a rule of kind ${kind}`);
     const sample = defineTask({ id: "line", question: "?", kind, scorer });
     // For a kind that a model decides, the server of the environment is named by asking for that kind.
-    const server = { ...values, "judge-url": values["judge-url"] ?? process.env["OPENAI_BASE_URL"] };
-    const graders = await openGrader(kind === "judge" ? server : values, [sample], { parts: "whole" });
+    const baseUrl = settings.judge.baseUrl ?? process.env["OPENAI_BASE_URL"];
+    const judging = kind === "judge" ? { ...settings, judge: { ...settings.judge, baseUrl } } : settings;
+    const graders = await openGrader(judging, [sample], { parts: "whole" });
     const grades: Grade[] = [];
     let number = 0;
     try {

@@ -3,7 +3,7 @@ import { rewardHandler } from "../../serve/reward-handler.ts";
 import { defineCommand } from "../command.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { openGrader } from "./eval-grading.ts";
 
 export default defineCommand({
   name: "serve rewards",
@@ -12,15 +12,13 @@ export default defineCommand({
     "coa serve rewards --port 4244",
     "coa serve rewards --judge-model qwen3 --judge-url http://localhost:8000/v1",
   ],
-  options: {
-    ...gradingFlags,
-  }, // biome-ignore format: one flag a line
-  reads: ["serve"],
+  options: {},
+  reads: ["server", "judge", "grader"],
   async run({ values, settings, out, signal }) {
-    const port = await portOptions(settings.serve);
+    const port = await portOptions(settings.server);
     // Any kind of task may be sent: programs need the sandbox, open questions the judge.
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
-    const { grader, note, close } = await openGrader(values, kinds, { parts: "every" });
+    const { grader, note, close } = await openGrader(settings, kinds, { parts: "every" });
     if (note) out.note("without --judge-model open questions are decided only where the answer matches word for word");
     try {
       return await runServer(rewardHandler({ ...handlerOptions(port), grader }), port, {

@@ -8,13 +8,12 @@ import { defineTask, taskKinds } from "../../core/task.ts";
 import { openPolicyClients } from "../../models/policy-clients.ts";
 import { rolloutHandler } from "../../serve/rollout-handler.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
-import { choiceOf } from "../flag-values.ts";
-import { openWork, workFlags } from "../open-chain.ts";
+import { openWork } from "../open-chain.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
 
 const examples = [
@@ -29,37 +28,29 @@ export default defineCommand({
   examples,
   options: {
     model: { type: "string", short: "m", valueName: "folder", describe: "Folder of the policy's tokenizer and config; its coa.json says how it was taught" },
-    "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
-    enforcement: { type: "string", default: "repair", valueName: "level", describe: "report or repair: what happens to a move against the rules" },
-    "max-tokens": { type: "string", valueName: "n", describe: "Tokens a rollout may write where a request does not say; as the model was taught, or 1024" },
-    "max-chains": { type: "string", default: "64", valueName: "n", describe: "Chains at a time; the others wait" },
-    "max-queue": { type: "string", default: "4096", valueName: "n", describe: "Chains that may wait; more are refused with 429" },
-    keep: { type: "string", valueName: "file", describe: "Append every rollout to this JSONL file" },
-    ...workFlags,
     ...rewardFlags,
-    ...gradingFlags,
   }, // biome-ignore format: one flag a line
-  reads: ["serve"],
+  reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader"],
+  hides: ["name", "shadow", "fallback", "max-steps"],
   async run({ values, settings, out, signal }) {
-    const port = await portOptions(settings.serve);
-    const found = findModel(values, { lab: values.lab !== undefined || values.profile === "lab" });
+    const port = await portOptions(settings.server);
+    const { chain, serve } = settings;
+    const found = findModel({ name: values.model }, { lab: chain.lab !== undefined || chain.profile === "lab" });
     if (found.kind !== "folder")
       throw new UsageError(`coa serve rollouts needs the folder of the policy's tokenizer: ${examples[0]}`);
     const { folder } = found;
-    const whole = { min: 1, integer: true };
     const use = await readModelUse(folder);
     const tokenizer = await loadTokenizer(folder);
     // The policy runs elsewhere and may be of any kind: nothing but its window is read here.
     const config = asObject(parseJson(await readFile(join(folder, "config.json"), "utf8")));
     const contextWindow = asNumber(config?.["max_position_embeddings"]);
-    const enforcement = choiceOf(values.enforcement, "enforcement", ["report", "repair"]);
-    const work = await openWork(values, { note: out.note, signal, use });
+    const work = await openWork(settings, { note: out.note, signal, use });
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
-    const graders = await openGrader(values, kinds, { parts: "every" });
+    const graders = await openGrader(settings, kinds, { parts: "every" });
     if (graders.note)
       out.note("without --judge-model open questions are decided only where the answer matches word for word");
     const policies = openPolicyClients(tokenizer, { contextWindow });
-    const kept = values.keep === undefined ? undefined : await openJsonl<unknown>(values.keep);
+    const kept = serve.keep === undefined ? undefined : await openJsonl<unknown>(serve.keep);
     try {
       const served = rolloutHandler({
         ...handlerOptions(port),
@@ -67,17 +58,16 @@ export default defineCommand({
         profile: work.profile,
         toolsOf: work.toolsOf,
         reward: rewardOf(values, graders.grader, work.profile),
-        maxChains: numberOf(values["max-chains"], "max-chains", whole),
-        maxQueue: numberOf(values["max-queue"], "max-queue", { min: 0, integer: true }),
+        maxChains: serve.maxChains ?? 64,
+        maxQueue: serve.maxQueue ?? 4096,
         onTrajectory: (trajectory) =>
           void kept?.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`)),
         defaults: {
-          enforcement,
-          ...((values["bare-question"] || use?.question === "bare") && { systemPrompt: false as const }),
+          enforcement: chain.enforcement === "report" ? "report" : "repair", // the policy samples without a grammar
+          ...((chain.bareQuestion || use?.question === "bare") && { systemPrompt: false as const }),
           limits: {
             ...use?.limits,
-            maxCompletionTokens:
-              numberOf(values["max-tokens"], "max-tokens", whole) ?? use?.limits?.["maxCompletionTokens"] ?? 1024,
+            maxCompletionTokens: settings.limits.maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024,
           },
         },
       });

@@ -2,8 +2,8 @@ import { UsageError } from "../../core/errors.ts";
 import { toolHandler } from "../../serve/tool-handler.ts";
 import { openIndex } from "../../tools/local-index/open-index.ts";
 import { retrieveRoute } from "../../tools/local-index/retrieve-handler.ts";
-import { defineCommand, numberOf } from "../command.ts";
-import { openTools, toolFlags, withDocuments } from "../open-tools.ts";
+import { defineCommand } from "../command.ts";
+import { openTools, withDocuments } from "../open-tools.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
 
@@ -15,20 +15,16 @@ export default defineCommand({
     "coa serve tools --docs ./handbook --port 4243",
     "coa serve tools --tools wiki_search --index .coa/index/wiki",
   ],
-  options: {
-    ...toolFlags,
-    topk: { type: "string", default: "3", valueName: "n", describe: "Passages of POST /retrieve where the request does not say" },
-  }, // biome-ignore format: one flag a line
-  reads: ["serve"],
+  options: {},
+  reads: ["server", "tools"],
   async run({ values, settings, out, signal }) {
-    const port = await portOptions(settings.serve);
-    const topk = numberOf(values.topk, "topk", { min: 1, max: 1_000, integer: true });
-    const flags = { ...(await withDocuments(values, signal)), docs: undefined };
-    const { tools, close } = await openTools(flags, { signal });
-    const index = flags.index === undefined ? undefined : await openIndex(flags.index);
+    const port = await portOptions(settings.server);
+    const indexed = { ...(await withDocuments(settings.tools, { note: out.note, signal })), docs: undefined };
+    const { tools, close } = await openTools(indexed, { note: out.note, signal });
+    const index = indexed.index === undefined ? undefined : await openIndex(indexed.index);
     try {
       if (tools.length === 0) throw new UsageError("no tool can be set up; see: coa tools");
-      const routes = index && { "POST /retrieve": retrieveRoute(index, { topk }) };
+      const routes = index && { "POST /retrieve": retrieveRoute(index, { topk: settings.tools.passages }) };
       return await runServer(toolHandler({ ...handlerOptions(port), tools, routes }), port, {
         out,
         signal,

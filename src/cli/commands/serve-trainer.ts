@@ -35,7 +35,7 @@ export default defineCommand({
     threads: { type: "string", valueName: "n", describe: "Threads; all cores by default" },
   }, // biome-ignore format: one flag a line
   async run({ values, out, signal }) {
-    const found = findModel({ model: values.model }, { lab: true });
+    const found = findModel({ name: values.model }, { lab: true });
     if (found.kind !== "folder") throw missingArgument(this, "a model folder: --model <folder>");
     const { folder } = found;
     if (!/^[\w.-]+\/[\w.-]+$/.test(values.as))

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
-import { bestOfFlags } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
 import { text, toggle, whole } from "../setting.ts";
@@ -28,24 +27,25 @@ export default defineCommand({
     sample: whole("Which sample of an evaluation's task", { default: 0, min: 0, valueName: "n" }),
     figure: text("Which figure of a training (default: loss or mean reward)", { valueName: "name" }),
     tokens: toggle("Show where the tokens of a dataset's example end"),
-    "choose-model": bestOfFlags["choose-model"],
-    "choose-url": bestOfFlags["choose-url"],
+    "choose-model": text("Let this model choose among the samples of an evaluation's tasks", { valueName: "name", group: "model" }),
     html: text("Write the report of an evaluation or a distillation here", { valueName: "file", group: "output" }),
     open: openFlag,
     out: text("Write its runs, chains or rollouts here as JSONL", { valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  reads: ["choose"],
+  hides: ["best-of", "choose"],
+  async run({ values, settings, positionals, out, signal }) {
     const [word, item] = positionals;
     const thing = await findThing(word);
     const view = await views[thing.kind]();
-    const { "choose-model": model, "choose-url": baseURL } = values;
+    const model = values["choose-model"];
     const shown = await view(thing.path, {
       item: item ?? thing.item,
       all: values.items,
       sample: values.sample,
       figure: values.figure,
       tokens: values.tokens,
-      choose: model === undefined ? undefined : { model, baseURL },
+      choose: model === undefined ? undefined : { model, baseURL: settings.choose.baseUrl },
       out,
       signal,
     });

@@ -8,7 +8,7 @@ import { playRoutes } from "../../studio/api/play-routes.ts";
 import { serveStudio } from "../../studio/api/serve-studio.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { defineCommand, numberOf } from "../command.ts";
-import { openPlayers, playFlags } from "../open-players.ts";
+import { openPlayers, playFlags, playSections } from "../open-players.ts";
 
 export default defineCommand({
   name: "studio",
@@ -26,14 +26,15 @@ export default defineCommand({
     open: { type: "boolean", default: true, describe: "Open the browser (--no-open to only print the address)" },
     ...playFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  reads: playSections,
+  async run({ values, settings, positionals, out, signal }) {
     const workspace = workspaceRoot();
     if (positionals.length === 0 && !existsSync(workspace)) {
       throw new UsageError(
         `${workspace} does not exist yet: run coa quickstart --fast, or name files: coa studio <path>`,
       );
     }
-    const play = openPlayers(values, { note: out.note, signal });
+    const play = openPlayers(values, settings, { note: out.note, signal });
     const studio = await serveStudio({
       paths: positionals.length === 0 ? [workspace] : positionals,
       home: workspace,

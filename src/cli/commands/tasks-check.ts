@@ -5,9 +5,9 @@ import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { checkTask } from "../../tasks/check-tasks.ts";
 import { runTeam } from "../../team/run-team.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { openTools, toolFlags } from "../open-tools.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
-import { openPlayers, playerFlags } from "./team-players.ts";
+import { openTools } from "../open-tools.ts";
+import { openGrader } from "./eval-grading.ts";
+import { openPlayers } from "./team-players.ts";
 
 const examples = ["coa tasks check tasks.jsonl --index .coa/index --out good-tasks.jsonl"];
 
@@ -17,9 +17,6 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: {
-    ...playerFlags,
-    ...gradingFlags,
-    ...toolFlags,
     samples: { type: "string", default: "4", valueName: "n", describe: "Tries without tools" },
     "max-without-tools": { type: "string", default: "0.3", valueName: "share", describe: "Most that may be right" },
     attempts: {
@@ -36,15 +33,17 @@ export default defineCommand({
       describe: "Where good tasks are appended",
     },
   },
-  async run({ values, positionals, out, signal }) {
+  reads: ["model", "team", "tools", "judge", "grader"],
+  hides: ["temperature", "topology"],
+  async run({ values, settings, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a file of tasks");
-    const graders = await openGrader(values, await loadTasks(file, { signal }), {
+    const graders = await openGrader(settings, await loadTasks(file, { signal }), {
       needed: "an answer that is not judged would look like a hard task",
     });
     const { tasks } = graders;
     if (tasks.length === 0) throw new UsageError(`no tasks in ${file}`);
-    const players = openPlayers(values);
-    const team = values["blind-only"] ? null : await openTools(values, { signal });
+    const players = openPlayers(settings);
+    const team = values["blind-only"] ? null : await openTools(settings.tools, { note: out.note, signal });
     const good = await openJsonl<Task>(values.out);
     const reasons = new Map<string, number>();
     try {

@@ -7,8 +7,8 @@ import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
 import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { openLedger, spendingFlags } from "../spending.ts";
-import { openPlayers, playerFlags } from "./team-players.ts";
+import { openLedger } from "../spending.ts";
+import { openPlayers } from "./team-players.ts";
 
 const examples = ["coa tasks generate docs/", "coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
 
@@ -23,8 +23,6 @@ export default defineCommand({
   examples,
   options: {
     docs: { type: "string", valueName: "path", describe: "The documents, as other commands take them" },
-    ...playerFlags,
-    ...spendingFlags,
     "per-document": { type: "string", default: "2", valueName: "n", describe: "Atomic questions per document" },
     depth: { type: "string", default: "1", valueName: "n", describe: "How many look-ups deeper" },
     width: { type: "string", default: "0.5", valueName: "share", describe: "Share of questions that are also merged" },
@@ -33,7 +31,9 @@ export default defineCommand({
     "only-new": { type: "boolean", default: false, describe: "Skip documents that already have tasks in the file" },
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
   },
-  async run({ values, positionals, out, signal }) {
+  reads: ["model", "team", "spending"],
+  hides: ["temperature", "topology"],
+  async run({ values, settings, positionals, out, signal }) {
     const given = values.docs === undefined ? positionals : [values.docs, ...positionals];
     const path = onePositional(this, given, "a folder or file of documents");
     const onProblem = (problem: string) => out.note(`skipped: ${problem}`);
@@ -47,8 +47,8 @@ export default defineCommand({
     const known = existsSync(values.out) ? await readAllJsonl(values.out, taskSchema) : [];
     const used = new Set(values["only-new"] ? known.flatMap(({ documents = [] }) => documents) : []);
     const most = numberOf(values.count, "count", { min: 1, integer: true }) ?? Number.POSITIVE_INFINITY;
-    const ledger = await openLedger(values);
-    const players = openPlayers(values, ledger);
+    const ledger = await openLedger(settings.spending);
+    const players = openPlayers(settings, ledger);
     const tasks = await openJsonl<Task>(values.out);
     const rejected = new Map<string, number>();
     let made = 0;

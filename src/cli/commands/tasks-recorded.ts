@@ -9,7 +9,7 @@ import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { rightnessLine } from "../../report/comparison-table.ts";
 import { recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
-import { openLedger, spendingFlags } from "../spending.ts";
+import { openLedger } from "../spending.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -27,23 +27,20 @@ export default defineCommand({
   options: {
     out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "The file to write" },
     tasks: { type: "string", multiple: true, default: [], valueName: "file", describe: "Tasks with their answers, for the questions they have" },
-    "judge-model": { type: "string", valueName: "name", describe: "Model that judges the remaining answers by what the tools returned" },
-    "judge-url": { type: "string", valueName: "url", describe: "Its OpenAI-compatible server (default OPENAI_BASE_URL)" },
     "assume-right": { type: "boolean", default: false, describe: "Take the remaining answers as right; they are called assumed wherever they count" },
-    ...spendingFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  reads: ["judge", "spending"],
+  hides: ["judge"],
+  async run({ values, settings, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a file of team runs");
     await existingFiles(values.tasks);
     const runs = await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
     const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();
     const index = taskIndex(given);
-    const ledger = await openLedger(values);
-    const judging = values["judge-model"] !== undefined || values["judge-url"] !== undefined;
-    const model = judging
-      ? openaiCompatible({ baseURL: values["judge-url"], model: values["judge-model"] })
-      : undefined;
+    const ledger = await openLedger(settings.spending);
+    const { model: name, baseUrl: baseURL } = settings.judge;
+    const model = name !== undefined || baseURL !== undefined ? openaiCompatible({ baseURL, model: name }) : undefined;
     try {
       const made = await recordedTasks(runs, {
         find: (run) => index.find(run.taskId, run.question),

@@ -8,9 +8,9 @@ import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTasks } from "../../tasks/benchmarks/load-tasks.ts";
 import { type AnswerTask, selectTasks } from "../../tasks/select-tasks.ts";
 import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { chainFlags, type OpenChain, openChain } from "../open-chain.ts";
+import { type OpenChain, openChain } from "../open-chain.ts";
 import { table } from "../output.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
+import { openGrader } from "./eval-grading.ts";
 
 const examples = [
   "coa tasks select tasks.jsonl --model .coa/sft/model --profile web --exclude sft-tasks.jsonl --out rl-tasks.jsonl",
@@ -32,18 +32,18 @@ export default defineCommand({
     "min-solved": { type: "string", default: "0.01", valueName: "share", describe: "Tasks solved less often are too hard for now" },
     "max-solved": { type: "string", default: "0.99", valueName: "share", describe: "Tasks solved more often have nothing to teach" },
     concurrency: { type: "string", default: "16", valueName: "n", describe: "Tasks at the same time" },
-    ...gradingFlags,
-    ...chainFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  reads: ["model", "chain", "tools", "judge", "grader"],
+  hides: ["temperature"],
+  async run({ values, settings, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a file of tasks");
-    const byModel = values.model !== undefined || values["base-url"] !== undefined;
+    const byModel = settings.model.name !== undefined || settings.model.baseUrl !== undefined;
     if (!byModel && !values["without-tools"])
       throw new UsageError(
         `say who tries the tasks: --model <folder>, --without-tools <name>, or both. Example: ${examples[0]}`,
       );
     const loaded = await loadTasks(file, { signal });
-    const graders = await openGrader(values, loaded, {
+    const graders = await openGrader(settings, loaded, {
       needed: "an answer that is not judged would look like a hard task",
     });
     const { tasks } = graders;
@@ -52,7 +52,7 @@ export default defineCommand({
     const samples = numberOf(values.samples, "samples", { min: 1, integer: true })!;
     const share = (name: "max-without-tools" | "min-solved" | "max-solved") =>
       numberOf(values[name], name, { min: 0, max: 1 })!;
-    const current = byModel ? await openChain(values, { note: out.note, signal }) : null;
+    const current = byModel ? await openChain(settings, { note: out.note, signal }) : null;
     const kept = await openJsonl<Task>(values.out);
     let done = 0;
     try {

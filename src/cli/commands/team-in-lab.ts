@@ -8,6 +8,11 @@ import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
 import { disturbance } from "../open-tools.ts";
 
+/** Whether a task is about a made-up world of the lab: the tools of that world are the only ones of use. */
+export function isLabTask(task: Task): boolean {
+  return task.world !== undefined;
+}
+
 /** Runs every task in the world that it is about; returns in words with which tools. */
 export async function runInLab(
   tasks: readonly Task[],

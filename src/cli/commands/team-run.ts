@@ -9,50 +9,21 @@ import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
-import { defineCommand, numberOf, oneInputFile } from "../command.ts";
-import { choiceOf } from "../flag-values.ts";
-import { openTools, toolFlags } from "../open-tools.ts";
-import { openLedger, spendingFlags } from "../spending.ts";
+import { defineCommand, oneInputFile } from "../command.ts";
+import { openTools } from "../open-tools.ts";
+import { number, text, toggle, whole } from "../setting.ts";
+import { changedSettings, type Settings } from "../settings/index.ts";
+import { openLedger } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
-import { runInLab } from "./team-in-lab.ts";
+import { isLabTask, runInLab } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
-import { openPlayers, playerFlags, samePrice } from "./team-players.ts";
+import { openPlayers, samePrice } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 
 const examples = [
   "coa team run tasks.jsonl --scripted --out runs.jsonl",
   "coa team run tasks.jsonl --base-url http://localhost:8000/v1 --model qwen3-32b --role verifier=qwen3-235b --out runs.jsonl",
 ];
-
-/** What a run of the team depends on. How many at a time and how far to go do not belong to it, nor do tasks added later. */
-const deciding = [
-  "scripted",
-  "imperfect",
-  "wide",
-  "lab",
-  "fast",
-  "model",
-  "base-url",
-  "role",
-  "tools",
-  "search",
-  "docs",
-  "index",
-  "retrieval",
-  "tool",
-  "mcp",
-  "tool-faults",
-  "topology",
-  "run-tokens",
-  "survey",
-  "plan-interval",
-  "review-interval",
-  "best-of",
-  "choose",
-  "memory",
-  "seed",
-  "shard",
-] as const;
 
 /** Every n-th task from the i-th on; all of them where no shard is asked for. */
 function shardOf(tasks: Task[], shard: string | undefined): Task[] {
@@ -65,13 +36,23 @@ function shardOf(tasks: Task[], shard: string | undefined): Task[] {
   return own;
 }
 
-function claimRuns(values: { out: string } & Record<string, unknown>, file: string, records: number) {
+type TeamSettings = Settings<"team" | "model" | "tools" | "choose">;
+type TeamValues = Record<"scripted" | "imperfect" | "wide" | "fast" | "seed" | "shard", unknown> & { out: string };
+
+/** The file belongs to what decides a run: not how many at a time and how far to go, nor tasks added later. */
+function claimRuns(values: TeamValues, { team, model, tools, choose }: TeamSettings, file: string, records: number) {
+  const { scripted, imperfect, wide, fast, seed, shard } = values;
   const configuration = {
-    ...Object.fromEntries(deciding.map((name) => [name, values[name]])),
-    ...(!values["scripted"] && {
-      model: values["model"] ?? process.env["OPENAI_MODEL"],
-      "base-url": values["base-url"] ?? process.env["OPENAI_BASE_URL"],
-    }),
+    ...{ scripted, imperfect, wide, fast, seed, shard, bestOf: choose.bestOf },
+    topology: team.topology,
+    team: changedSettings("team", team),
+    tools: changedSettings("tools", tools),
+    model: scripted
+      ? undefined
+      : {
+          name: model.name ?? process.env["OPENAI_MODEL"],
+          baseUrl: model.baseUrl ?? process.env["OPENAI_BASE_URL"],
+        },
   };
   return claimFile(
     values.out,
@@ -90,76 +71,48 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: {
-    out: {
-      type: "string",
-      valueName: "file",
-      describe: "Where runs are appended",
-      default: "runs.jsonl",
-    },
-    scripted: { type: "boolean", default: false, describe: "Scripts play the roles, no LLM; for tasks of the lab" },
-    imperfect: { type: "string", valueName: "share", default: "0", describe: "Share of scripted runs that go wrong" },
-    wide: { type: "boolean", default: false, describe: "The scripted manager sends several workers at once" },
-    lab: { type: "boolean", default: false, describe: "Give the models the tools of the lab, for tasks of the lab" },
-    fast: { type: "boolean", default: false, describe: "Lab tools in memory: no HTTP, no sandbox" },
-    ...playerFlags,
-    ...spendingFlags,
-    ...toolFlags,
-    topology: { type: "string", default: "agents-as-tools", describe: "agents-as-tools or handoff" },
-    concurrency: { type: "string", default: "4", valueName: "n", describe: "Tasks at a time" },
-    limit: { type: "string", valueName: "n", describe: "Start at most this many runs" },
-    shard: { type: "string", valueName: "i/n", describe: "Only every n-th task, from the i-th on: for n machines" },
-    "run-tokens": { type: "string", valueName: "n", describe: "Token budget of one run" },
-    "budget-tokens": {
-      type: "string",
-      valueName: "n",
-      describe: "Start no further run once all have used this many tokens",
-    },
-    survey: { type: "boolean", default: false, describe: "Survey the facts before the plan" },
-    "plan-interval": { type: "string", default: "0", valueName: "n", describe: "Renew the plan after n delegations" },
-    "review-interval": { type: "string", default: "0", valueName: "n", describe: "Reflect after n delegations" },
-    "best-of": {
-      type: "string",
-      default: "1",
-      valueName: "n",
-      describe: "Run each task n times, a judge picks the best",
-    },
-    choose: { type: "string", default: "list-wise", describe: "How the judge picks: list-wise or scored" },
-    memory: { type: "string", valueName: "file", describe: "Steps of earlier runs, recalled and added to" },
-    "retry-errors": { type: "boolean", default: false, describe: "Run again what ended in a model's error" },
-    seed: { type: "string", default: "0", valueName: "n", describe: "Passed to the models; chooses imperfect runs" },
-  },
-  async run({ values, positionals, out, signal }) {
+    out: text("Where runs are appended", { default: "runs.jsonl", valueName: "file", group: "output" }),
+    scripted: toggle("Scripts play the roles, no LLM; for tasks of the lab", { group: "model" }),
+    imperfect: number("Share of scripted runs that go wrong", { default: 0, min: 0, max: 1, valueName: "share", group: "model" }),
+    wide: toggle("The scripted manager sends several workers at once", { group: "model" }),
+    fast: toggle("Lab tools in memory: no HTTP, no sandbox", { group: "tools" }),
+    concurrency: whole("Max tasks at a time", { default: 4, valueName: "n", group: "limits" }),
+    limit: whole("Max runs to start", { min: 0, valueName: "n", group: "limits" }),
+    shard: text("Only every n-th task, from the i-th on: for n machines", { valueName: "i/n" }),
+    "retry-errors": toggle("Run again what ended in a model's error"),
+    seed: whole("Seed for sampling and for choosing imperfect runs", { default: 0, min: 0, valueName: "n", group: "model" }),
+  }, // biome-ignore format: one flag a line
+  reads: ["team", "model", "tools", "choose", "spending"],
+  hides: ["temperature", "choose"],
+  async run({ values, settings, positionals, out, signal }) {
+    const { team, choose } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
     const all = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
-    const topology = choiceOf(values.topology, "topology", ["agents-as-tools", "handoff"]);
-    const whole = (value: string | undefined, name: string) => numberOf(value, name, { min: 0, integer: true });
-    const seed = whole(values.seed, "seed");
-    if (values.choose !== "list-wise" && values.choose !== "scored") {
-      throw new UsageError(`--choose takes list-wise or scored, not "${values.choose}"`);
-    }
-    const n = numberOf(values["best-of"], "best-of", { min: 1, integer: true })!;
-    if (n > 1 && values.scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
-    const ledger = await openLedger(values);
-    const players = values.scripted ? null : openPlayers(values, ledger);
-    const tools = players && !values.lab ? await openTools(values, { signal }) : null;
+    const { seed, scripted } = values;
+    const n = choose.bestOf ?? 1;
+    if (n > 1 && scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
+    const ledger = await openLedger(settings.spending);
+    const players = scripted ? null : openPlayers(settings, ledger);
+    const inLab = tasks.every(isLabTask);
+    const tools = players && !inLab ? await openTools(settings.tools, { note: out.note, signal }) : null;
     const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
-    const memory = values.memory === undefined ? undefined : await openMemory(values.memory);
-    const claimed = await claimRuns(values, file, tasks.length).catch(async (error: unknown) => {
+    const memory = team.memory === undefined ? undefined : await openMemory(team.memory);
+    const claimed = await claimRuns(values, settings, file, tasks.length).catch(async (error: unknown) => {
       await Promise.all([journal.close(), memory?.close(), tools?.close(), players?.close()]);
       throw error;
     });
     const common = {
-      topology,
-      concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
+      topology: team.topology,
+      concurrency: values.concurrency,
       journal,
       retryErrors: values["retry-errors"],
-      budget: { tokens: whole(values["run-tokens"], "run-tokens") },
-      totalBudget: { tokens: whole(values["budget-tokens"], "budget-tokens"), runs: whole(values.limit, "limit") },
-      planning: { survey: values.survey, interval: whole(values["plan-interval"], "plan-interval") },
-      reviewInterval: whole(values["review-interval"], "review-interval"),
-      ...(n > 1 && players && { run: bestTeamRun(n, players.roles, values.choose) }),
+      budget: { tokens: team.maxTokens },
+      totalBudget: { tokens: team.maxTotalTokens, runs: values.limit },
+      planning: { survey: team.survey, interval: team.planInterval },
+      reviewInterval: team.reviewInterval,
+      ...(n > 1 && players && { run: bestTeamRun(n, players.roles, team.pick) }),
       memory: memory?.memory,
       seed,
       ...(ledger.price && { prices: samePrice(ledger.price) }),
@@ -172,11 +125,10 @@ export default defineCommand({
         for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
         how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
       } else if (players) {
-        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, values["tool-faults"])}`;
+        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, settings.tools.faults)}`;
       } else {
-        const imperfect = numberOf(values.imperfect, "imperfect", { min: 0, max: 1 });
-        const roles = scriptedSpecialists({ imperfect, seed, wide: values.wide });
-        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, values["tool-faults"])}`;
+        const roles = scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide });
+        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, settings.tools.faults)}`;
       }
     } finally {
       await journal.close();
@@ -198,9 +150,9 @@ export default defineCommand({
       total: tasks.length,
       figures: { ...(summary.solvedShare !== null && { solved: summary.solvedShare }) },
     });
-    if (values.json) out.json({ file: values.out, how, topology: values.topology, ...summary });
+    if (values.json) out.json({ file: values.out, how, topology: team.topology, ...summary });
     else {
-      out.print(`${text}\n${values.topology}; ${how}\nruns in ${values.out}`);
+      out.print(`${text}\n${team.topology}; ${how}\nruns in ${values.out}`);
       out.note(`next: coa distill run ${values.out} --tasks ${file} --out .coa/distilled/mine`);
     }
     return 0;

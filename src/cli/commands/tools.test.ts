@@ -91,7 +91,7 @@ describe("coa tools", () => {
   it("tries a tool as a chain would call it", async () => {
     const searched = await coa("tools", "web_search", "city", "by", "the", "sea", "--index", index());
     assert.match(searched.stdout, /^Found 2 results:\n\n## Web Results\n1\. \[Nice\]/);
-    const blocked = await coa("tools", "web_search", "city", "--index", index(), "--block", "example.org");
+    const blocked = await coa("tools", "web_search", "city", "--index", index(), "--set", "tools.block=example.org");
     assert.match(blocked.stdout, /^No results found/);
     const wiki = await coa("tools", "wiki_search", "rhone", "--index", index());
     assert.equal(wiki.stdout, "Doc 1 (Title: Lyon)\nLyon is a city on the Rhône.\n");
@@ -103,7 +103,7 @@ describe("coa tools", () => {
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const refused = await coa("tools", "crawl_page", `http://${host}/`);
     assert.deepEqual([refused.code, /not a public address/.test(refused.stdout)], [1, true]);
-    const allowed = await coa("tools", "crawl_page", `http://${host}/`, "--allow-host", host);
+    const allowed = await coa("tools", "crawl_page", `http://${host}/`, "--set", `tools.allowHosts=${host}`);
     assert.match(allowed.stdout, /inside/);
     server.closeAllConnections();
     server.close();
@@ -122,9 +122,9 @@ describe("coa tools", () => {
     server.closeAllConnections();
     server.close();
     delete process.env["SEARXNG_API_BASE"];
-    const again = await coa("tools", "web_search", "Query", "--search", "searxng", "--replay");
+    const again = await coa("tools", "web_search", "Query", "--search", "searxng", "--set", "tools.replaySearches");
     assert.equal(again.stdout, first.stdout);
-    const missing = await coa("tools", "web_search", "other", "--search", "searxng", "--replay");
+    const missing = await coa("tools", "web_search", "other", "--search", "searxng", "--set", "tools.replaySearches");
     assert.match(missing.stdout, /no recorded searxng answer for "other"/);
     assert.equal(asked, 1);
   });

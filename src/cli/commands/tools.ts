@@ -1,6 +1,6 @@
 import { UsageError } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
-import { type OpenTools, openTools, toolFlags } from "../open-tools.ts";
+import { type OpenTools, openTools } from "../open-tools.ts";
 import { table } from "../output.ts";
 import { tryTool } from "../try-tool.ts";
 
@@ -15,12 +15,14 @@ export default defineCommand({
     'coa tools web_search "height of Mont Blanc" --index .coa/index/wiki',
     "coa tools code 'print(2 ** 100)'",
   ],
-  options: toolFlags,
-  async run({ values, positionals, out, signal }) {
+  options: {},
+  reads: ["tools"],
+  async run({ values, settings, positionals, out, signal }) {
     const [name, ...words] = positionals;
     if (name !== undefined && words.length === 0)
       throw new UsageError(`coa tools ${name} needs what to ask it: coa tools ${name} "…"`);
-    const opened = await openTools({ ...values, tools: values.tools ?? name }, { signal });
+    const names = name === undefined || settings.tools.names.length > 0 ? settings.tools.names : [name];
+    const opened = await openTools({ ...settings.tools, names }, { note: out.note, signal });
     try {
       if (name === undefined) {
         const described = describe(opened);

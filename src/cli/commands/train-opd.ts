@@ -11,14 +11,15 @@ import { engineTeacher, teacher } from "../../train/token-teacher.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFolder } from "../open-model.ts";
+import { pairs } from "../setting.ts";
 import { openPlayers } from "./team-players.ts";
-import { rolloutFlags, type Teach, trainOnRollouts } from "./train-rollouts.ts";
+import { rolloutFlags, rolloutSections, type Teach, trainOnRollouts } from "./train-rollouts.ts";
 
 const name = "train opd";
 const examples = [
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher .coa/large/model --search index --index .coa/wiki --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher-team --base-url http://localhost:8000/v1 --team-model qwen3 --out .coa/opd",
-  "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare-question --teacher-team --scripted --out .coa/opd",
+  "coa train opd tasks.jsonl --model .coa/sft/model --profile lab --bare --teacher-team --scripted --out .coa/opd",
   "coa train opd tasks.jsonl --model .coa/sft/model --teacher-grade --guard .coa/dataset --search index --index .coa/wiki --out .coa/opd",
 ];
 
@@ -35,14 +36,15 @@ export default defineCommand({
     scripted: { type: "boolean", default: false, describe: "Scripts play the team, no LLM; for tasks of the lab" },
     "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the teacher or the team (default for teams OPENAI_BASE_URL)" },
     "team-model": { type: "string", valueName: "name", describe: "Model that plays the team's roles (default OPENAI_MODEL)" },
-    role: { type: "string", multiple: true, valueName: "role=model", describe: "Another model for one role of the team" },
+    role: pairs("Another model for one role of the team", { valueName: "role=model" }),
     coefficient: { type: "string", default: "1", valueName: "x", describe: "How much the teacher counts" },
     "reward-weight": { type: "string", default: "0", valueName: "x", describe: "How much the reward counts beside the teacher; 0 leaves RL out" },
     "team-calls": { type: "string", valueName: "n", describe: "Most corrections asked for in one step" },
     ...rolloutFlags,
   }, // biome-ignore format: one flag a line
+  reads: rolloutSections,
   async run(context) {
-    const { values } = context;
+    const { values, settings } = context;
     const graded = values["teacher-grade"];
     if (Number(values.teacher !== undefined) + Number(values["teacher-team"]) + Number(graded) !== 1)
       throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
@@ -62,7 +64,7 @@ export default defineCommand({
         const model = servedTeacher({ baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer });
         return { rewardWeight, loss: teacher(model, coefficient), close: model.close };
       }
-      const found = findModel({ model: values.teacher }, { lab: false });
+      const found = findModel({ name: values.teacher }, { lab: false });
       if (found.kind !== "folder")
         throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
       const { engine, tokenizer } = await openFolder(found.folder);
@@ -74,7 +76,10 @@ export default defineCommand({
         const loss = corrections(labCorrector(toolsOf), { coefficient, limit });
         return { rewardWeight, loss, close: async () => {} };
       }
-      const players = openPlayers({ ...values, model: values["team-model"] });
+      const players = openPlayers({
+        model: { name: values["team-model"], baseUrl: values["base-url"] },
+        team: { roles: values.role },
+      });
       const corrector = teamCorrector({
         name: "team",
         profile,
@@ -82,7 +87,7 @@ export default defineCommand({
         grader: taskGrader(),
         async play(task, tools, { id, signal }) {
           const run = await runTeam(task, { roles: players.roles, tools, id, signal });
-          const systemPrompt = values["bare-question"] ? false : undefined;
+          const systemPrompt = settings.chain.bareQuestion ? false : undefined;
           const { trajectory, failure } = distillRun(run, { profile, systemPrompt });
           return { chain: trajectory ?? null, reason: failure?.message, usage: trajectory?.usage };
         },

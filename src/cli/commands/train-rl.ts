@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { rolloutFlags, trainOnRollouts } from "./train-rollouts.ts";
+import { rolloutFlags, rolloutSections, trainOnRollouts } from "./train-rollouts.ts";
 
 const name = "train rl";
 const examples = [
@@ -13,5 +13,6 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: rolloutFlags,
+  reads: rolloutSections,
   run: (context) => trainOnRollouts({ name, examples }, context),
 });

@@ -41,7 +41,7 @@ describe("coa train rl", () => {
   it("leaves rollouts from which distillation keeps the right ones: rejection sampling", async () => {
     const rollouts = await readAllJsonl<Rollout>(join(at("rl"), "rollouts.jsonl"));
     const right = rollouts.filter(({ correct }) => correct).length;
-    const filters = ["--min-interactions", "1", "--skip", "reflection,near-duplicate,diversity"];
+    const filters = ["--set", "distill.minInteractions=1", "--set", "distill.skip=reflection,near-duplicate,diversity"];
     const made = await coa(
       "distill",
       "run",

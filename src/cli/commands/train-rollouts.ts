@@ -22,7 +22,7 @@ import type { ContextStage } from "../../train/schedule.ts";
 import { trainRl } from "../../train/train-rl.ts";
 import { type Command, numberOf, type Options, oneInputFile, type Values } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";
-import { openWork, workFlags } from "../open-chain.ts";
+import { openWork } from "../open-chain.ts";
 import {
   type Coordinator,
   chainOf,
@@ -32,14 +32,14 @@ import {
 } from "../open-coordinator.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
-import { gradingFlags, openGrader } from "./eval-grading.ts";
+import type { SectionName, Settings } from "../settings/index.ts";
+import { openGrader } from "./eval-grading.ts";
 import { rewardFlags, rewardOf } from "./reward-flags.ts";
 import { readTrainFlags, trainFlags } from "./train-flags.ts";
 
 /** Flags of a run of rollouts and updates. */
 export const rolloutFlags = {
   model: { type: "string", short: "m", valueName: "folder", describe: "Model to start from, usually one trained by: coa train sft" },
-  "bare-question": { type: "boolean", default: false, describe: "Give the model the question without a system prompt" },
   steps: { type: "string", default: "60", valueName: "n", describe: "Steps of rollouts and updates" },
   groups: { type: "string", default: "64", valueName: "n", describe: "Groups (tasks) per step that must have something to teach" },
   samples: { type: "string", default: "8", valueName: "n", describe: "Rollouts per task" },
@@ -64,12 +64,14 @@ export const rolloutFlags = {
   "in-flight": { type: "string", valueName: "n", describe: "With --max-staleness: groups begun and not yet trained on (default: enough for that many steps and one more)" },
   ...coordinatorFlags,
   ...rewardFlags,
-  ...gradingFlags,
-  ...workFlags,
   ...trainFlags,
 } as const satisfies Options; // biome-ignore format: one flag a line
 
+/** Sections that a run of rollouts reads. */
+export const rolloutSections = ["chain", "tools", "judge", "grader"] as const satisfies SectionName[];
+
 type RolloutValues = Values<typeof rolloutFlags>;
+type RolloutSettings = Settings<(typeof rolloutSections)[number]>;
 type RunContext = Parameters<Command["run"]>[0];
 
 /** What a teacher is made from. */
@@ -88,11 +90,13 @@ export async function trainOnRollouts(
   command: { name: string; examples: string[] },
   {
     values,
+    settings,
     positionals,
     out,
     signal,
   }: Pick<RunContext, "positionals" | "out" | "signal"> & {
     values: RolloutValues & { json: boolean };
+    settings: RolloutSettings;
   },
   teach?: Teach,
 ): Promise<number> {
@@ -108,18 +112,22 @@ export async function trainOnRollouts(
   const startShare = numberOf(values["start-share"], "start-share", { min: 0, max: 1 })!;
   if (startShare > 0 && keepModels === 0)
     throw new UsageError("--start-share is a part of the mean that --average writes: add --average 0.5");
-  const plan = faultPlan(values);
+  const { faults } = settings.tools;
+  const plan = faultPlan(values, faults);
   const context = readStages(values.context);
   const maxTokens = numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true });
   const loaded = await loadTasks(file, { signal });
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
   const start = findTrainFolder(values, { name: command.name, example: command.examples[0]! });
   const use = await readModelUse(start);
-  const opened = await openWork({ ...values, "tool-faults": undefined }, { note: out.note, signal, use });
+  const opened = await openWork(
+    { ...settings, tools: { ...settings.tools, faults: undefined } },
+    { note: out.note, signal, use },
+  );
   const { profile, toolsOf } = opened;
   const maxCompletionTokens = maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
   const needed = teach ? undefined : "a reward that can't tell a wrong answer teaches nothing";
-  const graders = await openGrader(values, loaded, { needed, parts: "every" });
+  const graders = await openGrader(settings, loaded, { needed, parts: "every" });
   const { tasks } = graders;
   const reward = rewardOf(values, graders.grader, profile);
   const trained = await openTrainEngine(values, start, out.note);
@@ -127,7 +135,7 @@ export async function trainOnRollouts(
   const chain: RolloutChain = {
     temperature,
     limits: { ...use?.limits, maxCompletionTokens },
-    bareQuestion: values["bare-question"] || use?.question === "bare",
+    bareQuestion: settings.chain.bareQuestion || use?.question === "bare",
   };
   /** The tools of a task; faults as they are at this step. */
   const disturbed = (task: Task, step: number) =>
@@ -136,7 +144,7 @@ export async function trainOnRollouts(
   let coordinator: Coordinator | undefined;
   try {
     coordinator = await openCoordinator(
-      values,
+      { ...values, faults },
       { engine, tokenizer, profile, task: tasks[0]!, toolsOf, chain },
       out.note,
     );
@@ -184,7 +192,7 @@ export async function trainOnRollouts(
         config: {
           ...trained.description,
           profile: profile.name,
-          faults: values["tool-faults"],
+          faults,
           grading: graders.measure,
         },
       },
@@ -230,8 +238,8 @@ export async function trainOnRollouts(
 }
 
 /** The plan of `--tool-faults`. */
-function faultPlan(values: RolloutValues): FaultPlan | undefined {
-  if (values["tool-faults"]) return parseFaultPlan(values["tool-faults"]);
+function faultPlan(values: RolloutValues, faults: string | undefined): FaultPlan | undefined {
+  if (faults) return parseFaultPlan(faults);
   if (values["credit-after-fault"])
     throw new UsageError("--credit-after-fault needs faults to credit after: give --tool-faults");
   if (values["branch-at-fault"])

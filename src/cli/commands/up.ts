@@ -3,11 +3,11 @@ import { createInterface } from "node:readline/promises";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { money } from "../../report/format-figures.ts";
-import { defineCommand, numberOf, onePositional, runLine } from "../command.ts";
+import { defineCommand, onePositional, runLine } from "../command.ts";
 import { choiceOf, priceOf } from "../flag-values.ts";
 import { openFile } from "../open-file.ts";
 import type { Output } from "../output.ts";
-import { chooseUp, studentText, upFlags } from "../up/choose.ts";
+import { chooseUp, studentText, upFlags, upSections } from "../up/choose.ts";
 import { estimateText } from "../up/estimate.ts";
 import { lookAtInput, type UpInput } from "../up/look-at-input.ts";
 import { estimateFor, nextLines, runUp, spentSoFar } from "../up/run-up.ts";
@@ -27,14 +27,16 @@ export default defineCommand({
   arguments: "<folder or traces>",
   examples,
   options: upFlags,
-  async run({ values, positionals, out, signal, commands }) {
+  reads: upSections,
+  hides: ["temperature", "topology", "judge", "docs", "index", "search", "recorded", "tool-faults"],
+  async run({ values, settings, positionals, out, signal, commands }) {
     const path = onePositional(this, positionals, "a folder of documents, or traces");
     const as = values.as === undefined ? undefined : choiceOf(values.as, "as", ["documents", "traces"]);
-    const most = numberOf(values["max-usd"], "max-usd", { min: 0 });
-    const chosen = chooseUp(values);
+    const { maxUsd: most } = settings.spending;
+    const chosen = chooseUp(values, settings);
     const input = await lookAtInput(path, as);
     for (const problem of input.problems) out.note(problem);
-    const server = values["base-url"] ?? process.env["OPENAI_BASE_URL"] ?? process.env["OPENAI_API_KEY"];
+    const server = settings.model.baseUrl ?? process.env["OPENAI_BASE_URL"] ?? process.env["OPENAI_API_KEY"];
     if (input.kind === "documents" && !server)
       throw new UsageError(
         "no model to write questions and play the team: give --base-url (and --model), or set OPENAI_BASE_URL",
@@ -46,7 +48,7 @@ export default defineCommand({
       folder: values.out ?? relative(".", join(workspaceRoot(), `up-${input.name}`)),
     };
     const { folder } = choices;
-    const price = priceOf(values.price);
+    const price = priceOf(settings.spending.price);
     const spent = await spentSoFar(folder, price);
     const estimate = await estimateFor(input, choices, price);
     for (const line of [inputText(input), studentText(choices.student), ...estimateText(estimate)]) out.note(line);

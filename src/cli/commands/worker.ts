@@ -7,7 +7,7 @@ import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
-import { openWork, workFlags } from "../open-chain.ts";
+import { openWork } from "../open-chain.ts";
 import { chainOf, type RolloutChain } from "../open-coordinator.ts";
 
 const examples = [
@@ -25,18 +25,18 @@ export default defineCommand({
     name: { type: "string", valueName: "name", describe: "Who this worker is, in the coordinator's words (default: the machine's name)" },
     concurrency: { type: "string", default: "64", valueName: "n", describe: "Chains at the same time" },
     patience: { type: "string", default: "60", valueName: "seconds", describe: "How long to wait for a coordinator that can't be reached" },
-    ...workFlags,
   }, // biome-ignore format: one flag a line
-  async run({ values, out, signal }) {
+  reads: ["chain", "tools"],
+  async run({ values, settings, out, signal }) {
     const { coordinator, model: folder } = values;
     if (!coordinator || !URL.canParse(coordinator))
       throw missingArgument(this, "the address of a training run: --coordinator <url>");
     if (!folder) throw missingArgument(this, "a tokenizer: --model <folder>");
-    if (values["tool-faults"] !== undefined)
+    if (settings.tools.faults !== undefined)
       throw new UsageError("--tool-faults can't be used with a worker: leave it out");
     const tokenizer = await loadTokenizer(folder);
     const use = await readModelUse(folder);
-    const work = await openWork(values, { note: out.note, signal, use });
+    const work = await openWork(settings, { note: out.note, signal, use });
     const { profile, toolsOf } = work;
     const samplers = openPolicyClients(tokenizer, { ask: true });
     try {

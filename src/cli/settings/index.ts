@@ -3,7 +3,15 @@
  * `flag` can be typed, and all can be set in `coa.config.ts` or for one call by `--set section.name=value`.
  */
 import type { Group, Setting } from "../setting.ts";
+import { chain, limits } from "./chain.ts";
+import { distill } from "./distill.ts";
+import { evaluation } from "./eval.ts";
+import { grader, judge } from "./grading.ts";
+import { choose, model, spending } from "./model.ts";
 import { serve } from "./serve.ts";
+import { server } from "./server.ts";
+import { team } from "./team.ts";
+import { tools } from "./tools.ts";
 
 /** A section: what it is about, where its flags stand in help, its settings. */
 interface SectionEntry {
@@ -14,7 +22,19 @@ interface SectionEntry {
 
 /** Every section, in the order of help and of the documentation. */
 export const sections = {
-  serve: { describe: "Where servers listen, who may call them, how they stop", group: "input", settings: serve },
+  model: { describe: "The model that answers, and how it is sampled", group: "model", settings: model },
+  chain: { describe: "How a chain is run", group: "model", settings: chain },
+  tools: { describe: "The tools that chains and teams call", group: "tools", settings: tools },
+  judge: { describe: "The model that judges answers to open questions", group: "model", settings: judge },
+  grader: { describe: "How answers are graded", group: "model", settings: grader },
+  choose: { describe: "Best of n: how many runs of a task, and which is chosen", group: "model", settings: choose },
+  team: { describe: "The multi-agent team", group: "model", settings: team },
+  distill: { describe: "How runs become chains worth learning from", group: "input", settings: distill },
+  eval: { describe: "Which tasks of a benchmark are run, and how", group: "input", settings: evaluation },
+  limits: { describe: "Limits of one run", group: "limits", settings: limits },
+  spending: { describe: "What model calls cost, and how much may be spent", group: "limits", settings: spending },
+  serve: { describe: "How coa serve answers requests with chains", group: "output", settings: serve },
+  server: { describe: "Where servers listen, who may call them, how they stop", group: "input", settings: server },
 } as const satisfies Record<string, SectionEntry>;
 
 export type SectionName = keyof typeof sections;
@@ -31,6 +51,21 @@ export type Settings<S extends SectionName> = { [Name in S]: Section<Name> };
 
 /** A workspace's configuration: sections with what differs from the defaults. */
 export type Config = { [S in SectionName]?: Partial<Section<S>> };
+
+/** The settings of a section that differ from the defaults: what belongs to the identity of a run. */
+export function changedSettings<S extends SectionName>(section: S, values: Section<S>): Partial<Section<S>> {
+  const table = sections[section].settings as Record<string, Setting>;
+  const changed = Object.entries(values).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(table[name]?.default),
+  );
+  return Object.fromEntries(changed) as Partial<Section<S>>;
+}
+
+/** How a setting is typed: by its flag, or as `section.name`. */
+export function spelling<S extends SectionName>(section: S, name: keyof Section<S> & string): string {
+  const flag = settingAt(section, name)?.flag;
+  return flag === undefined ? `${section}.${name}` : `--${flag}`;
+}
 
 /** A setting by section and name; undefined where there is none. */
 export function settingAt(section: string, name: string): Setting | undefined {

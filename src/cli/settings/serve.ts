@@ -1,11 +1,19 @@
-import { list, number, text, whole } from "../setting.ts";
+import { choice, text, toggle, whole } from "../setting.ts";
 
-/** Where servers listen, who may call them, how they stop. */
+/** How `coa serve` answers requests with chains. */
 export const serve = {
-  port: whole("Port; 0 for any free one", { flag: "port", default: 4242, min: 0, max: 65_535, valueName: "n" }),
-  host: text("Address to listen on; beyond this machine only with keys", { flag: "host", default: "127.0.0.1", valueName: "address" }),
-  apiKeyFile: text("API keys that callers need, one to a line (default: COA_API_KEY)", { flag: "api-key-file", valueName: "file" }),
-  cors: list("Origins of web pages that may call the server"),
-  maxBodyMb: number("Max size of a request body in megabytes", { default: 20, min: 0.001 }),
-  drainSeconds: number("Max seconds that running requests get to finish when the server stops", { default: 30, min: 0 }),
+  name: text("Model name that clients ask for (default: the model's own)", { flag: "name", valueName: "name" }),
+  keep: text("Append every served chain to this JSONL file, secrets removed: the next dataset", { flag: "keep", valueName: "file" }),
+  shadow: text("Answer from the old system at this base URL, run the chain beside it and count agreement", { flag: "shadow", valueName: "url" }),
+  fallback: text("Ask the system at this base URL if the chain has no answer, or its check is below 3", { flag: "fallback", valueName: "url" }),
+  oldModel: text("Model name at the address of shadow or fallback (default: the first one listed there)"),
+  maxChains: whole("Max chains at a time; others wait (default: 16, 64 for rollouts)"),
+  maxQueue: whole("Max waiting chains; more are refused with 429 (default: 256, 4096 for rollouts)", { min: 0 }),
+  state: text("Folder of stored responses and waiting chains (default: serve in the workspace)"),
+  sealKeyFile: text("Key of the state that clients carry, shared by servers behind one address (default: made in serve.state)"),
+  clientTools: choice(["on", "off"], "Whether clients may bring their own tools (default: on if the model reads of tools in a prompt)"),
+  media: choice(["refuse", "ignore"], "What happens to images, sound and files in a request", { default: "refuse" }),
+  showTools: toggle("Show executed tools as items of their own to every client of the Responses API"),
+  mcpTools: toggle("Offer each tool over MCP too (POST /mcp), besides ask_chain"),
+  observations: toggle("Show what tools returned among the reasoning"),
 } as const; // biome-ignore format: one setting a line

@@ -7,11 +7,11 @@ import { modelConfig } from "../../engines/embedded/model/config.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { isInstalled, runtimeRemedy } from "../../engines/embedded/runtime/open-runtime.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
-import { playerFlags } from "../commands/team-players.ts";
 import { findModel } from "../find-model.ts";
-import { choiceOf, priceFlag, priceOf } from "../flag-values.ts";
+import { choiceOf, priceOf } from "../flag-values.ts";
 import { openFlag } from "../open-file.ts";
 import { engineFlags } from "../open-train-engine.ts";
+import type { SectionName, Settings } from "../settings/index.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
 /** Flags of `coa up`. */
@@ -26,15 +26,7 @@ export const upFlags = {
   "held-out": { type: "string", default: "0.2", valueName: "share", describe: "Share of the questions that training never sees" },
   student: { type: "string", default: "small", valueName: "what", describe: "tiny or small (a new model from scratch), or the folder or name of a real base model" },
   steps: { type: "string", valueName: "n", describe: "Updates of training; from the data by default" },
-  ...playerFlags,
-  price: priceFlag,
-  "max-usd": { type: "string", valueName: "usd", describe: "Spend no more than this (needs --price)" },
-  "judge-model": { type: "string", valueName: "name", describe: "Traces: model that judges answers by what the tools returned" },
-  "judge-url": { type: "string", valueName: "url", describe: "Its server (default OPENAI_BASE_URL)" },
   "assume-right": { type: "boolean", default: false, describe: "Traces: count answers without a judgement as right; reports call them assumed" },
-  tools: { type: "string", valueName: "names", describe: "Which tools the team and the model have, comma-separated" },
-  tool: { type: "string", multiple: true, default: [], valueName: "file", describe: "A module that exports tools of your own" },
-  mcp: { type: "string", multiple: true, default: [], valueName: "server", describe: "An MCP server: a command line or an address" },
   engine: engineFlags.engine,
   "engine-url": engineFlags["engine-url"],
   "base-model": engineFlags["base-model"],
@@ -43,18 +35,25 @@ export const upFlags = {
 
 export type UpValues = Values<typeof upFlags>;
 
+/** Sections that `coa up` reads, and hands on to its commands. */
+export const upSections = ["model", "team", "tools", "judge", "spending"] as const satisfies SectionName[];
+
+export type UpSettings = Settings<(typeof upSections)[number]>;
+
 const sizes = {
   tiny: { kind: "scratch", hidden: 64, layers: 2, heads: 2, vocabulary: 512, context: 2048 },
   small: { kind: "scratch", hidden: 128, layers: 4, heads: 4, vocabulary: 1024, context: 4096 },
 } as const satisfies Record<string, Student>;
 
 /** Reads the flags, and refuses what is known to fail before anything is spent. */
-export function chooseUp(values: UpValues): Omit<UpChoices, "folder"> {
-  if (values["max-usd"] !== undefined && priceOf(values.price) === undefined)
+export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices, "folder"> {
+  const { model, team, tools, judge, spending } = settings;
+  if (spending.maxUsd !== undefined && priceOf(spending.price) === undefined)
     throw new UsageError("--max-usd needs to know what tokens cost: give --price <in,out>, or set it in coa.config.ts");
   if (values.tasks !== undefined && !existsSync(values.tasks))
     throw new UsageError(`--tasks ${values.tasks}: there is no such file`);
-  for (const file of values.tool) if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
+  for (const file of tools.modules)
+    if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
   const student = chooseStudent(values);
   if (student.kind !== "server" && !isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web"))
     throw new UsageError(`training needs ONNX Runtime, which is not installed. Add it first: ${runtimeRemedy}`);
@@ -63,10 +62,14 @@ export function chooseUp(values: UpValues): Omit<UpChoices, "folder"> {
     questions: numberOf(values.questions, "questions", { min: 1, integer: true })!,
     heldOut: numberOf(values["held-out"], "held-out", { min: 0, max: 0.9 })!,
     tasks: values.tasks,
-    players: flagsOf(values, ["model", "base-url", "role"]),
-    spending: flagsOf(values, ["price", "max-usd"]),
-    tools: flagsOf(values, ["tools", "tool", "mcp"]),
-    judge: flagsOf(values, ["judge-model", "judge-url"]),
+    players: typedFlags({
+      model: model.name,
+      "base-url": model.baseUrl,
+      role: Object.entries(team.roles).map(([role, name]) => `${role}=${name}`),
+    }),
+    spending: typedFlags({ price: spending.price, "max-usd": spending.maxUsd }),
+    tools: typedFlags({ tools: tools.names, tool: tools.modules, mcp: tools.mcp }),
+    judge: typedFlags({ "judge-model": judge.model, "judge-url": judge.baseUrl }),
     assumeRight: values["assume-right"],
     steps: numberOf(values.steps, "steps", { min: 1, integer: true }),
   };
@@ -88,10 +91,14 @@ function chooseStudent(values: UpValues): Student {
       kind: "server",
       folder: named,
       rank,
-      flags: flagsOf(values, ["engine", "engine-url", "base-model"]),
+      flags: typedFlags({
+        engine: values.engine,
+        "engine-url": values["engine-url"],
+        "base-model": values["base-model"],
+      }),
       weightsHere: existsSync(join(named, "model.safetensors")),
     };
-  const found = findModel({ model: named }, { lab: false });
+  const found = findModel({ name: named }, { lab: false });
   if (found.kind !== "folder") throw new UsageError(`--student ${named} is not a model folder: it has no config.json`);
   return { kind: "folder", folder: found.folder, rank };
 }
@@ -123,7 +130,9 @@ export async function studentParameters(student: Student): Promise<number | unde
   );
 }
 
-/** Flags as they were given, to be passed on. */
-function flagsOf<K extends keyof UpValues>(values: UpValues, names: readonly K[]): string[] {
-  return names.flatMap((name) => [values[name] ?? []].flat().flatMap((value) => [`--${name}`, String(value)]));
+/** Values as flags, to be handed on. */
+function typedFlags(values: Record<string, string | number | readonly string[] | undefined>): string[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    [value ?? []].flat().flatMap((one) => [`--${name}`, String(one)]),
+  );
 }

@@ -64,7 +64,7 @@ export function planUp(input: UpInput, choices: UpChoices): UpStep[] {
 
 function fromDocuments(path: string, tasks: string, runs: string, choices: UpChoices): UpStep[] {
   const { players, spending, questions, folder } = choices;
-  const ledger = ["--ledger", join(folder, "spending.jsonl"), ...spending];
+  const ledger = ["--set", `spending.ledger=${join(folder, "spending.jsonl")}`, ...spending];
   const writing: UpStep = {
     name: "tasks",
     what: "the model writes questions about them; each is checked against the text",
@@ -103,7 +103,7 @@ function documentTools(path: string, { tools }: UpChoices): string[] {
 function fromTraces(path: string, tasks: string, runs: string, choices: UpChoices): UpStep[] {
   const { judge, spending, assumeRight, folder } = choices;
   const given = choices.tasks === undefined ? [] : ["--tasks", choices.tasks];
-  const ledger = judge.length > 0 ? ["--ledger", join(folder, "spending.jsonl"), ...spending] : [];
+  const ledger = judge.length > 0 ? ["--set", `spending.ledger=${join(folder, "spending.jsonl")}`, ...spending] : [];
   const assumed = assumeRight ? ["--assume-right"] : [];
   return [
     {
@@ -144,8 +144,8 @@ function learn(tasks: string, runs: string, choices: UpChoices, traces: boolean)
       what: "turn right runs into chains that one model can write",
       args: [
         ...["distill", "run", runs, "--tasks", tasks, ...unsolved, "--eval", split],
-        ...["--keep-without-reflection", "1", "--min-interactions", "1"],
-        ...(scratch ? ["--bare", "--layout", "compact"] : []),
+        ...["--set", "distill.keepWithoutReflection=1", "--set", "distill.minInteractions=1"],
+        ...(scratch ? ["--bare", "--set", "distill.layout=compact"] : []),
         ...(assumeRight ? ["--assume-right"] : []),
         ...["--out", at("distilled")],
       ],
@@ -231,7 +231,8 @@ function measure(input: UpInput, runs: string, choices: UpChoices): UpStep[] {
       : tools.length > 0
         ? [...tools]
         : ["--recorded", runs];
-  const limits = student.kind === "scratch" ? ["--max-steps", "16", "--max-tokens", String(student.context)] : [];
+  const limits =
+    student.kind === "scratch" ? ["--set", "limits.maxSteps=16", "--max-tokens", String(student.context)] : [];
   const names = { team: `${input.name}-team`, model: `${input.name}-model` };
   const steps: UpStep[] = [
     {

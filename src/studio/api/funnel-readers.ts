@@ -108,7 +108,7 @@ export const readWhatIf: Reader = async (query, context): Promise<WhatIfView> =>
   const inputs = [...new Set(outcomes.map(({ file }) => file))]
     .slice(0, 3)
     .map((file) => relative(context.root, file) || file);
-  const flag = measured.flag === undefined ? "" : ` --${measured.flag} ${threshold}`;
+  const flag = measured.flag === undefined ? "" : ` ${measured.flag}${threshold}`;
   return {
     ...whatIf(outcomes, stage, threshold),
     command: `coa distill run ${inputs.join(" ")}${flag} --out ${folder}-2`,

@@ -11,7 +11,7 @@ export interface MeasuredStage {
   side: "least" | "most";
   /** How many records have each value, in up to 40 steps; `to` is not part of a step unless it is the last. */
   steps: { from: number; to: number; kept: number; dropped: number }[];
-  /** The flag of `coa distill run` that sets the bound. */
+  /** What is typed before the bound in `coa distill run`: `--max-tokens `. */
   flag?: string;
 }
 

@@ -5,12 +5,12 @@ import type { MeasuredStage, WhatIfView } from "./funnel-view.ts";
 
 const mostSteps = 40;
 
-/** Flags of `coa distill run` by what a filter measures. */
+/** Flags of `coa distill run` by what a filter measures; the bound follows. */
 const flags: Record<string, string> = {
-  interactions: "min-interactions",
-  "drawn share": "keep-without-reflection",
-  tokens: "max-tokens",
-  similarity: "near-duplicates",
+  interactions: "--set distill.minInteractions=",
+  "drawn share": "--set distill.keepWithoutReflection=",
+  tokens: "--max-tokens ",
+  similarity: "--set distill.nearDuplicates=",
 };
 
 type Measured = FilterDecision & { value: number; threshold: number; measure: string };

@@ -17,7 +17,7 @@ import { type Row, readRows } from "./read-rows.ts";
  */
 export async function withHiddenTests(tasks: readonly Task[], path: string, signal?: AbortSignal): Promise<Task[]> {
   const wanted = new Set(tasks.flatMap(({ questionId }) => questionId ?? []));
-  if (wanted.size === 0) throw new UsageError(`--tests ${path}: these tasks have no question ids to join tests by`);
+  if (wanted.size === 0) throw new UsageError(`eval.tests ${path}: these tasks have no question ids to join tests by`);
   const found = new Map<string, CodeTests>();
   for (const file of await filesOf(path, wanted)) {
     signal?.throwIfAborted();
@@ -31,7 +31,7 @@ export async function withHiddenTests(tasks: readonly Task[], path: string, sign
   const missing = [...wanted].filter((id) => !found.has(id));
   if (missing.length > 0)
     throw new UsageError(
-      `--tests ${path} has no tests for ${missing.length} of ${wanted.size} questions, for example ${missing.slice(0, 3).join(", ")}`,
+      `eval.tests ${path} has no tests for ${missing.length} of ${wanted.size} questions, for example ${missing.slice(0, 3).join(", ")}`,
     );
   return tasks.map((task) => {
     const tests = found.get(task.questionId ?? "");
@@ -59,13 +59,13 @@ function plain(value: unknown): unknown {
 
 async function filesOf(path: string, wanted: ReadonlySet<string>): Promise<string[]> {
   const found = await stat(path).catch(() => undefined);
-  if (!found) throw new UsageError(`--tests: there is no file or folder ${path}`);
+  if (!found) throw new UsageError(`eval.tests: there is no file or folder ${path}`);
   if (found.isFile()) return [path];
   const all = (await readdir(path)).sort();
   const pickles = all.filter((name) => extname(name) === ".pkl");
   const names = all.filter((name) => [".json", ".jsonl", ".parquet"].includes(extname(name)));
   if (names.length + pickles.length === 0)
-    throw new UsageError(`--tests: ${path} holds no .json, .jsonl, .parquet or .pkl file`);
+    throw new UsageError(`eval.tests: ${path} holds no .json, .jsonl, .parquet or .pkl file`);
   // Pickles are named after their question: of a thousand only those that are asked for are opened.
   names.push(...pickles.filter((name) => wanted.has(name.slice(0, -4))));
   return names.map((name) => join(path, name));

@@ -109,7 +109,7 @@ function refuseMissingGolds(tasks: readonly Task[], file: string, benchmark: Ben
   if (bare.length * 100 <= tasks.length) return;
   throw new CoaError(
     "format",
-    `${bare.length} of ${tasks.length} rows of ${file} have nothing to grade against, for example ${bare[0]!.id}. Is it the file of ${benchmark.title} with answers? --allow-missing-golds runs it nevertheless.`,
+    `${bare.length} of ${tasks.length} rows of ${file} have nothing to grade against, for example ${bare[0]!.id}. Is it the file of ${benchmark.title} with answers? --set eval.allowMissingGolds runs it nevertheless.`,
   );
 }
 

@@ -80,7 +80,7 @@ describe("published files", () => {
   it("refuses a benchmark file whose rows have nothing to grade against", async () => {
     const rows = Array.from({ length: 50 }, (_, i) => ({ task_id: `${i}`, Question: "q", Level: 1, "Final answer": "?" }));
     const file = await write("gaia_test.json", JSON.stringify(rows));
-    await assert.rejects(loadTasks(file), /50 of 50 rows .* nothing to grade against, for example gaia\/0.*--allow-missing-golds/s);
+    await assert.rejects(loadTasks(file), /50 of 50 rows .* nothing to grade against, for example gaia\/0.*--set eval.allowMissingGolds/s);
     assert.equal((await loadTasks(file, { allowMissingGolds: true })).length, 50);
     const few = [...Array.from({ length: 200 }, (_, i) => ({ question: `q${i}`, answer: ["a"] })), { question: "bare", answer: [] }];
     assert.equal((await loadTasks(await write("nq.json", JSON.stringify(few)))).length, 201);

@@ -115,7 +115,7 @@ export function figureOf(name: FigureName, view: TokensView, first: Row, second:
     }
     case "entropy": {
       const missing =
-        "No entropies were kept with this chain: coa ask and coa eval run keep them with --entropies, for models that run in their own process.";
+        "No entropies were kept with this chain: coa ask and coa eval run keep them with --set chain.entropies, for models that run in their own process.";
       return one(name, view, view.entropies, meanSays("mean entropy", view.entropies, " nats"), missing);
     }
     case "advantage": {
