@@ -9,7 +9,7 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "../scripts/bench.ts";
 import { sleep } from "../src/base/work/limiter.ts";
-import { derivedSeed, seededRandom } from "../src/core/random.ts";
+import { derivedSeed, seededRandom } from "../src/base/work/random.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { averageModels } from "../src/engines/embedded/files/average-models.ts";
 import { comparePaired } from "../src/evaluate/statistics.ts";

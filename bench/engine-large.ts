@@ -11,7 +11,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "../scripts/bench.ts";
-import { seededRandom } from "../src/core/random.ts";
+import { seededRandom } from "../src/base/work/random.ts";
 import { loadTokenizer } from "../src/tokenizers/load-tokenizer.ts";
 import { makeLargeFolder } from "./engine/large-folder.ts";
 import { type BenchModel, models } from "./engine/models.ts";

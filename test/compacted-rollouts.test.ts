@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { lossFigures } from "../src/base/count/policy-loss.ts";
 import { runChain } from "../src/chain/run-chain.ts";
-import { lossFigures } from "../src/core/policy-loss.ts";
 import { rolloutToExamples } from "../src/dataset/trajectory-to-example.ts";
 import { createWorld } from "../src/lab/create-world.ts";
 import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withOtherNames } from "../bench/learning/other-names.ts";
 import { teamChain } from "../bench/learning/team-chain.ts";
-import { seededRandom } from "../src/core/random.ts";
+import { seededRandom } from "../src/base/work/random.ts";
 import { createWorld } from "../src/lab/create-world.ts";
 import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";

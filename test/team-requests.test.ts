@@ -1,8 +1,8 @@
 /** What the rules of our team write in the user's name is never taken for the user: every text of it, as real runs write it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../src/base/work/random.ts";
 import type { Message } from "../src/core/message.ts";
-import { seededRandom } from "../src/core/random.ts";
 import { askedQuestion, teamRequestIn, teamRequests } from "../src/language/team-moves.ts";
 import { callsToRuns } from "../src/record/calls-to-runs.ts";
 import type { RecordedCall } from "../src/record/recorded-call.ts";

@@ -8,7 +8,7 @@ import { after, describe, it } from "node:test";
 import { readManifest } from "../src/base/files/manifest.ts";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import { workState } from "../src/base/files/work-state.ts";
-import { seededRandom } from "../src/core/random.ts";
+import { seededRandom } from "../src/base/work/random.ts";
 import { tabularEngine } from "../src/testing/index.ts";
 import type { RolloutLine } from "../src/train/credit-group.ts";
 import { fixedExamples } from "../src/train/example-source.ts";

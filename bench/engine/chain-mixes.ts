@@ -4,8 +4,8 @@
  * paper's web agents: a long prompt, then thoughts and calls that are taught between pages that are not, up to 4,096 tokens.
  */
 import { join } from "node:path";
+import { type SeededRandom, seededRandom } from "../../src/base/work/random.ts";
 import type { Example } from "../../src/core/example.ts";
-import { type SeededRandom, seededRandom } from "../../src/core/random.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";

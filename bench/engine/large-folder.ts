@@ -5,7 +5,7 @@
  */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { saveModelFolder } from "../../src/engines/embedded/files/model-folder.ts";
 import { type ModelSize, modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { initialParameters } from "../../src/engines/embedded/model/parameters.ts";

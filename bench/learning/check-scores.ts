@@ -12,8 +12,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
+import { sampleSeed } from "../../src/base/work/random.ts";
 import { checkScore, sureScore } from "../../src/chain/check-score.ts";
-import { sampleSeed } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { checkCalibration } from "../../src/evaluate/check-calibration.ts";
 import { comparePaired, mean } from "../../src/evaluate/statistics.ts";

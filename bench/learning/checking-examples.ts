@@ -2,7 +2,7 @@
  * Checking examples teach the check as reading examples teach reading: values of two pages are proposed one after the other,
  * half of them misread, and each is scored. A team that reads without slips never shows that a slip is to be scored low.
  */
-import { type SeededRandom, seededRandom } from "../../src/core/random.ts";
+import { type SeededRandom, seededRandom } from "../../src/base/work/random.ts";
 import type { Segment, Trajectory } from "../../src/core/trajectory.ts";
 import type { Entity, World } from "../../src/lab/create-world.ts";
 import { aboutPages, think } from "../../src/lab/reading-examples.ts";

@@ -4,7 +4,7 @@
  * wrong. Mostly the right page is among the results too, so that a check which reads carefully leads to a better
  * answer; where the right page does not exist, a lower score is right.
  */
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import type { Entity, World } from "../../src/lab/create-world.ts";
 import { splitNumber } from "../../src/lab/names.ts";
 import { doubts, relationNamed } from "../../src/lab/relations.ts";

@@ -4,7 +4,7 @@
  * ends. None is longer than the lab's own of training (three syllables, six letters), and none has their form, so no test world's name is
  * among them.
  */
-import type { SeededRandom } from "../../src/core/random.ts";
+import type { SeededRandom } from "../../src/base/work/random.ts";
 import type { Entity, World } from "../../src/lab/create-world.ts";
 
 const [consonants, vowels] = ["bcdfghjklmnpqrstvwxyz", "aeiou"].map((letters) => [...letters]) as [string[], string[]];

@@ -17,7 +17,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { averageModels } from "../../src/engines/embedded/files/average-models.ts";

@@ -3,8 +3,9 @@
  * other tokens, so a model that copies tokens can't copy such a word; here it sees letters and words named, and has to write them in a
  * call, in quotes and as input. Only what is written again counts.
  */
+
+import { type SeededRandom, seededRandom } from "../../src/base/work/random.ts";
 import type { Example } from "../../src/core/example.ts";
-import { type SeededRandom, seededRandom } from "../../src/core/random.ts";
 import type { Tokenizer } from "../../src/core/tokenizer.ts";
 import type { ExampleSource } from "../../src/train/example-source.ts";
 

@@ -9,9 +9,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { runChain } from "../../src/chain/run-chain.ts";
 import type { Model } from "../../src/core/model.ts";
-import { seededRandom } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { mean } from "../../src/evaluate/statistics.ts";

@@ -7,7 +7,7 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 
 const sources = [
   "/usr/share/man/man[1-8]/*.gz",

@@ -7,12 +7,12 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { derivedSeed } from "../base/work/random.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { Model, Price } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import { derivedSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import {

@@ -3,9 +3,10 @@
  * It grows by appending only, so that prefix caches hold, with one exception: compaction puts a shorter text in the place
  * of an old observation. The trajectory always keeps the original.
  */
+
+import { messageTokens } from "../base/count/token-estimate.ts";
 import type { Message } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
-import { messageTokens } from "../core/token-estimate.ts";
 import { type Segment, writtenForm } from "../core/trajectory.ts";
 
 export interface ChainContext {

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { limitedModel } from "../base/work/limited-model.ts";
 import { asTheyEnd, semaphore } from "../base/work/limiter.ts";
-import { sampleSeed } from "../core/random.ts";
+import { sampleSeed } from "../base/work/random.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type ChainOptions, chainParts, chainSetup } from "./chain-options.ts";

@@ -3,10 +3,11 @@
  * Each call is planned within the limits, made room for where the context is full, sent and written down, or taken from
  * the journal of an interrupted run.
  */
+
+import { derivedSeed } from "../base/work/random.ts";
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import { derivedSeed } from "../core/random.ts";
 import { answerConstraint, constraint } from "../language/grammar/constraint.ts";
 import { type ChainRun, countCall, noteViolations, observe, record } from "./chain-run.ts";
 import { compact, isCrowded } from "./compaction.ts";

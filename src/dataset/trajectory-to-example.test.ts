@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { testSize } from "../../test/fixtures/test-size.ts";
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";

@@ -2,8 +2,9 @@
  * What a chain costs when a model decodes it. Computed: every token once, as one sequence in a cache. Billed: a server
  * without a cache charges, for each turn, everything before it and what is written. Tool time is not known here.
  */
+
+import { type CountTokens, estimateTokens, messageTokens } from "../base/count/token-estimate.ts";
 import type { Message } from "../core/message.ts";
-import { type CountTokens, estimateTokens, messageTokens } from "../core/token-estimate.ts";
 import { type Segment, writtenForm } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
 

@@ -5,11 +5,11 @@
  * definitions, billed and computed, the same rule for both sides.
  */
 import { join } from "node:path";
+import { runUsage } from "../base/count/run-usage.ts";
+import { type CountTokens, messageTokens, toolTokens } from "../base/count/token-estimate.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
-import { runUsage } from "../core/run-usage.ts";
 import type { TeamRun, TeamStep } from "../core/team-run.ts";
-import { type CountTokens, messageTokens, toolTokens } from "../core/token-estimate.ts";
 import { contextVersions, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import type { Usage } from "../core/usage.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";

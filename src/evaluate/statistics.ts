@@ -3,8 +3,8 @@
  * on the same tasks. Randomness is seeded, so a report computed twice says the same.
  */
 import { optionNames } from "../base/work/check-options.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { Estimate, PairedComparison } from "../core/figures.ts";
-import { seededRandom } from "../core/random.ts";
 
 /** Chance that k samples drawn from n, of which c are right, hold a right one: 1 − C(n−c, k) / C(n, k). */
 export function passAtK(n: number, c: number, k: number): number {

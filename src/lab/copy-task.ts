@@ -5,8 +5,9 @@
  * before it; only the repeated tokens count. Offsets and lengths vary: with a fixed offset a model could count
  * positions instead of matching content, and would have learned nothing.
  */
+
+import { type SeededRandom, seededRandom } from "../base/work/random.ts";
 import type { Example } from "../core/example.ts";
-import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { ExampleSource } from "../train/example-source.ts";
 
 export interface CopyTaskOptions {

@@ -4,8 +4,9 @@
  * the wrong page, which the reader must notice. People come in families that share a last name. Everything follows from
  * the seed.
  */
+
+import { type SeededRandom, seededRandom } from "../base/work/random.ts";
 import { UsageError } from "../core/errors.ts";
-import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { firstNames, ownWords, type Split, splitNumber } from "./names.ts";
 import { type Kind, type RelationName, relationsOf } from "./relations.ts";
 

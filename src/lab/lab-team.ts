@@ -4,9 +4,10 @@
  * and `terse` says no more than the chain does (no prompts, no descriptions; the tools' results are short for both), so
  * what is left to save is what the form of a team costs by itself.
  */
+
+import type { CountTokens } from "../base/count/token-estimate.ts";
 import type { System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
-import type { CountTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
 import { teamSystem } from "../evaluate/team-system.ts";
 import { standardTeam, type TeamMember } from "../team/agents.ts";

@@ -6,8 +6,9 @@
  *
  * Numbers are split too: a number belongs to training or to testing by its hash, whatever the seed.
  */
+
+import { hashText, seededRandom } from "../base/work/random.ts";
 import { UsageError } from "../core/errors.ts";
-import { hashText, seededRandom } from "../core/random.ts";
 
 /** Training worlds and test worlds share neither names nor numbers. */
 export type Split = "train" | "test";

@@ -5,7 +5,7 @@
  * can't be foreseen and should have no weight in training.
  */
 
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import type { Entity, World } from "./create-world.ts";

@@ -6,8 +6,9 @@
  * With `imperfect`, a share of the runs goes wrong in a natural way: the team misreads the question (another relation,
  * a wrong operator, a dropped term) and, since all of it misreads, its verifier does not notice.
  */
+
+import { seededRandom } from "../base/work/random.ts";
 import type { ChatRequest } from "../core/model.ts";
-import { seededRandom } from "../core/random.ts";
 import { scriptedReflector, scriptedVerifier } from "./scripted-judges.ts";
 import { scriptedManager } from "./scripted-manager.ts";
 import { scriptedCodeAgent, scriptedReader, scriptedSearchAgent } from "./scripted-workers.ts";

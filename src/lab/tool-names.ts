@@ -4,8 +4,8 @@
  * occur in training.
  */
 import { z } from "zod";
+import { type SeededRandom, seededRandom } from "../base/work/random.ts";
 import { UsageError } from "../core/errors.ts";
-import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { defineProfile, type Profile, tagNames } from "../language/profile.ts";

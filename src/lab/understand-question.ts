@@ -3,7 +3,7 @@
  * same thing, a wrong operator, a dropped term. Misreadings are well-formed, which is what makes them natural.
  */
 
-import type { SeededRandom } from "../core/random.ts";
+import type { SeededRandom } from "../base/work/random.ts";
 import { type Kind, kinds, type RelationName, relationNamed, relationsOf } from "./relations.ts";
 
 /** A walk over pages: from a named thing along relations, innermost first. */

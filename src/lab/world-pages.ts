@@ -4,7 +4,7 @@
  * to where the world is really served.
  */
 
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { Entity, World } from "./create-world.ts";
 import { openings, relationNamed, taglines } from "./relations.ts";
 

@@ -4,8 +4,9 @@
  * two facts that do not depend on each other (`both`). The entities and numbers are the world's own, so tasks of a test world
  * hold none that training has seen.
  */
+
+import { type SeededRandom, seededRandom } from "../base/work/random.ts";
 import { UsageError } from "../core/errors.ts";
-import { type SeededRandom, seededRandom } from "../core/random.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { World } from "./create-world.ts";
 import { splitNumber } from "./names.ts";

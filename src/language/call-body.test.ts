@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { readCallBody, writeCallBody } from "./call-body.ts";
 import { type TagSpec, tagSpec } from "./profile.ts";

@@ -6,11 +6,11 @@
  * understood becomes a message that says how the tool is called, because a format error must never end a run.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type FencedBlock, fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
+import { type FencedBlock, fencedBlocks, withoutLastLineBreaks } from "../base/text/fences.ts";
+import { parseRelaxedJson } from "../base/text/relaxed-json.ts";
 import type { TagSpec } from "../core/profile.ts";
 import { type JsonSchema, type Tool, toolJsonSchema } from "../core/tool.ts";
 import { checkInput } from "./check-input.ts";
-import { parseRelaxedJson } from "./relaxed-json.ts";
 import { bodyHint } from "./system-prompt.ts";
 
 /** The arguments of a recorded call as a value: JSON where it is JSON, the text itself otherwise. */

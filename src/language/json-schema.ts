@@ -3,7 +3,7 @@
  * that no rule is silently ignored: types, objects with named properties, lists, choices, constants, references that do not
  * lead back to themselves, and limits of numbers, texts and lists. Patterns and formats are left out: a pattern is a program.
  */
-import { fencedBlocks } from "../core/fences.ts";
+import { fencedBlocks } from "../base/text/fences.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** What is wrong with a schema or a value, and where. */

@@ -5,9 +5,10 @@
  * and what the student reads are the same characters. In token mode the tags are special ids and the text is encoded as
  * plain text, so nothing in it can become a special token.
  */
+
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Segment } from "../core/trajectory.ts";
 import { neutraliser } from "./neutralise.ts";

@@ -1,11 +1,12 @@
 /** One chat completion: for judges, summaries and agents that call tools. Streamed only when somebody listens. */
+
+import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
 import { openaiChat, writeChatRequest } from "../base/wire/openai-chat.ts";
 import type { WireReply } from "../base/wire/wire-api.ts";
 import { asObject, parseJson } from "../core/json-value.ts";
 import type { ChatReply, ChatRequest } from "../core/model.ts";
-import { estimateTokens, requestTokens } from "../core/token-estimate.ts";
 import type { Connection } from "./openai-compatible.ts";
 
 /** Sends the messages and returns the reply; the whole call is repeated where that may help. */

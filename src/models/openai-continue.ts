@@ -4,6 +4,7 @@
  * hold what the model wrote.
  */
 
+import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { type HttpAnswer, HttpError } from "../base/http/http-client.ts";
 import { serverEvents } from "../base/http/server-events.ts";
 import { readChunkChoice } from "../base/wire/openai-chat.ts";
@@ -12,7 +13,6 @@ import { errorText } from "../base/wire/wire-api.ts";
 import { CoaError } from "../core/errors.ts";
 import { asObject, objectsOf, parseJson } from "../core/json-value.ts";
 import type { CallUsage, ContinueEvent, ContinueRequest } from "../core/model.ts";
-import { estimateTokens, requestTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from "./llama-completion.ts";
 import { isJson } from "./openai-chat.ts";

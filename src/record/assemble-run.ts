@@ -2,10 +2,11 @@
  * Makes a team run out of agents and calls, whichever recorder saw them: every message stored once by hash, usage
  * summed over model calls alone (never over spans that contain others), and a report of what the recording lacks.
  */
+
+import { runUsage } from "../base/count/run-usage.ts";
 import type { HostedCall, Loss, ToolDefinition, WireReply } from "../base/wire/wire-api.ts";
 import type { Message } from "../core/message.ts";
 import { messageHash } from "../core/message-hash.ts";
-import { runUsage } from "../core/run-usage.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { askedMove, askedQuestion } from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";

@@ -6,12 +6,12 @@
  */
 
 import { z } from "zod";
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import { noReply, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { notice } from "../base/work/followable-log.ts";
 import type { Json } from "../core/json-value.ts";
 import type { CallUsage, Price } from "../core/model.ts";
-import { estimateTokens } from "../core/token-estimate.ts";
 import { callCost } from "../core/usage.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome } from "./recorded-call.ts";

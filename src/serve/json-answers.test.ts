@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { withServer } from "../../test/fixtures/serve-server.ts";
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs

@@ -1,8 +1,9 @@
 /** Anthropic's Messages API: `POST /v1/messages`, whole or streamed, and `POST /v1/messages/count_tokens`. */
+
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
 import { asString, type Json, objectsOf } from "../core/json-value.ts";
-import { estimateTokens } from "../core/token-estimate.ts";
 import { askedChain } from "./asked-chain.ts";
 import type { ChainService } from "./chain-service.ts";
 import { checkModel } from "./check-request.ts";

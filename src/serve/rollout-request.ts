@@ -1,9 +1,9 @@
 /** What a trainer asks of `POST /rollouts`: where its policy is, and the chains to run, `n` of each task with seeds of their own. */
 import { randomUUID } from "node:crypto";
+import { derivedSeed } from "../base/work/random.ts";
 import type { Sampling } from "../chain/chain-options.ts";
 import type { Limits } from "../chain/limits.ts";
 import { asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
-import { derivedSeed } from "../core/random.ts";
 import type { Task } from "../core/task.ts";
 import { ApiError } from "./api-error.ts";
 import { readTask } from "./read-task.ts";

@@ -3,9 +3,9 @@
  * tools) and returns what a model would return. Scripted specialists are such functions, so one code path runs them all.
  */
 import { randomUUID } from "node:crypto";
+import { type CountTokens, estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { messageOf } from "../core/errors.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "../core/model.ts";
-import { type CountTokens, estimateTokens, requestTokens } from "../core/token-estimate.ts";
 
 /** What a function that plays a role may return: the text alone, or text with thoughts and calls. */
 export type RoleReply =

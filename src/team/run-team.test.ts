@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
+import { requestTokens } from "../base/count/token-estimate.ts";
 import { messageHash } from "../core/message-hash.ts";
 import type { ChatRequest } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
-import { requestTokens } from "../core/token-estimate.ts";
 import { defineTool } from "../core/tool.ts";
 import type { RoleFunction, RoleReply } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";

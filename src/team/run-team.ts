@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { type CountTokens, estimateTokens } from "../base/count/token-estimate.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
@@ -12,7 +13,6 @@ import { isAbort, UsageError } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
-import { type CountTokens, estimateTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
 import { toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";

@@ -2,12 +2,13 @@
  * A run at work: what every part of it shares, and the two things a member can do, asking its model and calling a tool.
  * Both are budgeted, recorded and labelled here and nowhere else.
  */
+
+import { type CountTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { atBoundary, CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ChatModel, ChatReply, ChatTool, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamAgent, TeamStep, TeamToolCall, Topology } from "../core/team-run.ts";
-import { type CountTokens, requestTokens } from "../core/token-estimate.ts";
 import type { Tool } from "../core/tool.ts";
 import { callCost } from "../core/usage.ts";
 import { checkInput } from "../language/check-input.ts";

@@ -4,13 +4,13 @@
  */
 
 import type { IncomingHttpHeaders } from "node:http";
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import { type Reply, type ReplyHeaders, replyJson } from "../base/http/handler.ts";
 import { listen } from "../base/http/listen.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import { writeEvents, writeReply } from "../base/wire/reply-writer.ts";
-import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 /** Which error one request gets. */

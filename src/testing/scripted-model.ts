@@ -4,8 +4,8 @@
  * log-probabilities, as an engine does.
  */
 
+import { estimateTokens } from "../base/count/token-estimate.ts";
 import type { ContinueEvent, ContinueRequest, Model } from "../core/model.ts";
-import { estimateTokens } from "../core/token-estimate.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 export interface ScriptedModelOptions {

@@ -5,6 +5,8 @@
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { checkStep } from "../base/count/policy-loss.ts";
+import { seededRandom } from "../base/work/random.ts";
 import {
   type Engine,
   type EngineCapabilities,
@@ -20,8 +22,6 @@ import {
 } from "../core/engine.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { checkStep } from "../core/policy-loss.ts";
-import { seededRandom } from "../core/random.ts";
 
 /** An engine over a table of `vocabularySize` squared logits, all 0 at first. */
 export function tabularEngine(vocabularySize: number): Engine & Sampler & { readonly logits: Float64Array } {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
-import { seededRandom } from "../core/random.ts";
+import { seededRandom } from "../base/work/random.ts";
 import { tagTokens } from "../language/profile.ts";
 import { webProfile } from "../language/profiles.ts";
 import { loadTokenizer } from "./load-tokenizer.ts";

@@ -4,7 +4,7 @@
  */
 
 import { z } from "zod";
-import { fencedBlocks, withoutLastLineBreaks } from "../core/fences.ts";
+import { fencedBlocks, withoutLastLineBreaks } from "../base/text/fences.ts";
 import type { Sandbox, SandboxLimits, SandboxRequest, SandboxResult } from "../core/sandbox.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { defaultSandboxLimits, trimMiddle } from "./sandbox/limits.ts";

@@ -7,8 +7,8 @@
  */
 
 import { sleep } from "../base/work/limiter.ts";
+import { type SeededRandom, seededRandom } from "../base/work/random.ts";
 import { ToolError, UsageError } from "../core/errors.ts";
-import { type SeededRandom, seededRandom } from "../core/random.ts";
 import type { Tool, ToolContext } from "../core/tool.ts";
 
 /**

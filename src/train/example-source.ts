@@ -4,9 +4,9 @@
  * and copy tasks are all sources.
  */
 import { createHash } from "node:crypto";
+import { seededRandom } from "../base/work/random.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { seededRandom } from "../core/random.ts";
 
 export interface ExampleSource {
   /** The batch of this step (0-based). */

@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto";
 import type { Resume } from "../base/files/claim-folder.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
+import { seededRandom } from "../base/work/random.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import { seededRandom } from "../core/random.ts";
 import type { Reward } from "../core/reward.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";

@@ -1,7 +1,8 @@
 /** One rollout of a reinforcement run: a chain with the policy it is given, and its reward. */
+
+import { derivedSeed } from "../base/work/random.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
-import { derivedSeed } from "../core/random.ts";
 import type { Reward } from "../core/reward.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";

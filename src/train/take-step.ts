@@ -3,10 +3,11 @@
  * cut into requests, and all of them are sent together with the step before the first answer is awaited. What is shown
  * (loss, ratios) is computed here from log-probabilities and unscaled weights, so every engine shows the same numbers.
  */
+
+import { type ExampleFigures, lossFigures } from "../base/count/policy-loss.ts";
 import type { Engine, EngineCapabilities, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { type ExampleFigures, lossFigures } from "../core/policy-loss.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 
 export interface StepOptions {

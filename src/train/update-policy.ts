@@ -5,9 +5,10 @@
  * must find ratios of 1: rollouts sampled by the very weights that are trained; if it does not, the examples are not
  * what was sampled, and the run stops.
  */
+
+import { seededRandom } from "../base/work/random.ts";
 import { CoaError } from "../core/errors.ts";
 import type { Example } from "../core/example.ts";
-import { seededRandom } from "../core/random.ts";
 import { creditGroup, lineOf, type RolloutLine, type TrainedExample } from "./credit-group.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import { trainedTokens } from "./normalise.ts";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { type BadLine, readAllJsonl } from "../../src/base/files/read-jsonl.ts";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { readRecordings } from "../../src/record/recordings.ts";
 import { startModelServer } from "../../src/testing/index.ts";
 import { testSize } from "../fixtures/test-size.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { multiProfile } from "../../src/language/profiles.ts";
 import { validateSegments } from "../../src/language/validate.ts";

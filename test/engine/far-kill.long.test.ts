@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, describe, it } from "node:test";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { readSafetensors } from "../../src/engines/embedded/files/safetensors.ts";
 import type { RolloutLine } from "../../src/train/credit-group.ts";

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { readAllJsonl } from "../../src/base/files/read-jsonl.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Example } from "../../src/core/example.ts";
-import { seededRandom } from "../../src/core/random.ts";
 import { defineTask, type Task } from "../../src/core/task.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { emptyUsage } from "../../src/core/usage.ts";

@@ -3,7 +3,7 @@
  * how much a random weighting of the outputs moves.
  */
 
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 import { createTape, gradients, type Tape } from "../../src/engines/embedded/autodiff/tape.ts";
 import { createGraph, type Dimension, type Value } from "../../src/engines/embedded/onnx/graph.ts";
 import { openNativeRuntime } from "../../src/engines/embedded/runtime/native.ts";

@@ -3,7 +3,7 @@ import { request as send } from "node:http";
 import type { HttpRequest, ReplyHeaders } from "../../src/base/http/handler.ts";
 import { listen } from "../../src/base/http/listen.ts";
 import { readBytes } from "../../src/base/http/request-body.ts";
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 
 /** Starts it; `share` of the requests meet with each kind of trouble. */
 export async function unreliableProxy(target: string, seed: number, share = 0.08) {

@@ -1,5 +1,6 @@
 /** Everything in the tree that reads foreign text, each as one function of a text. */
 import { redactSecrets } from "../../src/base/redact/redact.ts";
+import { parseRelaxedJson } from "../../src/base/text/relaxed-json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { extractCode } from "../../src/graders/code/grade-code.ts";
 import { gradeGaia } from "../../src/graders/grade-gaia.ts";
@@ -12,7 +13,6 @@ import { readReview, readVerdict } from "../../src/language/judgement.ts";
 import { neutraliser } from "../../src/language/neutralise.ts";
 import { tagNames, tagSpec } from "../../src/language/profile.ts";
 import { builtInProfiles, multiProfile } from "../../src/language/profiles.ts";
-import { parseRelaxedJson } from "../../src/language/relaxed-json.ts";
 import { tagReader } from "../../src/language/tag-reader.ts";
 import { bodyProblem } from "../../src/language/validate.ts";
 import { readProgram } from "../../src/tools/code.ts";

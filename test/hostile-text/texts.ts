@@ -1,5 +1,5 @@
 /** Hostile texts: a start, one motif repeated, an end; and two or three motifs one after another or in turn. */
-import { seededRandom } from "../../src/core/random.ts";
+import { seededRandom } from "../../src/base/work/random.ts";
 
 const motifs = [
   "<", " ", "< ", "<<", "</", "<|", "|", "\n", "\n ", "\t", "a", "a ", "a_", "a-", "1", "1,", "1.", "1e", "-", "--", "/", "//", "/*", "#", "[", "]",

@@ -3,8 +3,9 @@
  * numbers and letters of test tasks occur in no training task, and some kinds are asked only in tests: pairs of parts
  * that training shows only separately.
  */
+
+import { type SeededRandom, seededRandom } from "../../../src/base/work/random.ts";
 import { UsageError } from "../../../src/core/errors.ts";
-import { type SeededRandom, seededRandom } from "../../../src/core/random.ts";
 import { defineTask, type Task } from "../../../src/core/task.ts";
 import { type Split, splitNumber } from "../../../src/lab/names.ts";
 import { type Form, type Problem, problems, type Value } from "./programs.ts";

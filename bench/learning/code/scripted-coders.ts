@@ -4,8 +4,9 @@
  * says. Plain functions of what an LLM agent would be shown. In a share of the tasks the first draft has a common
  * mistake: a wrong loop limit, an empty list, a table that begins with 0.
  */
+
+import { seededRandom } from "../../../src/base/work/random.ts";
 import type { ChatRequest } from "../../../src/core/model.ts";
-import { seededRandom } from "../../../src/core/random.ts";
 import type { Played, Specialist } from "../../../src/lab/scripted-specialists.ts";
 import { planAsked } from "../../../src/lab/scripted-workers.ts";
 import { evidenceIn, ownResults, ownTask, questionIn, transcriptEvents } from "../../../src/lab/transcript.ts";

@@ -1,9 +1,9 @@
 /** Two tasks that only a working whole can learn: copying from the context, and arithmetic in the weights. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../../base/work/random.ts";
 import type { Engine, Sampler } from "../../core/engine.ts";
 import type { Example } from "../../core/example.ts";
-import { seededRandom } from "../../core/random.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
 

@@ -6,17 +6,17 @@
  * unloaded, otherwise it would stay in the server's memory.
  */
 
+import { checkStep } from "../../base/count/policy-loss.ts";
 import { HttpError } from "../../base/http/http-client.ts";
 import { fromPassResult, toAdam, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
+import { hashText } from "../../base/work/random.ts";
 import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Example } from "../../core/example.ts";
-import { checkStep } from "../../core/policy-loss.ts";
-import { hashText } from "../../core/random.ts";
 import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";

@@ -5,9 +5,9 @@
  * wrong.
  */
 
+import { fencedBlocks } from "../../base/text/fences.ts";
 import { inParallel } from "../../base/work/limiter.ts";
 import { CoaError } from "../../core/errors.ts";
-import { fencedBlocks } from "../../core/fences.ts";
 import type { Grade } from "../../core/grader.ts";
 import type { Sandbox, SandboxLevel, SandboxRequest, SandboxResult } from "../../core/sandbox.ts";
 import type { CodeTests } from "../../core/task.ts";

@@ -9,7 +9,7 @@ import {
   written,
 } from "../../../test/fixtures/projection-fuzz.ts";
 import { responseWriter } from "../../base/wire/write-response.ts";
-import { seededRandom } from "../../core/random.ts";
+import { seededRandom } from "../../base/work/random.ts";
 import { eventsOfTrajectory } from "../served-events.ts";
 import { replyStyles } from "./reply-parts.ts";
 

@@ -3,9 +3,10 @@
  * Tools that ran here are calls of the server's where they are to be shown, and roles otherwise. `base/wire` writes the
  * parts as each API has them; how a role is titled is all that the APIs differ in here.
  */
+
+import { estimateTokens } from "../../base/count/token-estimate.ts";
 import type { ReplyEnd, ReplyPart } from "../../base/wire/reply-writer.ts";
 import type { CallUsage } from "../../core/model.ts";
-import { estimateTokens } from "../../core/token-estimate.ts";
 import { type ServedEvent, untold } from "../served-events.ts";
 
 /** How an API shows a chain. */

@@ -1,7 +1,8 @@
 /** Numbers for single tokens, as answers carry them: the loss of each, and the log-probability of each. */
+
+import { lossNumbers, tokenFactors, tokenLoss } from "../../base/count/policy-loss.ts";
 import type { Engine, LossSpec } from "../../core/engine.ts";
 import type { Example } from "../../core/example.ts";
-import { lossNumbers, tokenFactors, tokenLoss } from "../../core/policy-loss.ts";
 
 /** The loss of every token, as other servers return it beside the log-probabilities. */
 export function elementwise(

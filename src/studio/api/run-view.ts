@@ -3,10 +3,11 @@
  * much of it had been read before (`reread`), how much was sent again (`retold`: a message that some agent had already
  * seen, outside the shared beginning), and how much was new.
  */
+
+import { type CountedCall, rereadTokens } from "../../base/count/run-usage.ts";
+import { messageTokens } from "../../base/count/token-estimate.ts";
 import type { Message } from "../../core/message.ts";
-import { type CountedCall, rereadTokens } from "../../core/run-usage.ts";
 import type { TeamRun, TeamStep } from "../../core/team-run.ts";
-import { messageTokens } from "../../core/token-estimate.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 
 export interface AgentView {

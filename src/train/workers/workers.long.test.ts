@@ -10,7 +10,7 @@ import { digitEngine, digitGame } from "../../../test/fixtures/digit-game.ts";
 import { digitRun } from "../../../test/fixtures/digit-run.ts";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { listen } from "../../base/http/listen.ts";
-import { seededRandom } from "../../core/random.ts";
+import { seededRandom } from "../../base/work/random.ts";
 import type { RolloutLine } from "../credit-group.ts";
 import { readRollouts } from "../rollout-journal.ts";
 import { type Rollout, rolloutKey } from "../run-rollout.ts";

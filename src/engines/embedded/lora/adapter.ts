@@ -2,8 +2,9 @@
  * Low-rank adapters: instead of a weight W, two thin matrices are trained and `scale * up down` is added to it. The base
  * stays as it was, so gradients and optimizer memory are a small fraction of the model. Tensors carry their PEFT names.
  */
+
+import { seededRandom } from "../../../base/work/random.ts";
 import { UsageError } from "../../../core/errors.ts";
-import { seededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "../model/config.ts";
 import type { Parameter } from "../model/parameter-set.ts";
 import { type ParameterSet, parameterShapes } from "../model/parameters.ts";

@@ -4,7 +4,7 @@
  * head, towards the head it is one row per token, which the caller adds up outside the graph (adding rows inside it is
  * the racy ScatterND). So only the probabilities, one matrix, are as large as the vocabulary.
  */
-import { largestGap } from "../../../core/policy-loss.ts";
+import { largestGap } from "../../../base/count/policy-loss.ts";
 import type { Graph, Value } from "../onnx/graph.ts";
 import * as on from "../onnx/operators.ts";
 

@@ -9,8 +9,9 @@
  * tokens) by comparing codes on the slow frequencies, which hardly turn with distance, and copies the token found there
  * to the output.
  */
+
+import type { SeededRandom } from "../../../base/work/random.ts";
 import { UsageError } from "../../../core/errors.ts";
-import type { SeededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "./config.ts";
 import { embeddingName, finalNormName, layerNames, type Parameter, type ParameterSet } from "./parameter-set.ts";
 

@@ -1,6 +1,7 @@
 /** Which tensors a config implies, how new ones are drawn, and whether a set of them is complete. */
+
+import { seededRandom } from "../../../base/work/random.ts";
 import { CoaError } from "../../../core/errors.ts";
-import { seededRandom } from "../../../core/random.ts";
 import type { ModelConfig } from "./config.ts";
 import { installCopyCircuit } from "./copy-circuit.ts";
 import { embeddingName, finalNormName, headName, layerNames, type ParameterSet } from "./parameter-set.ts";

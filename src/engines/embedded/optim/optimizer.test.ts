@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../../core/random.ts";
+import { seededRandom } from "../../../base/work/random.ts";
 import type { ParameterSet } from "../model/parameters.ts";
 import { openNativeRuntime } from "../runtime/native.ts";
 import { openOptimizer } from "./optimizer.ts";

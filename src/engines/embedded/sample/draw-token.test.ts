@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../../core/random.ts";
+import { seededRandom } from "../../../base/work/random.ts";
 import { drawFromLogits } from "./draw-token.ts";
 
 /** The distribution by its definition: sort everything, cut, renormalise. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { seededRandom } from "../../../base/work/random.ts";
 import type { Sample, SampleRequest } from "../../../core/engine.ts";
-import { seededRandom } from "../../../core/random.ts";
 import { type EmbeddedEngine, openEmbeddedEngine } from "../embedded-engine.ts";
 import { modelConfig } from "../model/config.ts";
 

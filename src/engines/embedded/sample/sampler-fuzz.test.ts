@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { testSize } from "../../../../test/fixtures/test-size.ts";
-import { seededRandom } from "../../../core/random.ts";
+import { seededRandom } from "../../../base/work/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
 import { createSampler } from "./create-sampler.ts";

@@ -1,7 +1,8 @@
 /** One request on its way: what it asked, what it has, and whether its next token may be drawn. */
+
+import { seededRandom } from "../../../base/work/random.ts";
 import { endsAtStop } from "../../../core/engine.ts";
 import { CoaError } from "../../../core/errors.ts";
-import { seededRandom } from "../../../core/random.ts";
 import { brokenLogits, type Drawn, drawFromLogits, drawFromWeights, entropyOf } from "./draw-token.ts";
 import type { SamplerEvent, SamplerRequest } from "./sampler.ts";
 

@@ -3,10 +3,11 @@
  * in place. Examples become batches, which are divided among lanes (gradient-lane.ts): one on this thread, and for small
  * models others on threads of their own.
  */
+
+import { checkStep, lossNumbers, tokenFactors } from "../../../base/count/policy-loss.ts";
 import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
 import { CoaError, UsageError } from "../../../core/errors.ts";
 import type { Example } from "../../../core/example.ts";
-import { checkStep, lossNumbers, tokenFactors } from "../../../core/policy-loss.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
 import type { ParameterSet } from "../model/parameters.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../../core/random.ts";
+import { seededRandom } from "../../../base/work/random.ts";
 import { modelConfig } from "../model/config.ts";
 import { initialParameters } from "../model/parameters.ts";
 import { openRuntime } from "../runtime/open-runtime.ts";

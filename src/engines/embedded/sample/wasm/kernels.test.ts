@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../../../core/random.ts";
+import { seededRandom } from "../../../../base/work/random.ts";
 import { assembleModule, code, get, v128, type WasmFunction } from "./assembler.ts";
 import { matmulFunction, panelColumns } from "./matmul.ts";
 import { gateFunction, softmaxFunction } from "./row-kernels.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { callCost, usageOfCall } from "../../core/usage.ts";
 import { type CountedCall, runUsage } from "./run-usage.ts";
 import { estimateTokens } from "./token-estimate.ts";
-import { callCost, usageOfCall } from "./usage.ts";
 
 const system = { role: "system" as const, content: "s".repeat(16) }; // 4 + 4 tokens
 const user = { role: "user" as const, content: "u".repeat(16) };

@@ -3,7 +3,7 @@
  * line breaks inside strings. Strict JSON goes through the built-in parser; this reads what that one refuses.
  */
 
-import { isTextNestedDeeper, maxDepth } from "../core/json-value.ts";
+import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
 
 /** Parses relaxed JSON; throws a `SyntaxError` that says where and why. */
 export function parseRelaxedJson(text: string): unknown {

@@ -2,8 +2,8 @@
  * How many tokens a text has, where there is no tokenizer. One estimate for everybody: budgets, caps, shares and
  * reports that guess differently contradict each other.
  */
-import type { Message } from "./message.ts";
-import type { ChatRequest } from "./model.ts";
+import type { Message } from "../../core/message.ts";
+import type { ChatRequest } from "../../core/model.ts";
 
 /** Counts tokens of a text. */
 export type CountTokens = (text: string) => number;

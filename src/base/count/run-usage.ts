@@ -3,10 +3,10 @@
  * prefix cache. Each call is charged only for what comes after its longest known beginning; a prompt and the reply to
  * it are known to every later call. The team counts itself with this function and recordings are counted with it too.
  */
-import type { Message } from "./message.ts";
-import type { TeamToolCall } from "./team-run.ts";
+import type { Message } from "../../core/message.ts";
+import type { TeamToolCall } from "../../core/team-run.ts";
+import { addCall, emptyUsage, type Usage } from "../../core/usage.ts";
 import { type CountTokens, messageTokens, toolTokens } from "./token-estimate.ts";
-import { addCall, emptyUsage, type Usage } from "./usage.ts";
 
 /** One model call of a run, as far as its cost needs it. */
 export interface CountedCall {
