@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "../scripts/bench.ts";
-import type { Example } from "../src/core/example.ts";
+import type { Example } from "../src/core/engine.ts";
 import { labChains, rolloutChains, webChains } from "./engine/chain-mixes.ts";
 import { models } from "./engine/models.ts";
 import { findTorch, least, type Stepped, startStepper } from "./engine/stepper.ts";

@@ -13,10 +13,10 @@ export { type ChainsOptions, runChains } from "./chain/run-chains.ts";
 export { streamChain } from "./chain/stream-chain.ts";
 export { defineConfig } from "./cli/define-config.ts";
 export type { Config } from "./cli/settings/index.ts";
-export type { DistillReport } from "./core/distill-report.ts";
 export type {
   Engine,
   EngineCapabilities,
+  Example,
   LossSpec,
   OptimizerStep,
   PassOptions,
@@ -28,16 +28,13 @@ export type {
 } from "./core/engine.ts";
 export { atBoundary, CoaError, ToolError, UsageError } from "./core/errors.ts";
 export type { ChainEvent, OnProgress, ProgressEvent } from "./core/events.ts";
-export type { Example } from "./core/example.ts";
-export type { Comparison, Costs, Estimate, PairedComparison, Summary } from "./core/figures.ts";
-export type { Grade, Grader } from "./core/grader.ts";
+export type { Grade, Grader, Reward } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
 export type { Message, ToolCall } from "./core/message.ts";
 export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
 export type { ChainLanguage, ObservationStyle, Profile, ToolDescription } from "./core/profile.ts";
-export type { Reward } from "./core/reward.ts";
 export type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "./core/sandbox.ts";
-export { defineSystem, type System, type SystemResult } from "./core/system.ts";
+export type { System, SystemResult } from "./core/system.ts";
 export { defineTask, readTask, type Task, taskSchema } from "./core/task.ts";
 export { readTeamRun, type TeamRun, teamRunSchema } from "./core/team-run.ts";
 export type { Tokenizer } from "./core/tokenizer.ts";
@@ -51,6 +48,7 @@ export {
   trajectoryText,
 } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
+export { defineSystem } from "./evaluate/define-system.ts";
 export { chainRules } from "./language/grammar/chain-rules.ts";
 export { grammarText } from "./language/grammar/grammar-text.ts";
 export { type BodyFormat, defineProfile, type Gate, startState, type TagSpec } from "./language/profile.ts";
@@ -65,3 +63,5 @@ export {
 export { systemPrompt } from "./language/system-prompt.ts";
 export { validateSegments } from "./language/validate.ts";
 export { type KnownTool, withTools } from "./language/with-tools.ts";
+export type { DistillReport } from "./report/distill-report.ts";
+export type { Comparison, Costs, Estimate, PairedComparison, Summary } from "./report/figures.ts";

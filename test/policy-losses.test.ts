@@ -8,8 +8,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { totalLoss } from "../src/base/count/policy-loss.ts";
 import { seededRandom } from "../src/base/work/random.ts";
-import type { LossSpec } from "../src/core/engine.ts";
-import type { Example } from "../src/core/example.ts";
+import type { Example, LossSpec } from "../src/core/engine.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
 import { tokenLoss } from "../src/testing/index.ts";
 

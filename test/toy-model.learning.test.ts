@@ -10,7 +10,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Example } from "../src/core/example.ts";
+import type { Example } from "../src/core/engine.ts";
 import type { Model } from "../src/core/model.ts";
 import type { Sandbox } from "../src/core/sandbox.ts";
 import type { Task } from "../src/core/task.ts";

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { type SeededRandom, seededRandom } from "../../src/base/work/random.ts";
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
 import { labProfile } from "../../src/lab/profile.ts";

@@ -16,7 +16,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import type { Task } from "../../src/core/task.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";

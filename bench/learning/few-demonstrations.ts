@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { taskGrader } from "../../src/graders/grade-task.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";

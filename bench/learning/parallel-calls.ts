@@ -10,8 +10,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
-import { chainPath } from "../../src/core/critical-path.ts";
 import { distillRun } from "../../src/distill/distill-run.ts";
+import { chainPath } from "../../src/evaluate/critical-path.ts";
 import { bootstrap, comparePaired, mean } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";
 import { memoryLabTools } from "../../src/lab/memory-lab-tools.ts";

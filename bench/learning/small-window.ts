@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { inParallel } from "../../src/base/work/limiter.ts";
 import type { CompactionOptions } from "../../src/chain/compaction.ts";
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import { trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";
 import { comparePaired } from "../../src/evaluate/statistics.ts";
 import { createWorld } from "../../src/lab/create-world.ts";

@@ -5,7 +5,7 @@
  */
 
 import { type SeededRandom, seededRandom } from "../../src/base/work/random.ts";
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import type { Tokenizer } from "../../src/core/tokenizer.ts";
 import type { ExampleSource } from "../../src/train/example-source.ts";
 

@@ -1,6 +1,6 @@
 /** Students trained further from a model folder: the team's chains of training worlds, and some steps of imitation. */
 
-import type { Example } from "../../src/core/example.ts";
+import type { Example } from "../../src/core/engine.ts";
 import type { Profile } from "../../src/core/profile.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { type ExampleOptions, trajectoryToExample } from "../../src/dataset/trajectory-to-example.ts";

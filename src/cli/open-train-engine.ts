@@ -9,7 +9,7 @@ import type { Engine, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { tokenizerFingerprint } from "../core/tokenizer-fingerprint.ts";
+import { tokenizerFingerprint } from "../core/tokenizer.ts";
 import { numberOf, type Options, type Values } from "./command.ts";
 import { findModel } from "./find-model.ts";
 import { choiceOf } from "./flag-values.ts";

@@ -1,6 +1,7 @@
 /** The examples of a dataset folder, for a model that must know its vocabulary. */
+
+import type { Example } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { openDataset } from "../dataset/dataset-folder.ts";
 import { sequenceToExample } from "../dataset/training-sequence.ts";

@@ -1,6 +1,7 @@
 /** A grader decides whether an answer is right, and says why. The same graders reward RL, filter data and evaluate. */
 import { z } from "zod";
 import type { Task } from "./task.ts";
+import type { Trajectory } from "./trajectory.ts";
 
 export const gradeSchema = z.object({
   /** `null`: the grader could not decide (a judge that failed). Counted separately, never as a wrong answer. */
@@ -18,3 +19,14 @@ export const gradeSchema = z.object({
 export type Grade = z.infer<typeof gradeSchema>;
 
 export type Grader = (task: Task, answer: string | null, options?: { signal?: AbortSignal }) => Promise<Grade> | Grade;
+
+/** The verdict on a chain, and what it is worth. */
+export interface RewardResult extends Grade {
+  /** null: could not be judged, or left out on purpose; the rollout is excluded from its group. */
+  reward: number | null;
+  /** Why it is excluded, in a word: `unjudged`, `too-long`. */
+  excluded?: string;
+}
+
+/** Says what a finished chain earned: RL, the reward server and filters ask it, graders make it. */
+export type Reward = (trajectory: Trajectory, task: Task, signal?: AbortSignal) => Promise<RewardResult>;

@@ -5,13 +5,11 @@
  * log-probabilities are kept as sampled, because tokenizing the text again can split it differently.
  */
 import type { z } from "zod";
-import { filterDecisionSchema } from "./decision.ts";
+import { filterDecisionSchema, rolloutFiguresSchema, servedSchema } from "./chain-marks.ts";
 import { type Ending, endingSchema } from "./ending.ts";
 import { lazySchema } from "./lazy-schema.ts";
 import { messageSchema } from "./message.ts";
 import type { ChainLanguage } from "./profile.ts";
-import { rolloutFiguresSchema } from "./rollout.ts";
-import { servedSchema } from "./served.ts";
 import { usageSchema } from "./usage.ts";
 
 export { type Ending, endingSchema };

@@ -3,7 +3,7 @@
  * weight, because nearly all of a sequence is either learned or not; engines get them spread out.
  */
 import { z } from "zod";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 
 export const trainingSequenceSchema = z.object({
   /** Id of the trajectory. */

@@ -4,7 +4,7 @@
  * result says which, because data must not disappear silently.
  */
 import { optionNames } from "../base/work/check-options.ts";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Segment, type Trajectory } from "../core/trajectory.ts";
 import { tokenizeTrajectory } from "./tokenize-trajectory.ts";

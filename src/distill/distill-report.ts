@@ -2,8 +2,8 @@
  * What a distillation did, as data: how many chains entered and left each stage and why, what they cost before and after,
  * what they look like, and everything that was broken. Made from the journal of outcomes alone.
  */
-import type { FilterDecision } from "../core/decision.ts";
-import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../core/distill-report.ts";
+import type { FilterDecision } from "../core/chain-marks.ts";
+import type { DistillReport, DroppedSample, StageReport, TokenReport } from "../report/distill-report.ts";
 import type { ChainFacts } from "./judge-record.ts";
 
 /** One line of the journal: what became of one input line. */

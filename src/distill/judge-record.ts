@@ -3,7 +3,7 @@
  * another shape, a filter that throws) is the outcome of that line and of nothing else.
  */
 import { ownOptions } from "../base/work/check-options.ts";
-import type { FilterDecision } from "../core/decision.ts";
+import type { FilterDecision } from "../core/chain-marks.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";

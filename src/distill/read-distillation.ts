@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readJsonl } from "../base/files/read-jsonl.ts";
-import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
 import { UsageError } from "../core/errors.ts";
 import { readTrajectory, type Trajectory } from "../core/trajectory.ts";
+import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
 import type { OutcomeRecord } from "./distill-report.ts";
 
 /** The report of a finished distillation. */

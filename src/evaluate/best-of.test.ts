@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
-import { defineSystem } from "../core/system.ts";
 import { defineTask } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
@@ -11,6 +10,7 @@ import { scriptedModel, tableTool } from "../testing/index.ts";
 import { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";
 import { chainSystem } from "./chain-system.ts";
 import { byCheck, byMajority, type Candidate, sameAnswer } from "./choose.ts";
+import { defineSystem } from "./define-system.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import { byJudge } from "./judge-choice.ts";
 

@@ -6,9 +6,10 @@ import { checkScore, checkSureness } from "../chain/check-score.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { toolsByName } from "../chain/tool-set.ts";
 import type { Profile } from "../core/profile.ts";
-import { defineSystem, type System, type SystemResult, trajectoryResult } from "../core/system.ts";
+import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { defineSystem, trajectoryResult } from "./define-system.ts";
 
 export interface ChainSystemOptions extends Omit<ChainOptions, "id" | "replay" | "signal" | "tools"> {
   name?: string;

@@ -3,7 +3,7 @@
  * the score says nothing); `surenessAuc` is the same of the score with the probability that it was written with. `brier`: mean squared distance between score and truth, with scores 1 to 4 read as chances 0
  * to 1. The groups are what a reliability plot shows: of the answers with one score, how many were right.
  */
-import type { CheckCalibration } from "../core/figures.ts";
+import type { CheckCalibration } from "../report/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 
 const [lowest, highest] = [1, 4];

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { defineSystem, type System } from "../core/system.ts";
+import type { System } from "../core/system.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { teamRunSchema } from "../core/team-run.ts";
 import { trajectorySchema } from "../core/trajectory.ts";
@@ -12,6 +12,7 @@ import { taskGrader } from "../graders/grade-task.ts";
 import { comparisonTable } from "../report/comparison-table.ts";
 import { compareEvaluations } from "./compare-evaluations.ts";
 import { comparisonReport } from "./comparison-report.ts";
+import { defineSystem } from "./define-system.ts";
 import { readEvaluation } from "./read-evaluation.ts";
 import { runEvaluation } from "./run-evaluation.ts";
 

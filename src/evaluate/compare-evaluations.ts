@@ -3,7 +3,7 @@
  * its topology is given with every saving, because "saves 80 %" means nothing without saying compared with what.
  */
 import { UsageError } from "../core/errors.ts";
-import type { Comparison, ComparisonRow, Estimate, Summary } from "../core/figures.ts";
+import type { Comparison, ComparisonRow, Estimate, Summary } from "../report/figures.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";
 import type { StoredEvaluation } from "./read-evaluation.ts";
 import { bootstrap, comparePaired } from "./statistics.ts";

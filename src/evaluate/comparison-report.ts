@@ -1,6 +1,7 @@
 /** The HTML report of stored evaluations, with the runs behind its examples read from their folders. */
-import type { Comparison } from "../core/figures.ts";
+
 import { comparisonHtml, type ReportOptions, runKey } from "../report/comparison-html.ts";
+import type { Comparison } from "../report/figures.ts";
 import { readRuns, type StoredEvaluation } from "./read-evaluation.ts";
 
 /** The whole page. `comparison` must be of these evaluations, in this order. */

@@ -1,7 +1,8 @@
 /** What was recorded, as a system under evaluation: the runs that exist are graded and compared, and nothing is run or paid for. */
 import { CoaError } from "../core/errors.ts";
-import { defineSystem, type System } from "../core/system.ts";
+import type { System } from "../core/system.ts";
 import type { TeamRun } from "../core/team-run.ts";
+import { defineSystem } from "./define-system.ts";
 
 /** The recorded runs by their task or question; a task without one is a run that failed. */
 export function recordedSystem(

@@ -4,10 +4,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { defineSystem, type SystemResult } from "../core/system.ts";
+import type { SystemResult } from "../core/system.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { taskGrader } from "../graders/grade-task.ts";
+import { defineSystem } from "./define-system.ts";
 import { readEvaluation } from "./read-evaluation.ts";
 import { runEvaluation } from "./run-evaluation.ts";
 

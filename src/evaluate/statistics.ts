@@ -4,7 +4,7 @@
  */
 import { optionNames } from "../base/work/check-options.ts";
 import { seededRandom } from "../base/work/random.ts";
-import type { Estimate, PairedComparison } from "../core/figures.ts";
+import type { Estimate, PairedComparison } from "../report/figures.ts";
 
 /** Chance that k samples drawn from n, of which c are right, hold a right one: 1 − C(n−c, k) / C(n, k). */
 export function passAtK(n: number, c: number, k: number): number {

@@ -4,8 +4,7 @@
  * it), per success (everything spent, failures included, divided by the successes) and of the right runs alone.
  */
 import { ownOptions } from "../base/work/check-options.ts";
-import type { Costs, Estimate, GroupFigures, Summary } from "../core/figures.ts";
-import type { Measure } from "../core/measure.ts";
+import type { Costs, Estimate, GroupFigures, Measure, Summary } from "../report/figures.ts";
 import { identityText } from "../report/identity-text.ts";
 import { checkCalibration } from "./check-calibration.ts";
 import type { EvaluationRecord } from "./evaluation-record.ts";

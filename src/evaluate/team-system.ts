@@ -1,9 +1,10 @@
 /** A team as a system under evaluation, to be compared with a chain on the same tasks (`chainSystem`). */
-import { defineSystem, type System } from "../core/system.ts";
+import type { System } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { TeamMember } from "../team/agents.ts";
 import { runTeam, type TeamOptions } from "../team/run-team.ts";
+import { defineSystem } from "./define-system.ts";
 
 export interface TeamSystemOptions extends Omit<TeamOptions, "id" | "seed" | "signal" | "tools" | "team"> {
   /** Default `team-` and the topology. */

@@ -4,9 +4,8 @@
  * filtered. A grader that can't decide gives no verdict: it is asked again, and if it still can't the rollout leaves
  * its group.
  */
-import type { Grader } from "../core/grader.ts";
+import type { Grader, Reward } from "../core/grader.ts";
 import type { Profile } from "../core/profile.ts";
-import type { Reward } from "../core/reward.ts";
 import { type Trajectory, trajectoryText } from "../core/trajectory.ts";
 import { validateSegments } from "../language/validate.ts";
 

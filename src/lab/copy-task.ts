@@ -7,7 +7,7 @@
  */
 
 import { type SeededRandom, seededRandom } from "../base/work/random.ts";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import type { ExampleSource } from "../train/example-source.ts";
 
 export interface CopyTaskOptions {

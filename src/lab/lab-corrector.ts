@@ -1,10 +1,11 @@
 /** The scripted team as a corrector of lab chains: what it would have done in the student's place. */
-import type { Corrector } from "../core/corrector.ts";
+
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import { distillRun } from "../distill/distill-run.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { runTeam } from "../team/run-team.ts";
+import type { Corrector } from "../train/corrector.ts";
 import { teamCorrector } from "../train/team-corrector.ts";
 import { labProfile } from "./profile.ts";
 import { scriptedSpecialists } from "./scripted-specialists.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { testSize } from "../../test/fixtures/test-size.ts";
-import { chainPath, teamPath } from "../core/critical-path.ts";
 import type { Task } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { distillRun } from "../distill/distill-run.ts";
 import { layOutChain } from "../distill/lay-out-chain.ts";
 import { readMoves } from "../distill/read-moves.ts";
+import { chainPath, teamPath } from "../evaluate/critical-path.ts";
 import { validateSegments } from "../language/validate.ts";
 import { runTeam } from "../team/run-team.ts";
 import { runTeams } from "../team/run-teams.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import { byteTokenizer } from "../testing/index.ts";
 import { servedTeacher } from "./served-teacher.ts";
 

@@ -6,8 +6,8 @@
 
 import { type HttpOptions, httpClient } from "../base/http/http-client.ts";
 import { inParallel } from "../base/work/limiter.ts";
+import type { Example } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 
 export interface ServedTeacherOptions extends HttpOptions {

@@ -1,5 +1,5 @@
 /** The comparison as one HTML file that needs nothing else: plots, figures, the tasks where systems differ, their runs. */
-import type { Comparison, Summary } from "../core/figures.ts";
+
 import {
   comparisonCells,
   noPriceLine,
@@ -10,6 +10,7 @@ import {
   rightWords,
   successWord,
 } from "./comparison-table.ts";
+import type { Comparison, Summary } from "./figures.ts";
 import { count, duration, moneySpent, percent } from "./format-figures.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 import { reliabilityPlot } from "./reliability-plot.ts";

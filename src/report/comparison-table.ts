@@ -1,6 +1,5 @@
 /** A comparison as one table of text, for the terminal. */
-import type { CheckCalibration, Comparison, Summary } from "../core/figures.ts";
-import type { Measure } from "../core/measure.ts";
+import type { CheckCalibration, Comparison, Measure, Summary } from "./figures.ts";
 import { count, duration, moneySpent, percent, percentWithInterval, pValue, signed } from "./format-figures.ts";
 
 /** The rows of the table, headings first. */

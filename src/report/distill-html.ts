@@ -1,6 +1,7 @@
 /** The report of a distillation as one HTML file: the flow from stage to stage, the reasons, samples, tokens, histograms. */
-import type { DistillReport, DroppedSample } from "../core/distill-report.ts";
+
 import { writtenForm } from "../core/trajectory.ts";
+import type { DistillReport, DroppedSample } from "./distill-report.ts";
 import { flowPlot } from "./flow-plot.ts";
 import { escapeHtml, htmlPage, htmlTable } from "./page.ts";
 

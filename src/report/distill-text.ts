@@ -1,6 +1,7 @@
 /** The report for a terminal: the flow from stage to stage as bars that get shorter, with the reasons beside them. */
-import type { DistillReport } from "../core/distill-report.ts";
+
 import { rightText } from "./distill-html.ts";
+import type { DistillReport } from "./distill-report.ts";
 
 const barWidth = 30;
 

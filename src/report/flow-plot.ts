@@ -1,5 +1,5 @@
 /** Chains from stage to stage: a band that narrows, with what was dropped branching off. */
-import type { DistillReport } from "../core/distill-report.ts";
+import type { DistillReport } from "./distill-report.ts";
 import { escapeHtml } from "./page.ts";
 import { clip } from "./svg-plots.ts";
 

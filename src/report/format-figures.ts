@@ -1,5 +1,5 @@
 /** Figures as people read them. */
-import type { Estimate } from "../core/figures.ts";
+import type { Estimate } from "./figures.ts";
 
 /** `63.0 %`. */
 export function percent(share: number, digits = 1): string {

@@ -1,5 +1,5 @@
 /** A reliability plot: of the answers with one score, how many were right, against the chance that the score means. */
-import type { CheckCalibration } from "../core/figures.ts";
+import type { CheckCalibration } from "./figures.ts";
 import { percent } from "./format-figures.ts";
 import { escapeHtml } from "./page.ts";
 import { colour, svg, text } from "./svg-plots.ts";

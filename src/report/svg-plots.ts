@@ -2,7 +2,7 @@
  * Three plots as SVG text: points with intervals, grouped bars, stacked bars. Colours are CSS variables (`--c0` …), so
  * one file serves light and dark; every mark carries a title, so its figure can be read exactly.
  */
-import type { Estimate } from "../core/figures.ts";
+import type { Estimate } from "./figures.ts";
 import { count, percent, percentWithInterval } from "./format-figures.ts";
 import { escapeHtml } from "./page.ts";
 

@@ -5,10 +5,10 @@
  * (`served.shadow`, `served.fallback`).
  */
 import { checkScore } from "../chain/check-score.ts";
+import type { Served } from "../core/chain-marks.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Message } from "../core/message.ts";
 import type { ChatModel, ChatReply } from "../core/model.ts";
-import type { Served } from "../core/served.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";

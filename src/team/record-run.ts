@@ -2,7 +2,7 @@
 
 import { type CountedCall, runUsage } from "../base/count/run-usage.ts";
 import type { Message } from "../core/message.ts";
-import { messageHash } from "../core/message-hash.ts";
+import { messageHash } from "../core/message.ts";
 import type { ChatReply, ChatTool } from "../core/model.ts";
 import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../core/team-run.ts";
 

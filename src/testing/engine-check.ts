@@ -1,8 +1,7 @@
 /** One check of an engine, and what checks are made of: examples, distributions, comparisons. */
 import assert from "node:assert/strict";
 import { seededRandom } from "../base/work/random.ts";
-import type { Engine, LossSpec } from "../core/engine.ts";
-import type { Example } from "../core/example.ts";
+import type { Engine, Example, LossSpec } from "../core/engine.ts";
 
 const imitation: LossSpec = { name: "cross_entropy" };
 

@@ -7,6 +7,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkStep } from "../base/count/policy-loss.ts";
 import { seededRandom } from "../base/work/random.ts";
+import type { Example } from "../core/engine.ts";
 import {
   type Engine,
   type EngineCapabilities,
@@ -21,7 +22,6 @@ import {
   summedLosses,
 } from "../core/engine.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 
 /** An engine over a table of `vocabularySize` squared logits, all 0 at first. */
 export function tabularEngine(vocabularySize: number): Engine & Sampler & { readonly logits: Float64Array } {

@@ -2,7 +2,7 @@
  * Group-normalised advantages (GRPO, as DAPO uses it): a rollout is good or bad only in comparison with the other
  * rollouts of the same task. A group without variance teaches nothing and is dropped (dynamic sampling).
  */
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 
 /**
  * What a reward is compared with. Any baseline leaves the expected gradient as it is; it decides how noisy the gradient

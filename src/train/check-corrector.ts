@@ -3,9 +3,10 @@
  * learns when the team's answers are wrong, which says little of its own mistakes; the grades of its own rollouts teach the
  * score where it is used. It is asked about right answers as well: a check that only ever hears "wrong" says so always.
  */
-import type { Corrector } from "../core/corrector.ts";
+
 import { emptyUsage } from "../core/usage.ts";
 import type { Profile } from "../language/profile.ts";
+import type { Corrector } from "./corrector.ts";
 
 /** Corrects the score of the last check alone: the highest where the answer was right, the lowest that still allows an answer where it was wrong. */
 export function checkCorrector(profile: Profile): Corrector {

@@ -5,12 +5,12 @@
  */
 
 import { inParallel } from "../base/work/limiter.ts";
-import type { Corrector } from "../core/corrector.ts";
+import type { Example } from "../core/engine.ts";
 import { messageOf } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { contextVersions, type Trajectory } from "../core/trajectory.ts";
 import { trajectoryToExample } from "../dataset/trajectory-to-example.ts";
+import type { Corrector } from "./corrector.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import type { Rollout } from "./run-rollout.ts";
 

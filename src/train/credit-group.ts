@@ -4,8 +4,9 @@
  * the rest without advantage, and rollouts without any credited token are not compared at all. A rollout of a tree is
  * credited from its branch on.
  */
-import type { Example } from "../core/example.ts";
-import type { RolloutFigures } from "../core/rollout.ts";
+
+import type { RolloutFigures } from "../core/chain-marks.ts";
+import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { rolloutToExamples } from "../dataset/trajectory-to-example.ts";
 import { gradientWeight, groupAdvantages, groupBaseline } from "./advantages.ts";

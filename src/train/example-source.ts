@@ -5,8 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { seededRandom } from "../base/work/random.ts";
+import type { Example } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 
 export interface ExampleSource {
   /** The batch of this step (0-based). */

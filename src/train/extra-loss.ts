@@ -2,7 +2,7 @@
  * What is learned beside the reward: demonstrations that must not be lost (`guard`), a model that scores the student's tokens
  * (`teacher`), a corrector of failed rollouts (`corrections`). The loop knows only this interface.
  */
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { TrainedExample } from "./credit-group.ts";
 import type { Group } from "./sort-groups.ts";

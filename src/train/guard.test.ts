@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { digitEngine, digitGame } from "../../test/fixtures/digit-game.ts";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import { fixedExamples } from "./example-source.ts";
 import { guard } from "./guard.ts";
 

@@ -4,8 +4,7 @@
  * goes into every weight or advantage before the batch is sent. Where an engine divides by the weights themselves no
  * factor has an effect: such an engine learns from the mean of each sequence, and weights are sent as they are.
  */
-import type { EngineCapabilities, LossSpec } from "../core/engine.ts";
-import type { Example } from "../core/example.ts";
+import type { EngineCapabilities, Example, LossSpec } from "../core/engine.ts";
 
 /** Scales each example so that the engine's own reduction yields the mean over the batch's trained tokens. */
 export function tokenMean(

@@ -6,7 +6,7 @@ import { seededRandom } from "../base/work/random.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import type { Reward } from "../core/reward.ts";
+import type { Reward } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Trajectory } from "../core/trajectory.ts";

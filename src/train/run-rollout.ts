@@ -3,7 +3,7 @@
 import { derivedSeed } from "../base/work/random.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
-import type { Reward } from "../core/reward.ts";
+import type { Reward } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { plotMetrics, sparkline } from "../cli/plot-metrics.ts";
-import type { Example } from "../core/example.ts";
+import type { Example } from "../core/engine.ts";
 import { defineTask } from "../core/task.ts";
 import { copyTask, inSequence } from "../lab/copy-task.ts";
 import { selectTasks } from "../tasks/select-tasks.ts";

@@ -5,9 +5,8 @@
  */
 
 import { type ExampleFigures, lossFigures } from "../base/count/policy-loss.ts";
-import type { Engine, EngineCapabilities, LossSpec, OptimizerStep } from "../core/engine.ts";
+import type { Engine, EngineCapabilities, Example, LossSpec, OptimizerStep } from "../core/engine.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";
 
 export interface StepOptions {

@@ -6,7 +6,6 @@
  * wrong one, and what the team does there instead is the correction.
  */
 
-import type { Corrector } from "../core/corrector.ts";
 import type { Grader } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
@@ -14,6 +13,7 @@ import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage, type Usage } from "../core/usage.ts";
 import { callKey } from "../language/call-key.ts";
 import type { Profile } from "../language/profile.ts";
+import type { Corrector } from "./corrector.ts";
 
 export interface TeamCorrectorOptions {
   name: string;

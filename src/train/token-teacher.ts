@@ -3,9 +3,8 @@
  * teacher minus log p of the student, token by token: a dense signal in the student's own states. Ids must mean the same to
  * both, so a teacher with another vocabulary is refused before the first step.
  */
-import type { Engine } from "../core/engine.ts";
+import type { Engine, Example } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import { microBatches } from "./take-step.ts";

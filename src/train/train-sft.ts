@@ -8,10 +8,9 @@
 import { totalLoss } from "../base/count/policy-loss.ts";
 import type { Resume } from "../base/files/claim-folder.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
-import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
+import type { Engine, Example, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { StoppedError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
-import type { Example } from "../core/example.ts";
 import type { ExampleSource } from "./example-source.ts";
 import { trainedTokens } from "./normalise.ts";
 import { continueIt, openRunFolder, type RunFolder } from "./run-folder.ts";

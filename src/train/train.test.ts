@@ -7,9 +7,7 @@ import { digitEngine, digitGame, digitTrajectory, playDigit } from "../../test/f
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { seededRandom } from "../base/work/random.ts";
-import type { Corrector } from "../core/corrector.ts";
-import type { Engine, LossSpec, OptimizerStep, Policy, SampleRequest } from "../core/engine.ts";
-import type { Example } from "../core/example.ts";
+import type { Engine, Example, LossSpec, OptimizerStep, Policy, SampleRequest } from "../core/engine.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
@@ -17,6 +15,7 @@ import { outcomeReward, overlongPenalty } from "../graders/reward.ts";
 import { byteTokenizer, tabularEngine, tokenLoss } from "../testing/index.ts";
 import { gradientWeight, groupAdvantages, groupBaseline, hasVariance } from "./advantages.ts";
 import { corrections } from "./corrections.ts";
+import type { Corrector } from "./corrector.ts";
 import type { RolloutLine } from "./credit-group.ts";
 import { fixedExamples } from "./example-source.ts";
 import { tokenMean, trainedTokens } from "./normalise.ts";

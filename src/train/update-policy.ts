@@ -7,8 +7,8 @@
  */
 
 import { seededRandom } from "../base/work/random.ts";
+import type { Example } from "../core/engine.ts";
 import { CoaError } from "../core/errors.ts";
-import type { Example } from "../core/example.ts";
 import { creditGroup, lineOf, type RolloutLine, type TrainedExample } from "./credit-group.ts";
 import type { ExtraLoss } from "./extra-loss.ts";
 import { trainedTokens } from "./normalise.ts";

@@ -15,9 +15,8 @@
  * that every engine shows the same number.
  */
 
-import type { LossSpec, OptimizerStep } from "../../core/engine.ts";
+import type { Example, LossSpec, OptimizerStep } from "../../core/engine.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 
 /** The numbers that make the common formula a particular loss. */
 export interface LossNumbers {

@@ -2,9 +2,8 @@
  * The Tinker API's messages in protobuf (package tinker_public): the request of a pass, and the results of passes and of
  * sampling. Arrays are raw little-endian bytes, so a long example costs no number-by-number writing.
  */
-import type { LossSpec } from "../../core/engine.ts";
+import type { Example, LossSpec } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 import { type ProtoWriter, protoFields, protoWriter } from "./protobuf.ts";
 import {
   arraysOf,

@@ -4,9 +4,8 @@
  * here. Where the SDK speaks protobuf, tinker-protobuf.ts writes the same values in bytes.
  */
 import { z } from "zod";
-import type { LossSpec, OptimizerStep, Sample } from "../../core/engine.ts";
+import type { Example, LossSpec, OptimizerStep, Sample } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 
 const tensorSchema = z.object({ data: z.array(z.number()), dtype: z.string(), shape: z.array(z.number()).optional() });
 const modelInputSchema = z.object({

@@ -1,7 +1,8 @@
 /** `team run --best-of`: each task run several times, the run kept that a judge prefers, with the cost of all. */
-import { defineSystem } from "../../core/system.ts";
+
 import type { TeamRun } from "../../core/team-run.ts";
 import { bestOf } from "../../evaluate/best-of.ts";
+import { defineSystem } from "../../evaluate/define-system.ts";
 import { byJudge, type JudgeChoiceOptions } from "../../evaluate/judge-choice.ts";
 import { asChatModel, type RolePlayer } from "../../team/role.ts";
 import { runTeam } from "../../team/run-team.ts";

@@ -1,7 +1,6 @@
 /** Flags that say what a finished chain earns, for training here and for the rollouts of other trainers. */
-import type { Grader } from "../../core/grader.ts";
+import type { Grader, Reward } from "../../core/grader.ts";
 import type { Profile } from "../../core/profile.ts";
-import type { Reward } from "../../core/reward.ts";
 import { outcomeReward } from "../../graders/reward.ts";
 import { numberOf, type Options, type Values } from "../command.ts";
 import { choiceOf } from "../flag-values.ts";

@@ -6,9 +6,8 @@ import { after, before, describe, it } from "node:test";
 import { testSize, whole } from "../../../test/fixtures/test-size.ts";
 import { totalLoss } from "../../base/count/policy-loss.ts";
 import { seededRandom } from "../../base/work/random.ts";
-import type { Engine, ForwardResult, SampleRequest } from "../../core/engine.ts";
+import type { Engine, Example, ForwardResult, SampleRequest } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 import { type EmbeddedEngine, openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
 

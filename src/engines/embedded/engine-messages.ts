@@ -4,8 +4,7 @@
  * the caller, who turns them into `allow` and `cancel`.
  */
 import type { PlainError } from "../../base/work/thread.ts";
-import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../core/engine.ts";
-import type { Example } from "../../core/example.ts";
+import type { Example, ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../core/engine.ts";
 import type { LoraOptions } from "./lora/adapter.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { InitialOptions } from "./model/parameters.ts";

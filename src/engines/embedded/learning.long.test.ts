@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../base/work/random.ts";
-import type { Engine, Sampler } from "../../core/engine.ts";
-import type { Example } from "../../core/example.ts";
+import type { Engine, Example, Sampler } from "../../core/engine.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { Example } from "../../core/example.ts";
+import type { Example } from "../../core/engine.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
 import { saveModelFolder } from "./files/model-folder.ts";
 import { modelConfig } from "./model/config.ts";

@@ -1,6 +1,7 @@
 /** What a training request and its answer must be like, whatever server they go to. */
+
+import type { Example } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
 
 /** A row for each example, a number for each target: anything else would be taken for other tokens' log-probabilities. */
 export function checkAnswer(examples: readonly Example[], logprobs: readonly Float32Array[]): void {

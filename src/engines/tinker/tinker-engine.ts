@@ -14,10 +14,18 @@ import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import { hashText } from "../../base/work/random.ts";
-import type { Engine, ForwardResult, LossSpec, Policy, Sample, SampleRequest, StateRef } from "../../core/engine.ts";
+import type {
+  Engine,
+  Example,
+  ForwardResult,
+  LossSpec,
+  Policy,
+  Sample,
+  SampleRequest,
+  StateRef,
+} from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { Example } from "../../core/example.ts";
-import type { TokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
+import type { TokenizerFingerprint } from "../../core/tokenizer.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { passFormat } from "./pass-format.ts";

@@ -5,9 +5,10 @@
  */
 import { join } from "node:path";
 import { inParallel } from "../../base/work/limiter.ts";
-import { defineSystem, type System } from "../../core/system.ts";
+import type { System } from "../../core/system.ts";
 import type { Tool } from "../../core/tool.ts";
 import { chainResult } from "../../evaluate/chain-system.ts";
+import { defineSystem } from "../../evaluate/define-system.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";

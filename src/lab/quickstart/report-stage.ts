@@ -1,12 +1,12 @@
 /** One table and one page: what the model saves and what it loses, against teams with long and with short prompts. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Estimate } from "../../core/figures.ts";
 import { compareEvaluations } from "../../evaluate/compare-evaluations.ts";
 import { comparisonReport } from "../../evaluate/comparison-report.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
+import type { Estimate } from "../../report/figures.ts";
 import { disturbances } from "../failing-tools.ts";
 import { systemsOf } from "./evaluate-stage.ts";
 import type { Stage } from "./stage.ts";

@@ -7,7 +7,7 @@
  */
 import { join } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
-import type { Example } from "../../core/example.ts";
+import type { Example } from "../../core/engine.ts";
 import type { Task } from "../../core/task.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";

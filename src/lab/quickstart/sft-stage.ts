@@ -5,7 +5,7 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
-import type { Example } from "../../core/example.ts";
+import type { Example } from "../../core/engine.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
 import { type Trajectory, trajectorySchema, trajectoryText } from "../../core/trajectory.ts";
 import { buildDataset, openDataset } from "../../dataset/dataset-folder.ts";

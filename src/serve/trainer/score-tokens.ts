@@ -1,8 +1,7 @@
 /** Numbers for single tokens, as answers carry them: the loss of each, and the log-probability of each. */
 
 import { lossNumbers, tokenFactors, tokenLoss } from "../../base/count/policy-loss.ts";
-import type { Engine, LossSpec } from "../../core/engine.ts";
-import type { Example } from "../../core/example.ts";
+import type { Engine, Example, LossSpec } from "../../core/engine.ts";
 
 /** The loss of every token, as other servers return it beside the log-probabilities. */
 export function elementwise(

@@ -13,7 +13,7 @@ import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../b
 import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
-import { tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
+import { tokenizerFingerprint } from "../../core/tokenizer.ts";
 import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
 import { passFromJson, requestIds } from "./read-request.ts";

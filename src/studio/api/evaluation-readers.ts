@@ -1,8 +1,8 @@
 /** Evaluations side by side: tasks down, systems across, and how far two systems differ on the same tasks. */
 import { dirname, join, relative } from "node:path";
-import type { Estimate } from "../../core/figures.ts";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
+import type { Estimate } from "../../report/figures.ts";
 import { type CutText, cutText } from "./cut-text.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 

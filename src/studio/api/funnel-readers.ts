@@ -2,9 +2,9 @@
 import { statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
-import type { StageReport } from "../../core/distill-report.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
+import type { StageReport } from "../../report/distill-report.ts";
 import type { DroppedPage, FunnelView, WhatIfView } from "./funnel-view.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 import { measuredStages, whatIf } from "./what-if.ts";

@@ -1,6 +1,6 @@
 /** A distillation as the browser draws it: how many passed each filter, what each measured, and what another bound would change. */
-import type { FilterDecision } from "../../core/decision.ts";
-import type { DistillReport, StageReport } from "../../core/distill-report.ts";
+import type { FilterDecision } from "../../core/chain-marks.ts";
+import type { DistillReport, StageReport } from "../../report/distill-report.ts";
 
 /** A filter that compares a figure with a bound. */
 export interface MeasuredStage {

@@ -1,5 +1,5 @@
 /** What updates did with rollouts: the lines with their names in the file of figures beside them. */
-import type { RolloutFigures } from "../../core/rollout.ts";
+import type { RolloutFigures } from "../../core/chain-marks.ts";
 import type { FileRow } from "./index-database.ts";
 import { readRange } from "./open-index.ts";
 

@@ -5,8 +5,8 @@
  */
 import { dirname, join } from "node:path";
 import type { Around } from "../../base/files/record-kind.ts";
+import type { RolloutFigures } from "../../core/chain-marks.ts";
 import { UsageError } from "../../core/errors.ts";
-import type { RolloutFigures } from "../../core/rollout.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { readTokens } from "../../dataset/read-tokens.ts";
 import { findModels, findTokenizer } from "./find-models.ts";

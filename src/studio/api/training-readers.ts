@@ -2,7 +2,7 @@
 import { dirname, join, relative } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
 import { type WorkState, workState } from "../../base/files/work-state.ts";
-import type { RolloutFigures } from "../../core/rollout.ts";
+import type { RolloutFigures } from "../../core/chain-marks.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
 

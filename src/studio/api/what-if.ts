@@ -1,5 +1,5 @@
 /** What filters measured, and what another bound would change, from the recorded decisions alone. */
-import type { FilterDecision } from "../../core/decision.ts";
+import type { FilterDecision } from "../../core/chain-marks.ts";
 import type { OutcomeRecord } from "../../distill/read-distillation.ts";
 import type { MeasuredStage, WhatIfView } from "./funnel-view.ts";
 

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
-import { tokenizerDifference, tokenizerFingerprint } from "../../core/tokenizer-fingerprint.ts";
+import { tokenizerDifference, tokenizerFingerprint } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import { describeTools } from "../../language/with-tools.ts";
 

@@ -1,6 +1,7 @@
 /** Refuses examples a model can't read, before anything is computed. */
+
+import type { Example } from "../../../core/engine.ts";
 import { UsageError } from "../../../core/errors.ts";
-import type { Example } from "../../../core/example.ts";
 import type { ModelConfig } from "../model/config.ts";
 
 /** Throws, naming the example and the token, unless every example fits the model. */

@@ -5,9 +5,8 @@
  */
 
 import { checkStep, lossNumbers, tokenFactors } from "../../../base/count/policy-loss.ts";
-import type { ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
+import type { Example, ForwardResult, LossSpec, OptimizerStep, PassOptions } from "../../../core/engine.ts";
 import { CoaError, UsageError } from "../../../core/errors.ts";
-import type { Example } from "../../../core/example.ts";
 import type { Adapter } from "../lora/adapter.ts";
 import type { ModelConfig } from "../model/config.ts";
 import type { ParameterSet } from "../model/parameters.ts";

@@ -3,7 +3,7 @@
  * left out, one is cut after its last, and what is before its first may be shared with others (plan-batches.ts). Where
  * nearly all targets are scored, picking them out costs more than it saves, and all are.
  */
-import type { Example } from "../../../core/example.ts";
+import type { Example } from "../../../core/engine.ts";
 import type { BatchShape } from "../model/row-layout.ts";
 import type { HostTensor } from "../runtime/runtime.ts";
 import { type BatchPlan, type PlannedExample, planBatches } from "./plan-batches.ts";

@@ -1,5 +1,21 @@
 /** The figures that evaluations compute, reports draw and the studio shows: plain data, the same in every place. */
-import type { Measure } from "./measure.ts";
+import type { Rightness } from "../core/task.ts";
+
+/** How an evaluation measured: which file of tasks, whose rules, which judge. Figures compare only where these agree. */
+export interface Measure {
+  benchmark?: string;
+  file?: string;
+  fileHash?: string;
+  split?: string;
+  /** The figure's name; it says so where programs were graded on their public tests alone. */
+  metric?: string;
+  scoring?: string;
+  /** The rules that decided, by name. */
+  scorers: string[];
+  /** How many answers are known to be right by what, where not all come from a file of tasks. */
+  right?: Partial<Record<Rightness, number>>;
+  judges: { name: string; promptHash: string; model: string }[];
+}
 
 /** A figure with the interval that it is believed to lie in. */
 export interface Estimate {

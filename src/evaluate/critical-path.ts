@@ -2,16 +2,9 @@
  * How long a run had to be, whatever it cost: model turns that waited for each other, and the time along that path.
  * Parallel calls count once, as the slowest of them, so what is done in parallel shows here and nowhere else.
  */
-import type { TeamRun, TeamStep } from "./team-run.ts";
-import type { Trajectory } from "./trajectory.ts";
-
-/** The longest sequence of work in which each part waited for the one before it. */
-export interface CriticalPath {
-  /** Model turns on the path. */
-  rounds: number;
-  /** Milliseconds of model and slowest tool on the path; 0 where a recording has no times. */
-  ms: number;
-}
+import type { CriticalPath } from "../core/system.ts";
+import type { TeamRun, TeamStep } from "../core/team-run.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 
 /** The path of a chain: each turn of the model, and the slowest of the calls it made. */
 export function chainPath({ segments }: Pick<Trajectory, "segments">): CriticalPath {

@@ -1,5 +1,5 @@
 /** What a distillation did, as data: what reports draw and the studio shows. */
-import type { Trajectory } from "./trajectory.ts";
+import type { Trajectory } from "../core/trajectory.ts";
 
 /** How many chains entered a stage and left it, and why. */
 export interface StageReport {

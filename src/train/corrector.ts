@@ -2,9 +2,9 @@
  * A corrector takes over a chain that went wrong: given what was written so far, it finds the first wrong step and says
  * how a better system (the team, a stronger model) continues from there. On-policy distillation trains on its answer.
  */
-import type { Task } from "./task.ts";
-import type { Segment, Trajectory } from "./trajectory.ts";
-import type { Usage } from "./usage.ts";
+import type { Task } from "../core/task.ts";
+import type { Segment, Trajectory } from "../core/trajectory.ts";
+import type { Usage } from "../core/usage.ts";
 
 export interface Correction {
   /** Index of the first segment that is replaced; everything before it stays as the student wrote it. */

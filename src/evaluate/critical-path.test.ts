@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { TeamAgent, TeamStep } from "../core/team-run.ts";
+import type { Segment } from "../core/trajectory.ts";
 import { chainPath, teamPath } from "./critical-path.ts";
-import type { TeamAgent, TeamStep } from "./team-run.ts";
-import type { Segment } from "./trajectory.ts";
 
 const model = (tag: string, startedAt: number, endedAt: number): Segment => ({
   tag,
