@@ -3,7 +3,7 @@ import { accessOf } from "../base/http/access.ts";
 import { readKeys, type ServeKey } from "../serve/keys.ts";
 import type { PortOptions } from "../serve/serve.ts";
 import type { ServeOptions } from "../serve/served-handler.ts";
-import type { Options } from "./command.ts";
+import { whole } from "./setting.ts";
 import type { Section } from "./settings/index.ts";
 
 /** Of those, what a handler is to know. */
@@ -11,11 +11,10 @@ export function handlerOptions({ keys, access, maxBodyBytes }: ServeOptions): Se
   return { keys, access, maxBodyBytes };
 }
 
-/** Flags of a recorder that others may reach. */
-export const recorderFlags = {
-  host: { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address to listen on; beyond this machine only with keys" },
-  "api-key-file": { type: "string", valueName: "file", describe: "API keys that callers need, one to a line (default: COA_API_KEY)" },
-} as const satisfies Options; // biome-ignore format: one flag a line
+/** The port of a server that has a default port of its own. */
+export function portFlag(port: number) {
+  return whole("Port; 0 for any free one", { default: port, min: 0, max: 65_535, valueName: "n" });
+}
 
 /** The keys that callers need: of the file, or the one in the environment. */
 export async function keysOf(file: string | undefined): Promise<ServeKey[]> {

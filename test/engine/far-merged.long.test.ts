@@ -47,10 +47,23 @@ it("trains an adapter on a server, and merges it here into a model with the same
   await coa("dataset", "build", at("chains.jsonl"), "--vocabulary", "300", "--out", at("data"));
   const size = ["--hidden", "16", "--layers", "2", "--heads", "2", "--context", "512"];
   await coa("model", "new", at("base"), "--tokenizer", join(at("data"), "tokenizer"), ...size);
-  const flags = ["--model", at("base"), "--as", "coa/small", "--port", "0", "--checkpoints", at("checkpoints")];
-  const server = spawn(process.execPath, [cli, "serve", "trainer", ...flags, "--threads", "1", "--max-memory", "2"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const flags = [
+    "--model",
+    at("base"),
+    "--name",
+    "coa/small",
+    "--port",
+    "0",
+    "--set",
+    `trainer.checkpoints=${at("checkpoints")}`,
+  ];
+  const server = spawn(
+    process.execPath,
+    [cli, "serve", "trainer", ...flags, "--set", "trainer.threads=1", "--set", "trainer.maxMemoryGb=2"],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   try {
     let origin = "";
     for await (const line of createInterface({ input: server.stdout })) {

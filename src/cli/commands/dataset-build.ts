@@ -7,6 +7,7 @@ import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
+import { text, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -21,41 +22,24 @@ export default defineCommand({
   arguments: "<trajectories.jsonl…>",
   examples,
   options: {
-    out: { type: "string", valueName: "folder", describe: "Where to write the dataset" },
-    tokenizer: { type: "string", valueName: "folder", describe: "Folder with the model's tokenizer.json" },
-    vocabulary: { type: "string", valueName: "size", describe: "Train a tokenizer of this size on the chains instead" },
-    "max-tokens": { type: "string", valueName: "n", describe: "Longest example, prompt included" },
-    overlong: {
-      type: "string",
-      default: "drop",
-      describe: "What to do with longer ones: drop, or cut at a segment border",
-    },
-    weight: {
-      type: "string",
-      multiple: true,
-      valueName: "tag=w",
-      describe: "Weight of a tag's segments, e.g. think=0.5",
-    },
-    annotations: {
-      type: "string",
-      valueName: "file",
-      describe: "Apply what was decided in coa studio's review: .coa/annotations.jsonl",
-    },
+    out: text("Where to write the dataset", { valueName: "folder", group: "output" }),
+    tokenizer: text("Folder with the model's tokenizer.json", { valueName: "folder", group: "model" }),
+    vocabulary: whole("Train a tokenizer of this size on the chains instead", { valueName: "size", group: "model" }),
+    "max-tokens": whole("Max tokens per example, prompt included", { valueName: "n", group: "limits" }),
+    annotations: text("Apply what was decided in coa studio's review: .coa/annotations.jsonl", { valueName: "file" }),
   },
-  async run({ values, positionals, out, signal }) {
+  reads: ["dataset"],
+  async run({ values, settings, positionals, out, signal }) {
     if (positionals.length === 0) throw missingArgument(this, "trajectories");
     const { annotations } = values;
     await existingFiles(annotations === undefined ? positionals : [...positionals, annotations]);
-    if (!values.out) throw new UsageError("say where to write the dataset with --out <folder>");
-    if (values.overlong !== "drop" && values.overlong !== "cut") {
-      throw new UsageError(`--overlong takes drop or cut, not "${values.overlong}"`);
-    }
+    if (!values.out) throw new UsageError("name the folder of the dataset: --out <folder>");
     const bad: BadLine[] = [];
     const onBad = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : ("throw" as const);
     async function* trajectories(): AsyncGenerator<Trajectory> {
       for (const file of positionals) yield* readJsonl(file, trajectorySchema, { onBad, signal });
     }
-    const tokenizer = await chooseTokenizer(values.tokenizer, numberOf(values.vocabulary, "vocabulary"), trajectories);
+    const tokenizer = await chooseTokenizer(values.tokenizer, values.vocabulary, trajectories);
     bad.length = 0;
     const decided = values["skip-bad"] ? (line: BadLine) => void bad.push(line) : undefined;
     const verdicts = annotations === undefined ? undefined : await readAnnotations(annotations, decided);
@@ -64,9 +48,9 @@ export default defineCommand({
     const manifest = await buildDataset(trajectories(), {
       folder: values.out,
       tokenizer,
-      maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
-      overlong: values.overlong,
-      weights: readWeights(values.weight),
+      maxTokens: values["max-tokens"],
+      overlong: settings.dataset.overlong,
+      weights: readWeights(settings.dataset.weights),
       inputs: await Promise.all(
         inputs.map(async (input) => ({ ...input, fingerprint: await fileFingerprint(input.path) })),
       ),
@@ -101,13 +85,7 @@ function annotationLine(counts: NonNullable<DatasetManifest["annotations"]>): st
   return `${done}; ${unmatched} annotations fit no chain of the input${why}`;
 }
 
-function readWeights(pairs: readonly string[] | undefined): Record<string, number> | undefined {
-  if (!pairs || pairs.length === 0) return undefined;
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const [tag, weight] = pair.split("=");
-      if (!tag || weight === undefined) throw new UsageError(`--weight takes tag=number, not "${pair}"`);
-      return [tag, numberOf(weight, "weight", { min: 0 })!];
-    }),
-  );
+function readWeights(weights: Readonly<Record<string, string>>): Record<string, number> | undefined {
+  const read = Object.entries(weights).map(([tag, weight]) => [tag, numberOf(weight, "weight", { min: 0 })!]);
+  return read.length === 0 ? undefined : Object.fromEntries(read);
 }

@@ -5,7 +5,8 @@ import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
 import { builtInProfiles } from "../../language/profiles.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, numberOf, oneInputFile } from "../command.ts";
+import { defineCommand, oneInputFile } from "../command.ts";
+import { anyOf, choice, text, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const names = Object.entries(exportFormats).map(([name, { about }]) => `${name} (${about})`);
@@ -20,26 +21,20 @@ export default defineCommand({
   summary: `Write files for other trainers. Formats: ${names.join("; ")}.`,
   arguments: "<trajectories.jsonl or tasks.jsonl>",
   options: {
-    format: { type: "string", short: "f", describe: Object.keys(exportFormats).join(", ") },
-    out: { type: "string", default: ".", valueName: "folder", describe: "Where to write" },
-    name: { type: "string", default: "chains", describe: "Base name of the files" },
-    tokenizer: { type: "string", valueName: "folder", describe: "Tokenizer of the model (trl)" },
-    "max-tokens": { type: "string", valueName: "n", describe: "Longest example (trl)" },
-    "observation-role": { type: "string", default: "user", describe: "Role of observations in chat: user or tool" },
-    profile: { type: "string", describe: "Profile whose system prompt RL prompts carry" },
-    split: { type: "string", default: "train", describe: "Name of the split, for RL rows" },
-  },
-  async run({ values, positionals, out, signal }) {
+    format: choice(Object.keys(exportFormats) as ExportFormat[], "Format of the files", { short: "f", valueName: "name" }),
+    out: text("Where to write", { default: ".", valueName: "folder", group: "output" }),
+    name: text("Base name of the files", { default: "chains", valueName: "name", group: "output" }),
+    tokenizer: text("Tokenizer of the model (trl)", { valueName: "folder", group: "model" }),
+    "max-tokens": whole("Max tokens per example (trl)", { valueName: "n", group: "limits" }),
+    profile: text("Profile whose system prompt RL prompts carry", { short: "p", valueName: "name", group: "model" }),
+    split: text("Name of the split, for RL rows", { default: "train", valueName: "name", group: "output" }),
+  }, // biome-ignore format: one flag a line
+  reads: ["dataset"],
+  async run({ values, settings, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
     await existingFiles([file]);
-    const format = values.format as ExportFormat | undefined;
-    if (!format || !(format in exportFormats)) {
-      throw new UsageError(`--format takes one of ${Object.keys(exportFormats).join(", ")}`);
-    }
-    const observationRole = values["observation-role"];
-    if (observationRole !== "user" && observationRole !== "tool") {
-      throw new UsageError(`--observation-role takes user or tool, not "${observationRole}"`);
-    }
+    const { format } = values;
+    if (!format) throw new UsageError(`--format takes ${anyOf(Object.keys(exportFormats))}`);
     const profile = values.profile === undefined ? undefined : builtInProfiles[values.profile];
     if (values.profile !== undefined && !profile) {
       throw new UsageError(
@@ -54,8 +49,8 @@ export default defineCommand({
         ? { tasks: readJsonl(file, taskSchema, { signal }) }
         : { trajectories: readJsonl(file, trajectorySchema, { signal }) }),
       tokenizer: values.tokenizer === undefined ? undefined : await loadTokenizer(values.tokenizer),
-      maxTokens: numberOf(values["max-tokens"], "max-tokens", { min: 1, integer: true }),
-      observationRole,
+      maxTokens: values["max-tokens"],
+      observationRole: settings.dataset.observationRole,
       profile,
       split: values.split,
       signal,

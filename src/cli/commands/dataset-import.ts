@@ -3,6 +3,7 @@ import { openJsonl } from "../../base/files/open-jsonl.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, missingArgument } from "../command.ts";
+import { text } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -17,11 +18,11 @@ export default defineCommand({
   arguments: "<file…>",
   examples,
   options: {
-    out: { type: "string", default: "chains.jsonl", valueName: "file", describe: "Append the trajectories to this file" },
-    profile: { type: "string", valueName: "name", describe: "The chains' profile; known from the tools they call otherwise" },
-    "keep-broken": { type: "boolean", default: false, describe: "Take chains whose tags do not parse cleanly too" },
-  }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+    out: text("Append the trajectories to this file", { default: "chains.jsonl", valueName: "file", group: "output" }),
+    profile: text("The chains' profile (default: known from the tools they call)", { short: "p", valueName: "name" }),
+  },
+  reads: ["dataset"],
+  async run({ values, settings, positionals, out, signal }) {
     if (positionals.length === 0) throw missingArgument(this, "files");
     await existingFiles(positionals);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
@@ -31,7 +32,7 @@ export default defineCommand({
       for (const file of positionals) {
         reports[file] = await importChains(file, (trajectory) => writer.append(trajectory), {
           profile,
-          keepBroken: values["keep-broken"],
+          keepBroken: settings.dataset.keepBroken,
           signal,
           onProgress: (done) => done % 200 === 0 && out.progress({ stage: `reading ${file}`, done }),
         });

@@ -5,7 +5,8 @@ import { type JsonlWriter, openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Side, splitKey, splitSide } from "../../dataset/split.ts";
-import { defineCommand, numberOf, oneInputFile } from "../command.ts";
+import { defineCommand, oneInputFile } from "../command.ts";
+import { number, text, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 /** Trajectories and team runs name their task; a task is one. */
@@ -24,19 +25,17 @@ export default defineCommand({
     "Split trajectories, team runs or tasks into train, validation and test files, by task; turns of a session stay together.",
   arguments: "<file.jsonl>",
   options: {
-    validation: { type: "string", default: "0.05", valueName: "share", describe: "Share of tasks for validation" },
-    test: { type: "string", default: "0", valueName: "share", describe: "Share of tasks for testing" },
-    seed: { type: "string", default: "0", valueName: "n", describe: "Another seed gives another split" },
-    out: { type: "string", valueName: "folder", describe: "Where to write (default: beside the file)" },
+    validation: number("Share of tasks for validation", { default: 0.05, min: 0, max: 1, valueName: "share" }),
+    test: number("Share of tasks for testing", { default: 0, min: 0, max: 1, valueName: "share" }),
+    seed: whole("Another seed gives another split", { default: 0, min: 0, valueName: "n" }),
+    out: text("Where to write (default: beside the file)", { valueName: "folder", group: "output" }),
   },
   async run({ values, positionals, out, signal }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
     await existingFiles([file]);
-    const validation = numberOf(values.validation, "validation", { min: 0, max: 1 })!;
-    const test = numberOf(values.test, "test", { min: 0, max: 1 })!;
+    const { validation, test, seed } = values;
     if (validation + test > 1)
       throw new UsageError(`--validation ${validation} and --test ${test} must be less than 1 together`);
-    const seed = numberOf(values.seed, "seed", { integer: true })!;
     const name = basename(file).replace(/\.jsonl$/, "");
     const pathOf = (side: Side) => join(values.out ?? dirname(file), `${name}.${side}.jsonl`);
     const sides: Side[] = [

@@ -4,6 +4,7 @@ import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
 import { type Scorer, scorers } from "../../graders/scorers.ts";
 import { defineCommand, onePositional } from "../command.ts";
+import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
 
 const examples = [
@@ -25,11 +26,7 @@ export default defineCommand({
   arguments: "<kind>",
   examples,
   options: {
-    scorer: {
-      type: "string",
-      valueName: "name",
-      describe: `The benchmark's own rule: ${Object.keys(scorers).join(", ")}`,
-    },
+    scorer: text(`The benchmark's own rule: ${Object.keys(scorers).join(", ")}`, { valueName: "name", group: "model" }),
   },
   reads: ["judge", "grader"],
   async run({ values, settings, positionals, out, signal }) {

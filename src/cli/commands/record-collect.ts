@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { startCollector } from "../../record/collector/start-collector.ts";
-import { defineCommand, numberOf } from "../command.ts";
-import { keysOf, recorderFlags } from "../serve-flags.ts";
-import { folderOption, recordingsFolder } from "./record-folder.ts";
+import { defineCommand } from "../command.ts";
+import { keysOf, portFlag } from "../serve-flags.ts";
+import { recordingsFolder } from "./record-folder.ts";
 
 export default defineCommand({
   name: "record collect",
@@ -13,19 +13,16 @@ export default defineCommand({
     "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 node app.js",
     "LANGSMITH_TRACING=true LANGSMITH_ENDPOINT=http://127.0.0.1:4318 LANGSMITH_API_KEY=x node app.js",
   ],
-  options: {
-    folder: folderOption,
-    port: { type: "string", default: "4318", valueName: "n", describe: "Port to listen on (0: any)" },
-    ...recorderFlags,
-  },
-  async run({ values, out, signal }) {
-    const folder = await recordingsFolder(values.folder);
+  options: { port: portFlag(4318) },
+  reads: ["record", "server"],
+  async run({ values, settings, out, signal }) {
+    const folder = await recordingsFolder(settings.record.folder);
     let spans = 0;
     const collector = await startCollector({
       folder,
-      port: numberOf(values.port, "port", { min: 0, max: 65535, integer: true })!,
-      host: values.host,
-      keys: (await keysOf(values["api-key-file"])).map(({ key }) => key),
+      port: values.port,
+      host: settings.server.host,
+      keys: (await keysOf(settings.server.apiKeyFile)).map(({ key }) => key),
       onProblem: (message) => out.note(message),
       onBatch(batch) {
         spans += batch.spans;

@@ -4,7 +4,8 @@ import { priceRun } from "../../record/run-summary.ts";
 import { refusedForTraining } from "../../record/trainable.ts";
 import { defineCommand } from "../command.ts";
 import { pricesOf } from "../flag-values.ts";
-import { findRuns, folderOption, priceOption, recordingsFolder } from "./record-folder.ts";
+import { text, toggle } from "../setting.ts";
+import { findRuns, recordingsFolder } from "./record-folder.ts";
 import { appendRuns } from "./record-import.ts";
 
 const examples = ["coa record export --out runs.jsonl", "coa record export run-3f2a --out one.jsonl --all"];
@@ -16,19 +17,19 @@ export default defineCommand({
   arguments: "[run…]",
   examples,
   options: {
-    folder: folderOption,
-    price: priceOption,
-    out: { type: "string", valueName: "file", describe: "The JSONL file to append to" },
-    all: { type: "boolean", default: false, describe: "Also runs that are cut, without content or ambiguous" },
+    out: text("The JSONL file to append to", { valueName: "file", group: "output" }),
+    all: toggle("Also runs that are cut, without content or ambiguous"),
   },
-  async run({ values, positionals, out }) {
-    if (!values.out) throw new UsageError(`say where the runs go. Example: ${examples[0]}`);
-    const folder = await recordingsFolder(values.folder);
+  reads: ["record", "spending"],
+  hides: ["max-usd"],
+  async run({ values, settings, positionals, out }) {
+    if (!values.out) throw new UsageError(`name the file of the runs. Example: ${examples[0]}`);
+    const folder = await recordingsFolder(settings.record.folder);
     const found =
       positionals.length === 0
         ? await readRecordings(folder)
         : (await Promise.all(positionals.map((id) => findRuns(folder, id)))).flat();
-    const runs = found.map((run) => priceRun(run, pricesOf(values.price ?? [])));
+    const runs = found.map((run) => priceRun(run, pricesOf(settings.spending.price)));
     const refused = runs.flatMap((run) => {
       const reason = values.all ? null : refusedForTraining(run);
       return reason === null ? [] : [{ id: run.id, reason }];

@@ -5,19 +5,6 @@ import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { readRecordings } from "../../record/recordings.ts";
 
-export const folderOption = {
-  type: "string",
-  valueName: "folder",
-  describe: "Where recordings are kept (default .coa/recordings)",
-} as const;
-
-export const priceOption = {
-  type: "string",
-  multiple: true,
-  valueName: "[model=]in,out[,cached]",
-  describe: "Dollars for a million tokens, of one model or of all",
-} as const;
-
 /** The folder that was named, or the workspace's own. */
 export async function recordingsFolder(given: string | undefined): Promise<string> {
   return given ?? (await openWorkspace()).folder("recordings");

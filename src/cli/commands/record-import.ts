@@ -4,6 +4,7 @@ import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { runTree, summariseRun } from "../../record/run-summary.ts";
 import { defineCommand, missingArgument } from "../command.ts";
+import { text, toggle } from "../setting.ts";
 import { importTraces } from "../trace-files.ts";
 import { existingFiles } from "./dataset-input.ts";
 
@@ -19,9 +20,9 @@ export default defineCommand({
   arguments: "<file or folder…>",
   examples,
   options: {
-    format: { type: "string", valueName: "name", describe: "Name the format instead of recognising it" },
-    out: { type: "string", valueName: "file", describe: "Append the runs to this JSONL file" },
-    replace: { type: "boolean", default: false, describe: "Replace the file of --out instead of appending to it" },
+    format: text("Format of the files (default: recognised)", { short: "f", valueName: "name" }),
+    out: text("Append the runs to this JSONL file", { valueName: "file", group: "output" }),
+    replace: toggle("Replace the file of --out instead of appending to it", { group: "output" }),
   },
   async run({ values, positionals, out }) {
     if (positionals.length === 0) throw missingArgument(this, "files");

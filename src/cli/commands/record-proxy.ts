@@ -2,14 +2,15 @@ import { once } from "node:events";
 import { UsageError } from "../../core/errors.ts";
 import { startProxy } from "../../record/proxy/start-proxy.ts";
 import { unrecordedText } from "../../record/unrecorded.ts";
-import { defineCommand, numberOf } from "../command.ts";
-import { keysOf, recorderFlags } from "../serve-flags.ts";
-import { budgetOf, budgetOptions } from "./budget-options.ts";
-import { folderOption, recordingsFolder } from "./record-folder.ts";
+import { defineCommand } from "../command.ts";
+import { keysOf, portFlag } from "../serve-flags.ts";
+import { text, toggle } from "../setting.ts";
+import { budgetOf } from "./budget-options.ts";
+import { recordingsFolder } from "./record-folder.ts";
 
 const examples = [
   "coa record proxy --to https://api.openai.com",
-  "coa record proxy --to http://localhost:8000/v1 --run-calls 50 --run-tokens 200000 --usd 5 --price 0.25,2",
+  "coa record proxy --to http://localhost:8000/v1 --set record.maxCallsPerRun=50 --max-usd 5 --price 0.25,2",
   "coa record proxy --replay",
 ];
 
@@ -19,27 +20,25 @@ export default defineCommand({
     "An address in front of your model server (OpenAI, Anthropic, Gemini, Ollama) that records every call, replays recordings, or keeps to a budget. Point your app's base URL at it; add /r/<run> to keep runs apart.",
   examples,
   options: {
-    to: { type: "string", valueName: "url", describe: "The real server, with or without /v1" },
-    folder: folderOption,
-    replay: { type: "boolean", default: false, describe: "Answer from recordings; what was never recorded fails" },
-    port: { type: "string", default: "4141", valueName: "n", describe: "Port to listen on (0: any)" },
-    ...recorderFlags,
-    ...budgetOptions,
+    to: text("The real server, with or without /v1", { valueName: "url" }),
+    replay: toggle("Answer from recordings; what was never recorded fails"),
+    port: portFlag(4141),
   },
-  async run({ values, out, signal }) {
+  reads: ["record", "spending", "server"],
+  async run({ values, settings, out, signal }) {
     if (!values.replay && !values.to)
-      throw new UsageError(`say which server to pass calls to. Example: ${examples[0]}`);
-    const budget = budgetOf(values);
-    const folder = await recordingsFolder(values.folder);
+      throw new UsageError(`name the server that calls are passed on to. Example: ${examples[0]}`);
+    const budget = budgetOf(settings);
+    const folder = await recordingsFolder(settings.record.folder);
     let calls = 0;
     const proxy = await startProxy({
       ...(values.to && { to: values.to }),
       folder,
       mode: values.replay ? "replay" : "record",
       ...(budget && { budget }),
-      port: numberOf(values.port, "port", { min: 0, max: 65535, integer: true })!,
-      host: values.host,
-      keys: (await keysOf(values["api-key-file"])).map(({ key }) => key),
+      port: values.port,
+      host: settings.server.host,
+      keys: (await keysOf(settings.server.apiKeyFile)).map(({ key }) => key),
       onProblem: (message) => out.note(message),
       onExchange: () => out.progress({ stage: "calls recorded", done: ++calls }),
     });

@@ -2,13 +2,14 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { defineCommand, missingArgument } from "../command.ts";
-import { budgetOf, budgetOptions } from "./budget-options.ts";
-import { folderOption, recordingsFolder } from "./record-folder.ts";
+import { text } from "../setting.ts";
+import { budgetOf } from "./budget-options.ts";
+import { recordingsFolder } from "./record-folder.ts";
 
 const examples = [
   "coa record run -- node app.js",
   "coa record run --id tuesday -- npm start",
-  "coa record run --calls 200 --usd 5 --price 0.25,2,0.03 -- node app.js",
+  "coa record run --set record.maxCalls=200 --max-usd 5 --price 0.25,2,0.03 -- node app.js",
 ];
 
 export default defineCommand({
@@ -17,16 +18,13 @@ export default defineCommand({
     "Run a Node program with the recorder loaded into it: no code change, no base URL. The same as node --import chain-of-agents/register",
   arguments: "-- <command…>",
   examples,
-  options: {
-    folder: folderOption,
-    id: { type: "string", valueName: "run", describe: "One run id for the whole program" },
-    ...budgetOptions,
-  },
-  async run({ values, positionals, out, signal }) {
+  options: { id: text("One run id for the whole program", { valueName: "run" }) },
+  reads: ["record", "spending"],
+  async run({ values, settings, positionals, out, signal }) {
     const [command, ...args] = positionals;
     if (command === undefined) throw missingArgument(this, "a command");
-    const budget = budgetOf(values);
-    const folder = resolve(await recordingsFolder(values.folder));
+    const budget = budgetOf(settings);
+    const folder = resolve(await recordingsFolder(settings.record.folder));
     const name = import.meta.url.endsWith(".ts") ? "register.ts" : "register.js";
     const register = new URL(`../../record/${name}`, import.meta.url).href;
     const child = spawn(command, args, {

@@ -90,7 +90,20 @@ describe("coa record", () => {
     const server = await startModelServer({ answer: () => "yes" });
     const child = spawn(
       process.execPath,
-      [main, "record", "proxy", "--to", server.url, "--port", "0", "--calls", "1", "--folder", "prox", "--json"],
+      [
+        main,
+        "record",
+        "proxy",
+        "--to",
+        server.url,
+        "--port",
+        "0",
+        "--set",
+        "record.maxCalls=1",
+        "--folder",
+        "prox",
+        "--json",
+      ],
       { cwd: folder, stdio: ["ignore", "pipe", "ignore"] },
     );
     try {
@@ -120,7 +133,7 @@ describe("coa record", () => {
       ],
     );
     await assert.rejects(coa("proxy"), { code: 2 });
-    await assert.rejects(coa("proxy", "--to", "http://x", "--usd", "1"), /needs prices/);
+    await assert.rejects(coa("proxy", "--to", "http://x", "--max-usd", "1"), /needs prices/);
     await assert.rejects(startProxy({ folder }), /needs `to`, the server/);
   });
 });

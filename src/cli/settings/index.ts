@@ -4,6 +4,7 @@
  */
 import type { Group, Setting } from "../setting.ts";
 import { chain, limits } from "./chain.ts";
+import { dataset, record } from "./data.ts";
 import { distill } from "./distill.ts";
 import { evaluation } from "./eval.ts";
 import { grader, judge } from "./grading.ts";
@@ -12,6 +13,7 @@ import { serve } from "./serve.ts";
 import { server } from "./server.ts";
 import { team } from "./team.ts";
 import { tools } from "./tools.ts";
+import { trainer } from "./trainer.ts";
 
 /** A section: what it is about, where its flags stand in help, its settings. */
 interface SectionEntry {
@@ -29,11 +31,22 @@ export const sections = {
   grader: { describe: "How answers are graded", group: "model", settings: grader },
   choose: { describe: "Best of n: how many runs of a task, and which is chosen", group: "model", settings: choose },
   team: { describe: "The multi-agent team", group: "model", settings: team },
+  record: {
+    describe: "Recordings of other systems, and how much a recorded run may use",
+    group: "input",
+    settings: record,
+  },
   distill: { describe: "How runs become chains worth learning from", group: "input", settings: distill },
+  dataset: {
+    describe: "How chains become examples of a dataset, and rows for other trainers",
+    group: "input",
+    settings: dataset,
+  },
   eval: { describe: "Which tasks of a benchmark are run, and how", group: "input", settings: evaluation },
   limits: { describe: "Limits of one run", group: "limits", settings: limits },
   spending: { describe: "What model calls cost, and how much may be spent", group: "limits", settings: spending },
   serve: { describe: "How coa serve answers requests with chains", group: "output", settings: serve },
+  trainer: { describe: "The training server of this machine", group: "limits", settings: trainer },
   server: { describe: "Where servers listen, who may call them, how they stop", group: "input", settings: server },
 } as const satisfies Record<string, SectionEntry>;
 
