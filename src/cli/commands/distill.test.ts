@@ -194,10 +194,7 @@ describe("from a lab task to a dataset, on the command line", () => {
       coa("dataset", "build", path("tasks.jsonl"), "--out", path("x")),
       /--tokenizer <folder>, or train one/,
     );
-    await assert.rejects(
-      coa("dataset", "export", path("tasks.jsonl"), "--format", "csv"),
-      /--format takes one of chat/,
-    );
+    await assert.rejects(coa("dataset", "export", path("tasks.jsonl"), "--format", "csv"), /--format takes chat/);
     await assert.rejects(coa("show", path("dataset"), "100000"), /but not example 100000/);
     await assert.rejects(
       coa("dataset", "split", path("tasks.jsonl"), "--validation", "0.9", "--test", "0.5"),
