@@ -7,6 +7,8 @@ import type { z } from "zod";
 import type { Journal } from "../core/journal.ts";
 import { lazySchema } from "../core/lazy-schema.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
+import { limitNames } from "./limits.ts";
+import { sampledTokenSchema } from "./sampled-tokens.ts";
 
 const callUsage = lazySchema((z) =>
   z.object({
@@ -25,14 +27,10 @@ const turnRecordSchema = lazySchema((z) =>
     /** Number of the model call, from 0. */
     call: z.number(),
     /** Set when this call asked for the answer because of that limit. */
-    final: z.string().optional(),
+    final: z.enum(limitNames).optional(),
     /** What was received from the model, up to the end of its turn. */
     text: z.string(),
-    tokens: z.array(z.number()).optional(),
-    logprobs: z.array(z.number()).optional(),
-    /** Where in the text each token begins. */
-    entropies: z.array(z.number()).optional(),
-    starts: z.array(z.number()).optional(),
+    tokens: z.array(sampledTokenSchema).optional(),
     policyVersion: z.number().optional(),
     finish: z.enum(["stop", "length", "end", "deadline"]),
     usage: callUsage,

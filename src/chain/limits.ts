@@ -51,14 +51,17 @@ export function withDefaults(limits: Partial<Limits> = {}, base: Partial<Limits>
   return { ...defaultLimits, ...base, ...Object.fromEntries(given) };
 }
 
-export type LimitName =
-  | "steps"
-  | "completion-tokens"
-  | "total-tokens"
-  | "context"
-  | "wall-time"
-  | "money"
-  | "tool-calls";
+/** What can run out. */
+export const limitNames = [
+  "steps",
+  "completion-tokens",
+  "total-tokens",
+  "context",
+  "wall-time",
+  "money",
+  "tool-calls",
+] as const;
+export type LimitName = (typeof limitNames)[number];
 
 /** What the next model call may be: an ordinary one, the request for the answer, or none. */
 export type CallPlan =

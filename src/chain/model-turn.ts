@@ -11,7 +11,7 @@ import { looseText, type Segment, type Violation, writtenForm } from "../core/tr
 import { tagNames, tagSpec } from "../language/profile.ts";
 import { type ReadSegment, type TagReaderOptions, tagReader } from "../language/tag-reader.ts";
 import { DeadlineError } from "./deadline.ts";
-import { sampledTokens } from "./sampled-tokens.ts";
+import { type SampledToken, sampledTokens, tokensOf } from "./sampled-tokens.ts";
 
 /** How a call ended, as far as the chain is concerned. */
 export type TurnFinish = "stop" | "length" | "end" | "deadline";
@@ -19,11 +19,7 @@ export type TurnFinish = "stop" | "length" | "end" | "deadline";
 /** What was received from the model in one call, up to where the turn ended. */
 export interface ReceivedCall {
   text: string;
-  tokens?: number[];
-  logprobs?: number[];
-  entropies?: number[];
-  /** Where in the text each token begins. */
-  starts?: number[];
+  tokens?: SampledToken[];
   policyVersion?: number;
 }
 
@@ -125,14 +121,14 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   });
 
   /**
-   * Offers one delta to the reader. Where tokens are known the text is decoded from them here, over all calls of the turn:
-   * a call may end in the middle of a character.
+   * Offers text of the call that began at `from` to the reader. Where a tokenizer is there the text is decoded from the tokens
+   * here, over all calls of the turn: a call may end in the middle of a character.
    */
-  function feed({ text, tokens = [], logprobs, entropies }: ReceivedCall): void {
-    for (const [place, token] of tokens.entries()) {
+  function feed(text: string, tokens: readonly SampledToken[], from: number): void {
+    for (const one of tokens) {
       if (reader.stopped()) return;
-      sampled.push({ token, logprob: logprobs?.[place], entropy: entropies?.[place], at: written.length });
-      if (decoder) offer(decoder.decode(tokenizer!.tokenBytes(token), { stream: true }));
+      sampled.push({ ...one, at: decoder ? written.length : from + one.at });
+      if (decoder) offer(decoder.decode(tokenizer!.tokenBytes(one.token), { stream: true }));
     }
     if (!decoder) offer(text);
   }
@@ -156,17 +152,12 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
     const last = segments.at(-1);
     if (!last) {
       if (space === "" && sampled.length === 0) return;
-      const rest = sampled.take(Number.POSITIVE_INFINITY);
-      segments.push({ tag: looseText, text: space, by: "model", ...rest, startedAt, endedAt: now() });
+      segments.push({ tag: looseText, text: space, by: "model", ...sampled.takeRest(), startedAt, endedAt: now() });
       return;
     }
     if (space !== "" && last.tag === looseText) last.text += space;
     else if (space !== "") last.raw = writtenForm(last) + space;
-    const rest = sampled.take(Number.POSITIVE_INFINITY);
-    if (!rest.tokens || rest.tokens.length === 0) return;
-    last.tokens = [...(last.tokens ?? []), ...rest.tokens];
-    if (last.logprobs && rest.logprobs) last.logprobs = [...last.logprobs, ...rest.logprobs];
-    if (last.entropies && rest.entropies) last.entropies = [...last.entropies, ...rest.entropies];
+    Object.assign(last, sampled.takeRest());
   }
 
   return {
@@ -176,8 +167,8 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
       sampled.settle();
-      const received = { text: "", tokens: [] as number[], logprobs: [] as number[], starts: [] as number[] };
-      const entropies: number[] = [];
+      let text = "";
+      const tokens: SampledToken[] = [];
       let finish: TurnFinish = "end";
       let usage: CallUsage | undefined;
       try {
@@ -186,14 +177,10 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
             ({ finish, usage } = event);
             policyVersion = event.policyVersion ?? policyVersion;
           } else if (!reader.stopped()) {
-            for (const token of event.tokens ?? []) {
-              received.tokens.push(token);
-              received.starts.push(received.text.length);
-            }
-            for (const logprob of event.logprobs ?? []) received.logprobs.push(logprob);
-            for (const entropy of event.entropies ?? []) entropies.push(entropy);
-            received.text += event.text;
-            feed(event);
+            const own = tokensOf(event, text.length);
+            tokens.push(...own);
+            text += event.text;
+            feed(event.text, own, before.text);
           } else if (event.text.trim() !== "") break; // a server that ignores stop strings: the call is closed
         }
       } catch (error) {
@@ -201,32 +188,21 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
         finish = "deadline";
       }
       if (reader.stopped()) finish = "stop";
-      const cut = received.text.length > written.length - before.text;
+      const cut = text.length > written.length - before.text;
       const kept = sampled.length > 0 ? Math.max(0, sampled.length - before.tokens) : count(written.slice(before.text));
       return {
-        ...(received.tokens.length > 0 ? received : { text: received.text }),
-        ...(entropies.length > 0 && { entropies }),
+        text,
+        ...(tokens.length > 0 && { tokens }),
         ...(policyVersion !== undefined && { policyVersion }),
         finish,
         usage: usage ?? { promptTokens, completionTokens: kept },
         keptTokens: sampled.length > 0 || cut || !usage ? kept : usage.completionTokens,
       };
     },
-    replay({ text, tokens = [], logprobs, entropies, starts = [], policyVersion: version }) {
+    replay({ text, tokens = [], policyVersion: version }) {
       sampled.settle();
       policyVersion = version ?? policyVersion;
-      if (tokens.length === 0) return feed({ text });
-      for (let from = 0; from < tokens.length; ) {
-        let to = from + 1;
-        while (to < tokens.length && starts[to] === starts[from]) to++;
-        feed({
-          text: text.slice(starts[from], starts[to]),
-          tokens: tokens.slice(from, to),
-          logprobs: logprobs?.slice(from, to),
-          entropies: entropies?.slice(from, to),
-        });
-        from = to;
-      }
+      feed(text, tokens, written.length);
     },
     finish() {
       if (!finished) {

@@ -2,55 +2,68 @@
  * The tokens that a turn sampled, each with the place in the text where it begins, so that segments get exactly the tokens
  * they are made of and what is dropped from the text is dropped from the tokens too.
  */
+import type { z } from "zod";
+import { lazySchema } from "../core/lazy-schema.ts";
+import type { ContinueEvent } from "../core/model.ts";
 import type { Segment } from "../core/trajectory.ts";
 
-export interface SampledToken {
-  token: number;
-  logprob: number | undefined;
-  entropy: number | undefined;
-  /** Where in the turn's text it begins. */
-  at: number;
+export const sampledTokenSchema = lazySchema((z) =>
+  z.object({
+    token: z.number(),
+    logprob: z.number().optional(),
+    entropy: z.number().optional(),
+    /** Where in the text it begins. */
+    at: z.number(),
+  }),
+);
+export type SampledToken = z.infer<typeof sampledTokenSchema>;
+
+/** The tokens of one piece of a model's text, which begins at a place. */
+export function tokensOf(delta: Extract<ContinueEvent, { type: "delta" }>, at: number): SampledToken[] {
+  const { tokens = [], logprobs, entropies } = delta;
+  return tokens.map((token, place) => ({ token, logprob: logprobs?.[place], entropy: entropies?.[place], at }));
 }
 
-export interface SampledTokens {
-  readonly length: number;
-  ids(): number[];
-  push(token: SampledToken): void;
-  /** Tokens of earlier calls of the turn were sent, so they stay whatever is cut later. */
-  settle(): void;
-  /** The fields of a segment that ends at this place of the text: the tokens since the last one. */
-  take(end: number): Pick<Segment, "tokens" | "logprobs" | "entropies">;
-  /** Drops the tokens that begin at or after `position`; returns where the text of the rest ends. */
-  cut(position: number, textLength: number): number;
+/** Tokens as a segment keeps them; figures only where every token has them. */
+function columns(tokens: readonly SampledToken[]): Pick<Segment, "tokens" | "logprobs" | "entropies"> {
+  const logprobs = tokens.flatMap(({ logprob }) => logprob ?? []);
+  const entropies = tokens.flatMap(({ entropy }) => entropy ?? []);
+  return {
+    tokens: tokens.map(({ token }) => token),
+    ...(logprobs.length === tokens.length && { logprobs }),
+    ...(tokens.length > 0 && entropies.length === tokens.length && { entropies }),
+  };
 }
 
 /** A turn of which nothing is sampled. */
-export function sampledTokens(): SampledTokens {
+export function sampledTokens() {
   const sampled: SampledToken[] = [];
-  let assigned = 0; // tokens that belong to a finished segment
+  let from = 0; // where the tokens of the last finished segment begin
+  let assigned = 0; // and where they end
   let settled = 0;
   return {
     get length() {
       return sampled.length;
     },
     ids: () => sampled.map((entry) => entry.token),
-    push: (token) => void sampled.push(token),
+    push: (token: SampledToken) => void sampled.push(token),
+    /** Tokens of earlier calls of the turn were sent, so they stay whatever is cut later. */
     settle() {
       settled = sampled.length;
     },
-    take(end) {
-      if (sampled.length === 0) return {};
-      const from = assigned;
+    /** The fields of a segment that ends at this place of the text: the tokens since the last one. */
+    take(end: number) {
+      from = assigned;
       while (assigned < sampled.length && sampled[assigned]!.at < end) assigned++;
-      const own = sampled.slice(from, assigned);
-      const known = <Key extends "logprob" | "entropy">(key: Key) => own.every((entry) => entry[key] !== undefined);
-      return {
-        tokens: own.map((entry) => entry.token),
-        ...(known("logprob") && { logprobs: own.map((entry) => entry.logprob!) }),
-        ...(own.length > 0 && known("entropy") && { entropies: own.map((entry) => entry.entropy!) }),
-      };
+      return sampled.length === 0 ? {} : columns(sampled.slice(from, assigned));
     },
-    cut(position, textLength) {
+    /** The fields of the last segment once everything that is left belongs to it too. */
+    takeRest() {
+      assigned = sampled.length;
+      return sampled.length === 0 ? {} : columns(sampled.slice(from));
+    },
+    /** Drops the tokens that begin at or after `position`; returns where the text of the rest ends. */
+    cut(position: number, textLength: number): number {
       const first = sampled.findIndex((entry, index) => index >= settled && entry.at >= position);
       if (first === -1) return textLength;
       const end = sampled[first]!.at;

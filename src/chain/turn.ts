@@ -74,8 +74,8 @@ async function nextPlan(run: ChainRun, turn: ModelTurn): Promise<CallPlan> {
   const known = run.replay.turns.get(run.usage.modelCalls);
   if (known) {
     await compact(run);
-    const limit = (known.final ?? null) as never;
-    return known.final ? { kind: "final", maxTokens: 0, limit } : { kind: "ordinary", maxTokens: 0, limit };
+    if (known.final) return { kind: "final", maxTokens: 0, limit: known.final };
+    return { kind: "ordinary", maxTokens: 0, limit: null };
   }
   if (turn.text() === "" && isCrowded(run)) await compact(run);
   return planCall({
