@@ -36,7 +36,7 @@ export async function openSearchProvider(settings: Section<"tools">): Promise<Op
       ? { name: search, search: nothing }
       : webProviderFromEnvironment(process.env, search as WebProviderName | undefined);
   if (!provider) {
-    const variables = Object.values(webProviderVariables()).map(([first]) => first);
+    const variables = webProviderVariables();
     return {
       detail: "no search service",
       remedy: `set one of ${variables.join(", ")}, or give --docs <folder> or --index <folder>`,

@@ -71,7 +71,7 @@ export function defineTool<Schema extends z.ZodType>(
   const { name, description, timeoutMs, stateful } = definition;
   const [schema, execute] =
     "input" in definition ? [definition.input, definition.run] : [definition.inputSchema, definition.execute];
-  return { name, description, inputSchema: schema as never, execute, timeoutMs, stateful };
+  return { name, description, inputSchema: schema, execute, timeoutMs, stateful };
 }
 
 /** The input schema as JSON Schema, whatever it was written in. */

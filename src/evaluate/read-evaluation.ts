@@ -1,7 +1,7 @@
 /** Reads an evaluation back from its folder, finished or not. */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { z } from "zod";
 import { readManifest } from "../base/files/manifest.ts";
 import { readAllJsonl, readJsonl } from "../base/files/read-jsonl.ts";
 import { UsageError } from "../core/errors.ts";
@@ -45,20 +45,19 @@ export async function readEvaluation(folder: string, options: { grader?: Grader 
   };
 }
 
-/** What was evaluated: from the manifest, or from the `evaluation.json` of earlier releases. */
-async function readAsked(folder: string): Promise<{
-  system: string;
-  topology?: string;
-  samples: number;
-  measure?: Measure;
-  identity?: Record<string, unknown>;
-}> {
+const askedSchema = z.object({
+  system: z.string(),
+  topology: z.string().optional(),
+  samples: z.number(),
+  measure: z.custom<Measure>().optional(),
+  identity: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** What was evaluated. */
+async function readAsked(folder: string): Promise<z.infer<typeof askedSchema>> {
   const manifest = await readManifest(folder);
-  if (manifest?.kind === "evaluation") return manifest.configuration as never;
-  const text = await readFile(join(folder, "evaluation.json"), "utf8").catch(() => {
-    throw new UsageError(`no evaluation in ${folder}: it has no manifest of one. Run one with: coa eval run`);
-  });
-  return JSON.parse(text) as never;
+  if (manifest?.kind === "evaluation") return askedSchema.parse(manifest.configuration);
+  throw new UsageError(`no evaluation in ${folder}: it has no manifest of one. Run one with: coa eval run`);
 }
 
 /** What a run did, as text, for the runs whose ids are asked for. */

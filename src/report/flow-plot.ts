@@ -4,8 +4,7 @@ import { escapeHtml } from "./page.ts";
 import { clip } from "./svg-plots.ts";
 
 /** The picture as SVG. */
-export function flowPlot(report: DistillReport): string {
-  const { stages, records } = report;
+export function flowPlot({ stages, records }: Pick<DistillReport, "stages" | "records">): string {
   const column = 104;
   const height = 150;
   const top = 26;

@@ -116,7 +116,7 @@ export function modelConformance(make: MakeModel): ConformanceCase[] {
       name: "keeps calls that run at the same time apart, and leaves their requests as they were",
       run: () =>
         withModel(["first", "second", "third"], async (model) => {
-          const request = Object.freeze({ ...base(model), prompt: Object.freeze(prompt) as never });
+          const request = Object.freeze({ ...base(model), prompt: Object.freeze(prompt) });
           const before = JSON.stringify(request);
           const heard = await Promise.all([0, 1, 2].map((key) => listen(model, { ...request, sessionKey: `s${key}` })));
           assert.deepEqual(heard.map(({ text }) => text).sort(), ["first", "second", "third"]);

@@ -6,7 +6,7 @@
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
 import { CoaError } from "../core/errors.ts";
 
-type Node = { type: string } | undefined;
+type Node = { type: string; iterable?: { type: string; lhs?: object } } | undefined;
 type Value = { value: unknown };
 
 /** The library's interpreter, as far as it is used here: every node of a template passes through `evaluate`. */
@@ -46,7 +46,7 @@ class BoundedInterpreter extends Evaluator {
 
   override evaluate(node: Node, environment: Environment): Value {
     this.#spend(1);
-    if (node?.type === "For") this.#loopedOver.add(iterableOf(node as never));
+    if (node?.type === "For") this.#loopedOver.add(iterableOf(node));
     const value = super.evaluate(node, environment);
     const size = sizeOf(value);
     if (size > 0) this.#spend(node && this.#loopedOver.has(node) ? size : size / 16);
@@ -59,8 +59,8 @@ class BoundedInterpreter extends Evaluator {
   }
 }
 
-function iterableOf(loop: { iterable: { type: string; lhs?: object } }): object {
-  return loop.iterable.type === "SelectExpression" ? (loop.iterable.lhs ?? loop.iterable) : loop.iterable;
+function iterableOf({ iterable }: NonNullable<Node>): object {
+  return iterable!.type === "SelectExpression" ? (iterable!.lhs ?? iterable!) : iterable!;
 }
 
 /** How much a value holds: the characters of a text, the items of a list or an object. */

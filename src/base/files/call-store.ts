@@ -175,7 +175,8 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
   const { mode = "auto" } = options;
   const calls: KeptCall[] = [];
   if (file !== undefined && mode !== "record") {
-    for await (const call of readCalls(file)) if (typeof call["kind"] === "string") calls.push(call as never);
+    for await (const { kind, request, answer } of readCalls(file))
+      if (typeof kind === "string") calls.push({ version: 1, kind, request, answer });
   }
   const replay = replayOf<KeptCall>(calls, (call) => call);
   const running = new Map<string, Promise<unknown>>();

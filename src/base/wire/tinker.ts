@@ -190,19 +190,21 @@ export const sampleRequestSchema = z.object({
 export type WireSampleRequest = z.infer<typeof sampleRequestSchema>;
 
 /** One sampled sequence on the wire. */
-export interface WireSequence {
-  stop_reason: "stop" | "length";
-  tokens: number[];
-  logprobs: number[];
-}
-
-export interface WireSamples {
-  sequences: WireSequence[];
-  prompt_logprobs?: (number | null)[] | null;
+/** What was sampled. */
+export const samplesSchema = z.object({
+  sequences: z.array(
+    z.object({
+      stop_reason: z.enum(["stop", "length"]),
+      tokens: z.array(z.number()),
+      logprobs: z.array(z.number()),
+    }),
+  ),
+  prompt_logprobs: z.array(z.number().nullable()).nullish(),
   /** Not computed by our server. */
-  topk_prompt_logprobs?: null;
-  prompt_cache_hit_tokens?: number;
-}
+  topk_prompt_logprobs: z.unknown().optional(),
+  prompt_cache_hit_tokens: z.number().optional(),
+});
+export type WireSamples = z.infer<typeof samplesSchema>;
 
 /** Samples as the wire has them. */
 export function toSamples(
@@ -220,11 +222,13 @@ export function toSamples(
 }
 
 /** Log-probabilities of each target of each datum, as a pass returns them. */
-export interface WirePassResult {
-  loss_fn_output_type: string;
-  loss_fn_outputs: Record<string, { data: number[]; dtype: string; shape: number[] }>[];
-  metrics: Record<string, number>;
-}
+/** What a pass gave. */
+export const passResultSchema = z.object({
+  loss_fn_output_type: z.string(),
+  loss_fn_outputs: z.array(z.record(z.string(), tensorSchema)),
+  metrics: z.record(z.string(), z.number()),
+});
+export type WirePassResult = z.infer<typeof passResultSchema>;
 
 /** A pass's result as the wire has it. */
 export function toPassResult(logprobs: readonly Float32Array[], losses: readonly Float32Array[]): WirePassResult {

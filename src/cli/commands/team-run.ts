@@ -5,7 +5,7 @@ import { readAllJsonl, readJsonl } from "../../base/files/read-jsonl.ts";
 import { redactSecrets } from "../../base/redact/redact.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
-import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
+import { teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
 import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
@@ -87,7 +87,7 @@ export default defineCommand({
   async run({ values, settings, positionals, out, signal }) {
     const { team, choose } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
-    const all = (await readAllJsonl(file, taskSchema as never, { signal })) as Task[];
+    const all = await readAllJsonl(file, taskSchema, { signal });
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
     const { seed, scripted } = values;
@@ -97,7 +97,7 @@ export default defineCommand({
     const players = scripted ? null : openPlayers(settings, ledger);
     const inLab = tasks.every(isLabTask);
     const tools = players && !inLab ? await openTools(settings.tools, { note: out.note, signal }) : null;
-    const journal = await jsonlJournal<TeamRun>(values.out, teamRunSchema as never);
+    const journal = await jsonlJournal(values.out, teamRunSchema);
     const memory = team.memory === undefined ? undefined : await openMemory(team.memory);
     const claimed = await claimRuns(values, settings, file, tasks.length).catch(async (error: unknown) => {
       await Promise.all([journal.close(), memory?.close(), tools?.close(), players?.close()]);
@@ -138,11 +138,7 @@ export default defineCommand({
       await ledger.close();
     }
     out.endProgress();
-    const { text, ...summary } = await summariseTeamRuns(
-      readJsonl(values.out, teamRunSchema as never),
-      tasks,
-      taskGrader(),
-    );
+    const { text, ...summary } = await summariseTeamRuns(readJsonl(values.out, teamRunSchema), tasks, taskGrader());
     const finished = summary.runs >= tasks.length;
     await claimed.report({
       state: finished ? "done" : "running",

@@ -31,7 +31,7 @@ export async function writeParquet(
     writer: fileWriter(file),
     columns: names.map((name) => ({ name })),
     rows: prepared(rows, columns),
-    schema: schema as never,
+    schema,
     rowGroupSize: 2000,
   });
 }

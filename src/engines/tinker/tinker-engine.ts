@@ -6,9 +6,10 @@
  * unloaded, otherwise it would stay in the server's memory.
  */
 
+import { prettifyError, type z } from "zod";
 import { checkStep } from "../../base/count/policy-loss.ts";
 import { HttpError } from "../../base/http/http-client.ts";
-import { fromPassResult, toAdam, type WirePassResult, type WireSamples } from "../../base/wire/tinker.ts";
+import { fromPassResult, passResultSchema, samplesSchema, toAdam } from "../../base/wire/tinker.ts";
 import { decodePassResult, decodeSamples } from "../../base/wire/tinker-protobuf.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
@@ -158,7 +159,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       else used.trainTokens += tokens;
       const { logprobs, metrics } = result.bytes
         ? decodePassResult(result.bytes)
-        : { logprobs: fromPassResult(result.json as never as WirePassResult), metrics: {} };
+        : { logprobs: fromPassResult(answerOf(passResultSchema, result.json)), metrics: {} };
       checkAnswer(examples, logprobs);
       return { logprobs, metrics };
     };
@@ -240,7 +241,7 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
       );
       const future = await remembered(submitted);
       const result = await remembered(future.result());
-      const samples = result.bytes ? decodeSamples(result.bytes) : (result.json as never as WireSamples);
+      const samples = result.bytes ? decodeSamples(result.bytes) : answerOf(samplesSchema, result.json);
       const cached = samples.prompt_cache_hit_tokens;
       used.prefillTokens += tokens.length - (cached ?? 0);
       used.cachedTokens += cached ?? 0;
@@ -381,6 +382,13 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
   }
 
   return engine;
+}
+
+/** An answer in JSON, checked. */
+function answerOf<Shape extends z.ZodType>(schema: Shape, json: unknown): z.output<Shape> {
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  throw new CoaError("format", `the server's answer is not as agreed: ${prettifyError(parsed.error)}`);
 }
 
 function jsonOf(result: TinkerResult): Record<string, unknown> {

@@ -1,5 +1,6 @@
 /** When two formulas, or two equations, are the same. Tolerances are defined here and nowhere else. */
 import {
+  boxed,
   type Calculator,
   freeSymbols,
   type Json,
@@ -47,7 +48,7 @@ function equalClosed(calculator: Calculator, a: Json, b: Json, decimal: boolean)
   // Past 15 digits doubles cannot tell neighbours apart; the engine's exact arithmetic can.
   if (!decimal && Math.abs(left.re) > 1e14) {
     try {
-      const difference = calculator.engine.box(["Subtract", a, b] as never).evaluate();
+      const difference = boxed(calculator.engine, ["Subtract", a, b]).evaluate();
       return difference.is(0) || Math.abs((difference as { re: number }).re) < 1e-6;
     } catch {
       return true;

@@ -5,7 +5,7 @@
  * numbers before the engine sees the formula as its own, so nothing is ever declared in it and grading one answer can't
  * change the next; work that hostile answers could make endless (towers of powers, giant factorials) is refused first.
  */
-import type { ComputeEngine } from "@cortex-js/compute-engine";
+import type { ComputeEngine, ExpressionInput } from "@cortex-js/compute-engine";
 
 /** A formula in MathJSON, as far as we look into it. */
 export type Json = string | number | { num: string } | { str: string } | { sym: string } | { fn: Json[] } | Json[];
@@ -36,7 +36,7 @@ export function parseExpression(calculator: Calculator, latex: string): Json | u
   if (latex.trim() === "" || latex.length > 1000 || (latex.match(/\|/g)?.length ?? 0) > 12) return undefined;
   if (depthOf(latex) > 30) return undefined;
   try {
-    const json = engine.parse(latex, { canonical: false } as never).json as Json;
+    const json = engine.parse(latex, { form: "raw" }).json as Json;
     const text = JSON.stringify(json);
     if (text.includes('"Error"')) return undefined;
     return text.includes('["D",') ? plain(derived(engine, json)) : plain(json);
@@ -55,11 +55,16 @@ function depthOf(latex: string): number {
   return deepest;
 }
 
+/** A formula as the engine's own. */
+export function boxed(engine: ComputeEngine, json: Json) {
+  return engine.box(json as ExpressionInput);
+}
+
 /** A derivative has to be taken before its variable is replaced by numbers. */
 function derived(engine: ComputeEngine, json: Json): Json {
   engine.pushScope();
   try {
-    return engine.box(json as never).evaluate().json as Json;
+    return boxed(engine, json).evaluate().json as Json;
   } finally {
     engine.popScope();
   }
@@ -190,7 +195,7 @@ export function valueAt(calculator: Calculator, json: Json, point: ReadonlyMap<s
     const asked = performance.now();
     engine.pushScope();
     try {
-      const value = engine.withTimeLimit(limitMs, () => engine.box(closed as never).N());
+      const value = engine.withTimeLimit(limitMs, () => boxed(engine, closed).N());
       const { re, im } = value as { re: number; im: number };
       return Number.isNaN(re) || Number.isNaN(im) ? undefined : { re, im };
     } catch {
@@ -314,12 +319,12 @@ function guardRange(head: string, items: Json[]): void {
 
 function number(engine: ComputeEngine, json: Json): number {
   if (typeof json === "number") return json;
-  const { re, im } = engine.box(json as never).N() as { re: number; im: number };
+  const { re, im } = boxed(engine, json).N() as { re: number; im: number };
   return Math.hypot(re, im || 0);
 }
 
 function real(engine: ComputeEngine, json: Json): number {
-  return typeof json === "number" ? json : (engine.box(json as never).N() as { re: number }).re;
+  return typeof json === "number" ? json : (boxed(engine, json).N() as { re: number }).re;
 }
 
 /** What a function is called with: the number, or, under an integral, the formula with its variable by position. */

@@ -73,7 +73,7 @@ export async function forward(options: ForwardOptions): Promise<void> {
   // Looked up here, long loaded by the proxy: importing the package should not pay for it.
   const { request: send } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http");
   const headers = { ...requestHeaders(options.headers), host: url.host, "content-length": String(body.length) };
-  const outgoing = send(url, { method, headers, agent: agent as never });
+  const outgoing = send(url, { method, headers, agent });
   outgoing.on("error", () => {}); // told where it is waited for
   const leave = () => {
     void end("client-disconnect", "the client went away");

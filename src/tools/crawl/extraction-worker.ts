@@ -20,7 +20,7 @@ answerCalls(calls);
 async function readArticle({ html, options }: { html: string; options: MarkdownOptions }) {
   const [{ parseHTML }, { Readability }] = await Promise.all([import("linkedom"), import("@mozilla/readability")]);
   const { document } = parseHTML(html);
-  const article = new Readability(document as never, { charThreshold: 250 }).parse();
+  const article = new Readability(document, { charThreshold: 250 }).parse();
   if (!article?.content) return undefined;
   // Readability has removed navigation, headers and footers; what is left stays, forms included.
   const page = htmlToMarkdown(article.content, { ...options, everything: true });

@@ -181,9 +181,9 @@ export function webProviderFromEnvironment(
   return undefined;
 }
 
-/** Which variable sets up which service. */
-export function webProviderVariables(): Record<WebProviderName, readonly string[]> {
-  return Object.fromEntries(Object.entries(services).map(([name, service]) => [name, service.variables])) as never;
+/** The variables that set up a service each, the usual spelling of each alone. */
+export function webProviderVariables(): string[] {
+  return Object.values<Service>(services).map(({ variables: [first] }) => first!);
 }
 
 /** Services mark words with HTML and leave fields out. */

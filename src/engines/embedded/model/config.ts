@@ -142,7 +142,7 @@ const huggingFaceSchema = z.looseObject({
 /** Reads a Hugging Face `config.json`; `source` names the file in error messages. */
 export function configFromHuggingFace(value: unknown, source = "config.json"): ModelConfig {
   const kind = (value as { model_type?: unknown } | null)?.model_type;
-  if (typeof kind === "string" && !supported.includes(kind as never)) {
+  if (typeof kind === "string" && !supported.some((one) => one === kind)) {
     throw new CoaError("format", `${source}: model_type "${kind}" is not supported; ${supported.join(", ")} are`);
   }
   const parsed = huggingFaceSchema.safeParse(value);

@@ -89,7 +89,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
         </p>
       </header>
       <section class="panel">
-        <Picture svg={flowPlot(data as never)} />
+        <Picture svg={flowPlot(data)} />
       </section>
       <Savings view={data} />
       <div class="funnel-columns">
