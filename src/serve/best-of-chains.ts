@@ -31,7 +31,7 @@ export function startCandidates(
   running: ChainOptions,
   signal: AbortSignal,
 ): (first: Trajectory) => Promise<Trajectory> {
-  const alone = request.continues !== undefined || (request.clientTools?.length ?? 0) > 0;
+  const alone = request.continues !== undefined || request.clientTools.length > 0;
   if (!bestOf || bestOf.n < 2 || alone) return async (first) => first;
   const seed = running.sampling?.seed ?? 0;
   const candidate = (place: number) =>

@@ -7,6 +7,7 @@ import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { defaultLimits, type Limits } from "../chain/limits.ts";
 import { streamChain } from "../chain/stream-chain.ts";
+import type { ChainEvent } from "../core/events.ts";
 import { defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
@@ -21,6 +22,7 @@ import { type KnownTool, withTools } from "../language/with-tools.ts";
 import { ApiError } from "./api-error.ts";
 import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
+import type { Seal } from "./sealed-state.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";
 import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
@@ -82,6 +84,14 @@ export interface ChainService {
 
 const mostSchemas = 64;
 
+/** Everything that a request needs. */
+interface ResolvedChain {
+  options: ChainOptions;
+  /** The chain as it waits for its client. */
+  suspend(trajectory: Trajectory): SuspendedChain;
+  project(event: ChainEvent): ServedEvent[];
+}
+
 /** A service over one model with its profile and tools. */
 export function chainService(options: ChainServiceOptions): ChainService {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
@@ -89,10 +99,10 @@ export function chainService(options: ChainServiceOptions): ChainService {
   const places = semaphore(options.maxChains ?? 16);
   const suspended = Promise.resolve(options.suspended ?? openSuspendedChains());
 
-  function toolsFor({ clientTools = [], task }: Pick<ChainRequest, "clientTools" | "task">): KnownTool[] {
+  function toolsFor({ clientTools, task }: Pick<ChainRequest, "clientTools" | "task">): readonly Tool[] {
     const own = options.toolsOf(task);
     const taken = clientTools.find((tool) => own.some(({ name }) => name === tool.name));
-    if (!taken) return [...own, ...clientTools];
+    if (!taken) return own;
     throw new ApiError(400, `this server has a tool named ${taken.name} itself: give yours another name`, {
       code: "tool_name_taken",
       param: "tools",
@@ -115,28 +125,46 @@ export function chainService(options: ChainServiceOptions): ChainService {
     return made;
   }
 
-  function chainOptions(request: ChainRequest, signal: AbortSignal): ChainOptions {
-    const { continues, clientTools } = request;
-    const tools = options.toolsOf(request.task);
-    const own = defaults.systemPrompt;
+  /** What a request runs with and how its events are shown, worked out once. */
+  function resolve(request: ChainRequest, seal: Seal, signal: AbortSignal): ResolvedChain {
+    const { continues, clientTools, instructions, owner, session, stop } = request;
+    const tools = toolsFor(request);
+    const known: KnownTool[] = [...tools, ...clientTools];
     const asked = profileOf(request);
-    const base =
-      own === false ? "" : (own ?? systemPrompt(withTools(asked, toolsFor(request)), toolsFor(request) as Tool[]));
-    const before = continues?.chain.trajectory.usage;
+    const exact = withTools(asked, known);
+    const { systemPrompt: prompt } = defaults;
+    const from = continues?.chain.trajectory;
+    const suspend = (trajectory: Trajectory): SuspendedChain => ({ owner, clientTools, session, trajectory });
+    // An answer that is checked or replaced when the chain has ended can't be sent before.
+    const early = request.stream && request.schema === undefined && options.finish === undefined;
+    const project = servedEvents(exact, {
+      ...(early && {
+        from: (from?.segments ?? []).reduce((state, segment) => advance(exact, state, segment), startState()),
+      }),
+      clientTools: new Set(clientTools.map((tool) => tool.name)),
+      before: from?.usage,
+      ...(request.carryState && { state: (trajectory) => seal.close(suspend(trajectory), owner) }),
+    });
+    const cut = stop.length > 0 ? cutAtStops(stop) : undefined;
     return {
-      ...defaults,
-      id: request.id,
-      session: sessionOf(request),
-      model,
-      profile: asked,
-      tools: [...tools],
-      ...(clientTools && clientTools.length > 0 && { clientTools }),
-      ...(continues && { from: continues.chain.trajectory, results: continues.results }),
-      // A model of our own was taught with the bare question: it has never seen instructions.
-      ...(own !== false && request.instructions && { systemPrompt: `${base}\n\n${request.instructions}` }),
-      limits: within(defaults.limits ?? {}, askedLimits(request, before, model)),
-      sampling: { ...defaults.sampling, ...request.sampling },
-      signal,
+      options: {
+        ...defaults,
+        id: request.id,
+        session,
+        model,
+        profile: asked,
+        tools: [...tools],
+        ...(clientTools.length > 0 && { clientTools }),
+        ...(continues && { from, results: continues.results }),
+        // A model of our own was taught with the bare question: it has never seen instructions.
+        ...(prompt !== false &&
+          instructions && { systemPrompt: `${prompt ?? systemPrompt(exact, known as Tool[])}\n\n${instructions}` }),
+        limits: within(defaults.limits ?? {}, askedLimits(request, from?.usage, model)),
+        sampling: { ...defaults.sampling, ...request.sampling },
+        signal,
+      },
+      suspend,
+      project: (event) => (cut ? project(event).flatMap(cut) : project(event)),
     };
   }
 
@@ -157,7 +185,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
     clientTools: options.clientTools ?? defaults.systemPrompt !== false,
     media: options.media ?? "refuse",
     suspended,
-    profileFor: (request) => withTools(profile, toolsFor(request)),
+    profileFor: (request) => withTools(profile, [...toolsFor(request), ...request.clientTools]),
     get running() {
       return places.held;
     },
@@ -167,44 +195,26 @@ export function chainService(options: ChainServiceOptions): ChainService {
     knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
     place,
     async start(request, signal) {
-      const { continues, clientTools = [] } = request;
-      const running = chainOptions(request, signal);
       const chains = await suspended;
-      const kept = (trajectory: Trajectory): SuspendedChain => ({
-        owner: request.owner ?? "",
-        clientTools,
-        session: sessionOf(request)!,
-        trajectory,
-      });
-      const exact = withTools(profileOf(request), toolsFor(request));
-      const begun = continues?.chain.trajectory.segments ?? [];
-      // An answer that is checked or replaced when the chain has ended can't be sent before.
-      const early = request.stream === true && request.schema === undefined && options.finish === undefined;
-      const cut = request.stop?.length ? cutAtStops(request.stop) : undefined;
-      const shown = (events: ServedEvent[]): ServedEvent[] => (cut ? events.flatMap(cut) : events);
-      const project = servedEvents(exact, {
-        ...(early && { from: begun.reduce((state, segment) => advance(exact, state, segment), startState()) }),
-        clientTools: new Set(clientTools.map((tool) => tool.name)),
-        before: continues?.chain.trajectory.usage,
-        ...(request.carryState && { state: (trajectory) => chains.seal.close(kept(trajectory), request.owner ?? "") }),
-      });
+      const chain = resolve(request, chains.seal, signal);
       const release = await place(signal);
       return (async function* () {
         try {
-          const best = startCandidates(options.bestOf, request, running, signal);
-          for await (const event of streamChain(request.task, running)) {
+          const best = startCandidates(options.bestOf, request, chain.options, signal);
+          for await (const event of streamChain(request.task, chain.options)) {
             if (event.type !== "chain-end") {
-              for (const served of shown(project(event))) yield served; // `yield*` costs three promises for each
+              for (const served of chain.project(event)) yield served; // `yield*` costs three promises for each
               continue;
             }
             const trajectory = owned(await best(event.trajectory), request);
             // The client gets its call only when the chain is stored.
-            if (trajectory.pending) await chains.save(kept(trajectory), request.store === false ? "memory" : "disk");
+            if (trajectory.pending) await chains.save(chain.suspend(trajectory), request.store ? "disk" : "memory");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
-            const served = project({ ...event, trajectory: inForm(ended?.served ?? trajectory, request.schema) });
+            const shown = inForm(ended?.served ?? trajectory, request.schema);
+            const served = chain.project({ ...event, trajectory: shown });
             const end = served.at(-1);
-            if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? end.trajectory, request.keep, end.usage);
-            yield* shown(served);
+            if (end?.type === "end") options.onTrajectory?.(ended?.kept ?? shown, request.keep, end.usage);
+            yield* served;
           }
         } finally {
           release();
@@ -216,7 +226,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
 
 /** The chain with the caller who may have it deleted. */
 function owned(trajectory: Trajectory, { owner }: ChainRequest): Trajectory {
-  return owner === undefined || owner === "anyone" ? trajectory : { ...trajectory, owner };
+  return owner === "anyone" ? trajectory : { ...trajectory, owner };
 }
 
 /** The answer as bare JSON; one that does not follow the schema even after it was refused once has failed. */
@@ -226,11 +236,6 @@ function inForm(trajectory: Trajectory, schema: JsonSchema | undefined): Traject
   if ("json" in read) return { ...trajectory, answer: read.json };
   const detail = `its answer does not follow the schema: ${read.problem}`;
   return { ...trajectory, answer: null, ending: { reason: "error", detail, code: "invalid_answer" } };
-}
-
-/** The steps of a suspended chain share the model's cache; so do the turns of a conversation that has a name. */
-function sessionOf({ id, continues, session, clientTools = [] }: ChainRequest): string | undefined {
-  return continues?.chain.session ?? session ?? (clientTools.length > 0 ? id : undefined);
 }
 
 /** What a request asks for is counted from where it begins, not from where its chain began. */

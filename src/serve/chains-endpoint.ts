@@ -3,16 +3,16 @@
  * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
  */
 
+import { parse } from "../base/http/refusal.ts";
 import { asNumber, asString, defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { ApiError } from "./api-error.ts";
-import { askedChain } from "./asked-chain.ts";
-import type { ChainRequest } from "./chain-request.ts";
+import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { checkFields, requestShapes } from "./request-shapes.ts";
+import { requestFields } from "./request-fields.ts";
 import { sendReply } from "./send-reply.ts";
 import { settle } from "./settle.ts";
 
@@ -20,8 +20,7 @@ import { settle } from "./settle.ts";
 export function chainsEndpoint(service: ChainService): Endpoint {
   return async (call) => {
     const { request, caller } = call;
-    const body = await call.json();
-    checkFields(requestShapes.chains, body);
+    const body = parse(requestFields.chains, await call.json());
     const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
     const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
     if (!question) throw new ApiError(400, "give a question, or a trajectory to continue", { param: "question" });
@@ -36,16 +35,12 @@ export function chainsEndpoint(service: ChainService): Endpoint {
       tools: [],
       stream: body["stream"] === true,
     };
-    const asked: ChainRequest = await askedChain(service, {
-      wire: { ...wire, ...settings },
-      body,
-      caller,
-      functions: [],
-    });
-    asked.task = defineTask({ id: given?.taskId ?? asked.id, question });
+    const asked = await chainRequest(service, { wire: { ...wire, ...settings }, body, caller });
+    const { id, owner } = asked;
+    asked.task = defineTask({ id: given?.taskId ?? id, question });
     if (given) {
-      const chain = { owner: caller.owner, clientTools: [], session: asked.id, trajectory: given };
-      asked.continues = { chain, results: {} };
+      asked.session = id;
+      asked.continues = { chain: { owner, clientTools: [], session: id, trajectory: given }, results: {} };
     }
     const events = await service.start(asked, request.signal);
     let ended: Trajectory | undefined;

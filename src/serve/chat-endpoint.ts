@@ -1,11 +1,12 @@
 /** `POST /v1/chat/completions`: the chain behind OpenAI's chat API, whole or streamed. */
+import { parse } from "../base/http/refusal.ts";
 import { openaiChat } from "../base/wire/openai-chat.ts";
 import { asObject } from "../core/json-value.ts";
-import { askedChain } from "./asked-chain.ts";
+import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { checkFields, requestShapes } from "./request-shapes.ts";
+import { requestFields } from "./request-fields.ts";
 import { replyEvents, sendReply } from "./send-reply.ts";
 
 export interface ChatEndpointOptions {
@@ -19,10 +20,9 @@ export function chatEndpoint(service: ChainService, options: ChatEndpointOptions
   const style = options.observations ? { ...chat, observation: (output: string) => output } : chat;
   return async (call) => {
     const { request, caller, id } = call;
-    const body = await call.json();
-    checkFields(requestShapes.chat, body);
+    const body = parse(requestFields.chat, await call.json());
     const wire = openaiChat.readRequest(body, request.path);
-    const asked = await askedChain(service, { wire, body, caller, functions: wire.tools });
+    const asked = await chainRequest(service, { wire, body, caller, functions: wire.tools });
     const key = id.slice(4);
     const writer = openaiChat.replyWriter({
       responseId: `chatcmpl-${key}`,

@@ -95,6 +95,19 @@ describe("chat completions", () => {
     );
   });
 
+  it("asks for the tools of a task once", async () => {
+    let asked = 0;
+    const toolsOf = () => {
+      asked++;
+      return [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")];
+    };
+    await withServer({ toolsOf }, async (ask) => {
+      const messages = [{ role: "system", content: "Be brief." }, ...body.messages];
+      assert.equal((await ask("/v1/chat/completions", { messages })).status, 200);
+    });
+    assert.equal(asked, 1);
+  });
+
   it("takes instructions and the turns before as the chain's prompt", async () => {
     const model = scriptedModel(["<think>x</think><answer>B</answer>"]);
     await withServer({ model }, async (ask) => {

@@ -2,6 +2,7 @@
  * `POST /v1/completions`, token-in/token-out: the bare model without chain or tools, as trainers use a sampling server. A
  * prompt is text or token ids; ids and log-probabilities come back as sampled, so that nothing is tokenised twice.
  */
+import { parse } from "../base/http/refusal.ts";
 import { readSettings } from "../base/wire/openai-chat.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import type { ReplyTokens, ReplyWriter } from "../base/wire/reply-writer.ts";
@@ -10,10 +11,9 @@ import type { ContinueEvent } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkModel } from "./check-request.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Caller } from "./keys.ts";
-import { checkFields, requestShapes } from "./request-shapes.ts";
+import { checkModel, requestFields } from "./request-fields.ts";
 import { sendReply } from "./send-reply.ts";
 import { type StopCut, stopCut } from "./stop-sequences.ts";
 
@@ -21,8 +21,7 @@ import { type StopCut, stopCut } from "./stop-sequences.ts";
 export function completionsEndpoint(service: ChainService): Endpoint {
   return async (call) => {
     const { request, caller, id } = call;
-    const body = await call.json();
-    checkFields(requestShapes.completions, body);
+    const body = parse(requestFields.completions, await call.json());
     const settings = readSettings(body);
     checkModel(service, settings.model);
     const { tokenizer } = service.model;

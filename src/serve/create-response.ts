@@ -3,16 +3,17 @@
  * request, its chain is started, and its events are made. What is to be stored is on disk before the last.
  */
 import { randomUUID } from "node:crypto";
+import { parse } from "../base/http/refusal.ts";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
 import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
-import { askedChain } from "./asked-chain.ts";
+import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { checkFields, requestShapes } from "./request-shapes.ts";
+import { requestFields } from "./request-fields.ts";
 import { replyEvents } from "./send-reply.ts";
 import type { ResponseStore } from "./stored-responses.ts";
 
@@ -38,10 +39,10 @@ export interface PreparedResponse {
 export async function prepareResponse(
   service: ChainService,
   { store, showTools }: ResponsesOptions,
-  body: Json,
+  given: Json,
   caller: Caller,
 ): Promise<PreparedResponse> {
-  checkFields(requestShapes.responses, body);
+  const body = parse(requestFields.responses, given);
   const id = `resp_${randomUUID().replaceAll("-", "")}`;
   const { seal } = await service.suspended;
   const { input, conversation } = conversationOf(body, id, store, caller.owner);
@@ -50,11 +51,12 @@ export async function prepareResponse(
   const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
   const functions = readTools(tools.filter((tool) => tool["type"] === "function"));
   const sealed = conversation.flatMap((item) => asString(item["encrypted_content"]) ?? []);
-  const asked = await askedChain(service, { wire, body, caller, functions, sealed });
   const wanted = body["store"] !== false;
   const encrypt = asArray(body["include"]).includes("reasoning.encrypted_content");
-  asked.carryState = encrypt || !wanted;
-  asked.stream = body["stream"] === true || body["background"] === true;
+  const carryState = encrypt || !wanted;
+  const asked = await chainRequest(service, { wire, body, caller, functions, sealed, carryState });
+  // A response in the background may be followed later.
+  asked.stream ||= body["background"] === true;
   const writer = responseWriter({
     responseId: id,
     model: service.name,

@@ -1,15 +1,15 @@
 /** Anthropic's Messages API: `POST /v1/messages`, whole or streamed, and `POST /v1/messages/count_tokens`. */
 
 import { estimateTokens } from "../base/count/token-estimate.ts";
+import { parse } from "../base/http/refusal.ts";
 import { eventText } from "../base/http/server-events.ts";
 import { anthropicMessages } from "../base/wire/anthropic-messages.ts";
 import { asString, type Json, objectsOf } from "../core/json-value.ts";
-import { askedChain } from "./asked-chain.ts";
+import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
-import { checkModel } from "./check-request.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
-import { checkFields, requestShapes } from "./request-shapes.ts";
+import { checkModel, requestFields } from "./request-fields.ts";
 import { replyEvents, sendReply } from "./send-reply.ts";
 
 const ping = eventText('{"type": "ping"}', "ping");
@@ -18,12 +18,10 @@ const ping = eventText('{"type": "ping"}', "ping");
 export function messagesEndpoint(service: ChainService, options: { showTools?: boolean }): Endpoint {
   return async (call) => {
     const { request, caller, id } = call;
-    const body = await call.json();
-    checkFields(requestShapes.messages, body);
+    const body = parse(requestFields.messages, await call.json());
     const wire = anthropicMessages.readRequest(body, request.path);
     const functions = wire.tools.filter((tool) => tool.parameters !== undefined);
-    const asked = await askedChain(service, { wire, body, caller, functions, ...carriedBy(body) });
-    asked.carryState = true;
+    const asked = await chainRequest(service, { wire, body, caller, functions, ...carriedBy(body), carryState: true });
     const key = id.slice(4);
     // Clients send thinking back with a signature: blocks need one, whether or not it holds a state.
     const facts = { responseId: `msg_${key}`, model: service.name, sealed: asked.id };
@@ -49,8 +47,7 @@ function carriedBy(body: Json): { sealed: string[]; failed: Set<string> } {
 /** Counts the tokens of a request: exactly where the model's tokenizer is here, by estimate otherwise. */
 export function countTokensEndpoint(service: ChainService): Endpoint {
   return async ({ request, json }) => {
-    const body = await json();
-    checkFields(requestShapes.messages, body);
+    const body = parse(requestFields.messages, await json());
     const wire = anthropicMessages.readRequest(body, request.path);
     checkModel(service, wire.model);
     const count = service.model.countTokens ?? estimateTokens;

@@ -7,8 +7,8 @@ import { streamReply } from "../base/http/event-stream.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
-import { askedChain } from "./asked-chain.ts";
 import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
+import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Call } from "./endpoint.ts";
 import { uiProjection } from "./project/ui.ts";
@@ -42,7 +42,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
         stream: true,
         ...(media && { lost: ["media" as const] }),
       };
-      const asked = await askedChain(service, { wire, body, caller: call.caller, functions: [] });
+      const asked = await chainRequest(service, { wire, body, caller: call.caller });
       const projection = uiProjection({
         messageId: `msg_${call.id.slice(4)}`,
         model: service.name,

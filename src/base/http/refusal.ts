@@ -2,7 +2,7 @@
  * What a request is refused with. A refusal has its own status; an error of ours gets one by the boundary that broke, by one
  * table for all servers; anything else is a bug: its words stay in the log, because they may say what no caller should know.
  */
-import { z } from "zod";
+import type { z } from "zod";
 import { type Boundary, CoaError, messageOf } from "../../core/errors.ts";
 
 export interface RefusalOptions {
@@ -41,7 +41,7 @@ const statusOfBoundary: Partial<Record<Boundary, number>> = {
 /** Protocols whose clients expect another status for a cause, by the code of the refusal. */
 const statusOfProtocol = {
   // Tinker's servers are written with pydantic, and its clients read 422 as "the form is wrong".
-  tinker: { invalid_request: 422, format: 422, usage: 422 },
+  tinker: { invalid_value: 422, format: 422, usage: 422 },
 } as const satisfies Record<string, Record<string, number>>;
 
 /** A protocol with statuses of its own. */
@@ -71,6 +71,10 @@ export function refusalOf(error: unknown, protocol?: Protocol): RefusedRequest {
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const param = parsed.error.issues[0]?.path.join(".");
-  throw new RefusedRequest(400, z.prettifyError(parsed.error), { code: "invalid_request", ...(param && { param }) });
+  const [{ path, message }] = parsed.error.issues as [z.core.$ZodIssue];
+  const param = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("").replace(/^\./, ""); // biome-ignore format: one path
+  throw new RefusedRequest(400, param ? `${param}: ${message}` : message, {
+    code: "invalid_value",
+    ...(param && { param }),
+  });
 }

@@ -1,8 +1,8 @@
 /** The chain as a tool of the Model Context Protocol: a question in, the answer out, roles and calls as progress. */
 import { asObject, asString } from "../../core/json-value.ts";
-import { defineTask } from "../../core/task.ts";
+import type { Message } from "../../core/message.ts";
 import { apiErrorOf } from "../api-error.ts";
-import { newChainId } from "../chain-request.ts";
+import { chainRequest } from "../chain-request.ts";
 import type { ChainService } from "../chain-service.ts";
 import { settle } from "../settle.ts";
 import type { McpTool } from "./mcp-endpoint.ts";
@@ -37,13 +37,15 @@ export function askChain(service: ChainService): McpTool {
       const input = asObject(given) ?? {};
       const question = asString(input["question"])?.trim();
       if (!question) return { text: "error: question must be a text", failed: true };
-      const id = newChainId();
-      const task = defineTask({ id, question });
       const instructions = asString(input["instructions"]);
-      const asked = { id, task, sampling: {}, limits: {}, keep: caller.keep, noTools: false };
+      const messages: Message[] = [
+        ...(instructions ? [{ role: "system" as const, content: instructions }] : []),
+        { role: "user", content: question },
+      ];
       try {
+        const asked = await chainRequest(service, { wire: { messages, tools: [] }, body: {}, caller });
         let line = "";
-        for await (const event of await service.start({ ...asked, ...(instructions && { instructions }) }, signal)) {
+        for await (const event of await service.start(asked, signal)) {
           if (event.type === "role-start") line = `${event.role}: `;
           if (event.type === "role-delta") line += event.text;
           if (event.type === "role-end") await progress(line.slice(0, shownCharacters));
@@ -51,7 +53,7 @@ export function askChain(service: ChainService): McpTool {
           const { answer, ending, usage } = settle(event, caller);
           if (answer === null) return { text: `error: no answer (${ending.detail ?? ending.reason})`, failed: true };
           const counted = { tokens: usage.billedTokens, tool_calls: usage.toolCalls };
-          return { text: answer, structured: { answer, trajectory_id: id, ...counted } };
+          return { text: answer, structured: { answer, trajectory_id: asked.id, ...counted } };
         }
         return { text: "error: the chain broke off", failed: true };
       } catch (error) {

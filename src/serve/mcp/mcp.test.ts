@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { withServer } from "../../../test/fixtures/serve-server.ts";
+import { good, withServer } from "../../../test/fixtures/serve-server.ts";
 import { defineTool } from "../../core/tool.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
 import { scriptedModel } from "../../testing/index.ts";
 import { connectMcp } from "../../tools/mcp/connect-mcp.ts";
 import { serve } from "../serve.ts";
@@ -51,6 +52,21 @@ describe("the MCP endpoint of a chain", () => {
       });
       assert.match(await (await ask("/metrics")).text(), /coa_chains_total\{ending="answered"\} 1/);
     });
+  });
+
+  it("runs chains that belong to the key that asked, with the instructions that came along", async () => {
+    const owners: unknown[] = [];
+    const model = scriptedModel(good);
+    const onTrajectory = ({ owner }: Trajectory) => void owners.push(owner);
+    await withServer({ model, onTrajectory, keys: [{ key: "sk-test-key" }] }, async (ask, origin) => {
+      const headers = { authorization: "Bearer sk-test-key" };
+      const given = { question: "Where does Ada live?", instructions: "Answer in one word." };
+      await withClient(origin, (client) => client.callTool({ name: "ask_chain", arguments: given }).then(() => {}), headers); // biome-ignore format: one call
+      assert.match(model.requests[0]!.prompt[0]!.content, /Answer in one word\.$/);
+      await (await ask("/v1/chat/completions", { messages: [{ role: "user", content: "And now?" }] }, headers)).json();
+    });
+    assert.equal(typeof owners[0], "string");
+    assert.deepEqual(owners, [owners[0], owners[0]]);
   });
 
   it("offers each tool on request, asks for the key, and refuses foreign pages", async () => {
