@@ -174,8 +174,8 @@ describe("training", () => {
       "20",
       "--rate",
       "0",
-      "--held-out",
-      "0",
+      "--set",
+      "train.heldOut=0",
     );
     assert.equal(still.code, 1);
     assert.match(still.stderr, /The loss did not fall .* so nothing was learned/);
@@ -189,8 +189,8 @@ describe("training", () => {
       join(folder, "learns"),
       "--steps",
       "20",
-      "--held-out",
-      "0",
+      "--set",
+      "train.heldOut=0",
     );
     assert.equal(code, 0, stderr);
     assert.match(stderr, /Muon at rates .* for a small model from scratch/);

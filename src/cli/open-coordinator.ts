@@ -4,24 +4,14 @@
 import { accessOf, checkReach } from "../base/http/access.ts";
 import { listen } from "../base/http/listen.ts";
 import type { Engine } from "../core/engine.ts";
-import { UsageError } from "../core/errors.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Profile } from "../language/profile.ts";
-import { coordinatorHandler } from "../train/workers/coordinator-handler.ts";
+import { coordinatorHandler, type RunForWorkers } from "../train/workers/coordinator-handler.ts";
 import { type LeaseBoard, leaseBoard } from "../train/workers/lease-board.ts";
 import { workerIdentity } from "../train/workers/worker-identity.ts";
-import { numberOf, type Options, type Values } from "./command.ts";
-
-/** Flags of a run whose rollouts workers run. */
-export const coordinatorFlags = {
-  "workers-port": { type: "string", valueName: "n", describe: "Let workers run the rollouts (coa worker --coordinator …), on this port; 0 for any free one" },
-  "workers-host": { type: "string", default: "127.0.0.1", valueName: "address", describe: "Address for workers; beyond loopback a key is needed" },
-  "workers-key": { type: "string", valueName: "key", describe: "Key that workers must bring (default COA_WORKERS_KEY)" },
-  "worker-silence": { type: "string", default: "30", valueName: "seconds", describe: "A worker that is silent for this long counts as lost, and its rollouts are offered again" },
-  "rollout-deadline": { type: "string", default: "3600", valueName: "seconds", describe: "A rollout that a worker has not finished by then is offered again" },
-} as const satisfies Options; // biome-ignore format: one flag a line
+import type { Section } from "./settings/index.ts";
 
 /** What every rollout of a run has in common, as workers are told. */
 export interface RolloutChain {
@@ -42,16 +32,9 @@ export interface Coordinator {
   close(): Promise<void>;
 }
 
-type CoordinatorValues = Values<typeof coordinatorFlags> & {
-  faults?: string;
-  "sampler-url"?: string;
-  "sampler-model"?: string;
-  "base-model"?: string;
-};
-
 /** Opens the port, where there is to be one. */
 export async function openCoordinator(
-  values: CoordinatorValues,
+  settings: Section<"workers">,
   run: {
     engine: Engine;
     tokenizer: Tokenizer;
@@ -59,20 +42,16 @@ export async function openCoordinator(
     task: Task;
     toolsOf: (task: Task) => readonly Tool[];
     chain: RolloutChain;
+    sampler?: RunForWorkers["sampler"];
   },
   note: (text: string) => void,
 ): Promise<Coordinator | undefined> {
-  const port = numberOf(values["workers-port"], "workers-port", { min: 0, max: 65_535, integer: true });
+  const { port, host, key = process.env["COA_WORKERS_KEY"], silenceSeconds, deadlineSeconds } = settings;
   if (port === undefined) return undefined;
-  if (values.faults !== undefined)
-    throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
-  const host = values["workers-host"];
-  const key = values["workers-key"] ?? process.env["COA_WORKERS_KEY"];
-  checkReach(host, key !== undefined, "workers-key");
-  const silenceMs = 1000 * numberOf(values["worker-silence"], "worker-silence", { min: 1 })!;
-  const deadlineMs = 1000 * numberOf(values["rollout-deadline"], "rollout-deadline", { min: 1 })!;
-  const board = leaseBoard({ deadlineMs, silenceMs });
-  const { engine, tokenizer, profile, task, chain } = run;
+  checkReach(host, key !== undefined, "set workers.key=<key>");
+  const silenceMs = 1000 * silenceSeconds;
+  const board = leaseBoard({ deadlineMs: 1000 * deadlineSeconds, silenceMs });
+  const { engine, tokenizer, profile, task, chain, sampler } = run;
   const handler = coordinatorHandler({
     board,
     run: {
@@ -81,13 +60,7 @@ export async function openCoordinator(
       chain: { ...chain },
       capabilities: engine.capabilities,
       silenceMs,
-      ...(values["sampler-url"] && {
-        sampler: {
-          baseURL: values["sampler-url"],
-          baseModel: values["base-model"] ?? "",
-          ...(values["sampler-model"] ? { model: values["sampler-model"] } : {}),
-        },
-      }),
+      sampler,
     },
     access: accessOf(host),
     ...(key ? { apiKeys: [key] } : {}),

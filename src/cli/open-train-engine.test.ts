@@ -13,26 +13,33 @@ import { byteTokenizer } from "../testing/index.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { saveTrained } from "../train/save-trained.ts";
 import { openTrainEngine } from "./open-train-engine.ts";
+import { engine } from "./settings/engine.ts";
+import type { Section } from "./settings/index.ts";
 
-type Values = Parameters<typeof openTrainEngine>[0];
+type EngineSettings = Section<"engine">;
+
+const far = {
+  ...(Object.fromEntries(Object.keys(engine).map((name) => [name, undefined])) as unknown as EngineSettings),
+  ...({ kind: "tinker", baseModel: "coa/test", lora: 4, reduction: "sum", roundMaxTokens: false } as const),
+};
+const adamw = { optimizer: "adamw", seed: 0 } as const;
 
 describe("--engine tinker", () => {
   // Nothing listens there: what is refused is refused before the server is asked.
-  const server = { engine: "tinker", "engine-url": "http://127.0.0.1:9", "base-model": "coa/test", lora: "4" };
-  const cases: [Record<string, string | undefined>, RegExp][] = [
-    [{ "engine-url": undefined }, /needs its server: --engine-url/],
-    [{ "base-model": undefined }, /needs the model's name on the server: --base-model/],
-    [{ lora: undefined }, /trains an adapter: give its rank with --lora/],
-    [{ optimizer: "muon" }, /trains with AdamW; leave --optimizer out/],
-    [{ "lora-alpha": "8" }, /--lora-alpha is decided by the server/],
-    [{ "lora-targets": "q_proj" }, /--lora-targets is decided by the server/],
+  const server = { ...far, url: "http://127.0.0.1:9" };
+  const cases: [Partial<EngineSettings>, RegExp, "adamw" | "muon"][] = [
+    [{ url: undefined }, /needs its server: --engine-url/, "adamw"],
+    [{ baseModel: undefined }, /needs the model's name on the server: --base-model/, "adamw"],
+    [{ lora: undefined }, /trains an adapter: give its rank with --lora/, "adamw"],
+    [{}, /trains with AdamW; leave --optimizer out/, "muon"],
+    [{ loraAlpha: 8 }, /engine.loraAlpha is decided by the server/, "adamw"],
+    [{ loraTargets: "q_proj" }, /engine.loraTargets is decided by the server/, "adamw"],
   ];
-  for (const [flags, message] of cases) {
-    it(`refuses ${JSON.stringify(flags, (_, value) => value ?? null)} before anything is sent`, async () => {
+  for (const [changed, message, optimizer] of cases) {
+    it(`refuses ${JSON.stringify(changed, (_, value) => value ?? null)} with ${optimizer} before anything is sent`, async () => {
       delete process.env["TINKER_BASE_URL"];
-      const values = { ...server, optimizer: "adamw", ...flags } as unknown as Values;
       await assert.rejects(
-        openTrainEngine(values, "weights/afm-lab-2m", () => {}),
+        openTrainEngine({ ...server, ...changed }, "weights/afm-lab-2m", { optimizer, seed: 0 }, () => {}),
         message,
       );
     });
@@ -45,22 +52,15 @@ describe("--engine tinker, connected", () => {
 
   /** A small model with the folder's vocabulary behind our server, and the flags that lead to it. */
   async function serving(
-    work: (values: Values) => Promise<void>,
+    work: (settings: EngineSettings) => Promise<void>,
     server?: Parameters<typeof loopbackTrainer>[2],
     served?: Parameters<typeof loopbackTrainer>[3],
   ) {
     const { vocabularySize } = await loadTokenizer(folder);
     const config = modelConfig({ ...sizes, vocabularySize });
     const trainer = await loopbackTrainer({ config, seed: 3, threads: 1 }, config, server, served);
-    const values = {
-      engine: "tinker",
-      "engine-url": trainer.origin,
-      "base-model": "coa/test",
-      lora: "4",
-      optimizer: "adamw",
-    };
     try {
-      await work({ ...values, "engine-reduction": "sum" } as unknown as Values);
+      await work({ ...far, url: trainer.origin });
     } finally {
       await trainer.close();
     }
@@ -68,17 +68,17 @@ describe("--engine tinker, connected", () => {
 
   it("refuses a folder whose tokenizer is not the server's before the first step", async () => {
     const other = { tokenizer: byteTokenizer() };
-    await serving(async (values) => {
+    await serving(async (settings) => {
       await assert.rejects(
-        openTrainEngine(values, folder, () => {}),
+        openTrainEngine(settings, folder, adamw, () => {}),
         /the folder's tokenizer has \d+ ids, that of coa\/test on the server has \d+: give the folder/,
       );
     }, other);
   });
 
   it("refuses to train all weights on a server that trains adapters, before the first step", async () => {
-    await serving(async (values) => {
-      const all = openTrainEngine({ ...values, lora: "0" }, folder, () => {});
+    await serving(async (settings) => {
+      const all = openTrainEngine({ ...settings, lora: 0 }, folder, adamw, () => {});
       await assert.rejects(all, /LoRA rank 0: this server trains adapters of rank 1 or more, not whole models/);
     });
   });
@@ -98,8 +98,8 @@ describe("--engine tinker, connected", () => {
     };
     const out = await mkdtemp(join(tmpdir(), "coa-whole-"));
     await serving(
-      async (values) => {
-        const trained = await openTrainEngine({ ...values, lora: "0" }, folder, () => {});
+      async (settings) => {
+        const trained = await openTrainEngine({ ...settings, lora: 0 }, folder, adamw, () => {});
         try {
           assert.equal(trained.engine.capabilities.fullParameter, true);
           assert.deepEqual(trained.folders(out), { model: join(out, "model") });
@@ -117,9 +117,9 @@ describe("--engine tinker, connected", () => {
   });
 
   it("samples from a router under the name that the training server gave the weights, also after resuming", async () => {
-    await serving(async (values) => {
-      const routed = { ...values, "sampler-url": "http://127.0.0.1:9/v1", "state-hours": "1" };
-      const trained = await openTrainEngine(routed, folder, () => {});
+    await serving(async (settings) => {
+      const routed = { ...settings, samplerUrl: "http://127.0.0.1:9/v1", stateHours: 1 };
+      const trained = await openTrainEngine(routed, folder, adamw, () => {});
       try {
         assert.equal(trained.engine.capabilities.maxContext, 64, "the server's window is the shorter one");
         const first = await trained.engine.publish();
@@ -133,7 +133,7 @@ describe("--engine tinker, connected", () => {
       } finally {
         await trained.close();
       }
-      const named = await openTrainEngine({ ...routed, "sampler-model": "mine" }, folder, () => {});
+      const named = await openTrainEngine({ ...routed, samplerModel: "mine" }, folder, adamw, () => {});
       try {
         assert.ok((await named.modelFor(await named.engine.publish())).name.includes("mine"));
       } finally {

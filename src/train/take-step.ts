@@ -113,7 +113,7 @@ export function effectiveLoss(loss: LossSpec, { losses, logprobs }: EngineCapabi
 /** Refuses an optimizer that this engine does not have, before anything is sent. */
 export function checkOptimizer({ matrixLearningRate }: OptimizerStep, { capabilities, name }: Engine): void {
   if (matrixLearningRate !== undefined && capabilities.muon === false)
-    throw new UsageError(`${name} trains with AdamW, not Muon: leave matrixLearningRate (--matrix-rate) out`);
+    throw new UsageError(`${name} trains with AdamW, not Muon: leave matrixLearningRate (train.matrixRate) out`);
 }
 
 /** Cuts a batch so that each part's padded size, and what one request may carry, stay within their limits. */

@@ -71,7 +71,7 @@ it("trains an adapter on a server, and merges it here into a model with the same
       if (origin) break;
     }
     const far = ["--engine", "tinker", "--engine-url", origin, "--base-model", "coa/small", "--lora", "4"];
-    const steps = ["--steps", "6", "--rate", "0.01", "--held-out", "0", "--out", at("run")];
+    const steps = ["--steps", "6", "--rate", "0.01", "--set", "train.heldOut=0", "--out", at("run")];
     await coa("train", "sft", at("data"), "--model", at("base"), ...far, ...steps);
 
     // The archive that the server keeps, as anybody can download it.

@@ -39,7 +39,7 @@ describe("a training that runs", { skip: noBrowser }, () => {
     const { page } = watched;
     await visit(watched, "/training", ".state");
     const args =
-      "--profile lab --bare --steps 2 --groups 2 --samples 4 --updates 1 --tool-faults web_search:empty=0.4 --rate 1e-5 --threads 1 --json";
+      "--profile lab --bare --steps 2 --groups 2 --samples 4 --set train.updates=1 --tool-faults web_search:empty=0.4 --rate 1e-5 --set engine.threads=1 --json";
     const given = [join(folder, "tasks.jsonl"), "--model", join(root, "weights", "afm-lab-2m")];
     const child = spawn(
       process.execPath,

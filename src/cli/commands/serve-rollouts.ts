@@ -11,10 +11,10 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openWork } from "../open-chain.ts";
+import { rewardOf } from "../reward-of.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
 import { openGrader } from "./eval-grading.ts";
-import { rewardFlags, rewardOf } from "./reward-flags.ts";
 
 const examples = [
   "coa serve rollouts --model Qwen2.5-7B --profile web --search serper --port 4245",
@@ -28,9 +28,8 @@ export default defineCommand({
   examples,
   options: {
     model: { type: "string", short: "m", valueName: "folder", describe: "Folder of the policy's tokenizer and config; its coa.json says how it was taught" },
-    ...rewardFlags,
   }, // biome-ignore format: one flag a line
-  reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader"],
+  reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader", "reward"],
   hides: ["name", "shadow", "fallback", "max-steps"],
   async run({ values, settings, out, signal }) {
     const port = await portOptions(settings.server);
@@ -57,7 +56,7 @@ export default defineCommand({
         policyAt: (address) => policies.at(address),
         profile: work.profile,
         toolsOf: work.toolsOf,
-        reward: rewardOf(values, graders.grader, work.profile),
+        reward: rewardOf(settings.reward, graders.grader, work.profile),
         maxChains: serve.maxChains ?? 64,
         maxQueue: serve.maxQueue ?? 4096,
         onTrajectory: (trajectory) =>

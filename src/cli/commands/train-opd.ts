@@ -8,12 +8,14 @@ import { checkCorrector } from "../../train/check-corrector.ts";
 import { corrections } from "../../train/corrections.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
 import { engineTeacher, teacher } from "../../train/token-teacher.ts";
-import { defineCommand, missingArgument, numberOf } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { openFolder } from "../open-model.ts";
-import { pairs } from "../setting.ts";
+import { text, toggle } from "../setting.ts";
+import type { Teach } from "./rl-settings.ts";
 import { openPlayers } from "./team-players.ts";
-import { rolloutFlags, rolloutSections, type Teach, trainOnRollouts } from "./train-rollouts.ts";
+import { trainOptions } from "./train-options.ts";
+import { rolloutHides, rolloutReads, trainOnRollouts } from "./train-rollouts.ts";
 
 const name = "train opd";
 const examples = [
@@ -29,34 +31,28 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: {
-    teacher: { type: "string", valueName: "folder", describe: "A model folder of the same vocabulary that scores every token the student writes; with --base-url, a name on that server" },
-    "teacher-tokenizer": { type: "string", valueName: "folder", describe: "With --base-url: the tokenizer of the teacher's model, to be compared with the student's" },
-    "teacher-team": { type: "boolean", default: false, describe: "A team takes over where the student first goes wrong" },
-    "teacher-grade": { type: "boolean", default: false, describe: "The grade of each answer teaches the score that the model's own check should have given it" },
-    scripted: { type: "boolean", default: false, describe: "Scripts play the team, no LLM; for tasks of the lab" },
-    "base-url": { type: "string", valueName: "url", describe: "OpenAI-compatible server of the teacher or the team (default for teams OPENAI_BASE_URL)" },
-    "team-model": { type: "string", valueName: "name", describe: "Model that plays the team's roles (default OPENAI_MODEL)" },
-    role: pairs("Another model for one role of the team", { valueName: "role=model" }),
-    coefficient: { type: "string", default: "1", valueName: "x", describe: "How much the teacher counts" },
-    "reward-weight": { type: "string", default: "0", valueName: "x", describe: "How much the reward counts beside the teacher; 0 leaves RL out" },
-    "team-calls": { type: "string", valueName: "n", describe: "Most corrections asked for in one step" },
-    ...rolloutFlags,
+    teacher: text("Model folder of the same vocabulary that scores every token the student writes; with --base-url, a name on that server", { valueName: "folder", group: "model" }),
+    "teacher-team": toggle("A team takes over where the student first goes wrong", { group: "model" }),
+    "teacher-grade": toggle("The grade of each answer teaches the score that the model's own check should have given it", { group: "model" }),
+    scripted: toggle("Scripts play the team, no LLM; for tasks of the lab", { group: "model" }),
+    "base-url": text("OpenAI-compatible server of the teacher or the team (default for teams: OPENAI_BASE_URL)", { valueName: "url", group: "model" }),
+    "team-model": text("Model that plays the team's roles (default: OPENAI_MODEL)", { valueName: "name", group: "model" }),
+    ...trainOptions,
   }, // biome-ignore format: one flag a line
-  reads: rolloutSections,
+  reads: [...rolloutReads, "team"],
+  hides: [...rolloutHides, "credit", "engine", "engine-url", "base-model", "lora", "workers-port", "judge", "topology"],
   async run(context) {
     const { values, settings } = context;
     const graded = values["teacher-grade"];
     if (Number(values.teacher !== undefined) + Number(values["teacher-team"]) + Number(graded) !== 1)
       throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
-    const coefficient = numberOf(values.coefficient, "coefficient", { min: 0 })!;
-    const rewardWeight = numberOf(values["reward-weight"], "reward-weight", { min: 0 })!;
-    const limit = numberOf(values["team-calls"], "team-calls", { min: 1, integer: true });
+    const { coefficient, rewardWeight, teamCalls: limit } = settings.train;
     const modelTeacher: Teach = async () => {
       if (values["base-url"] !== undefined) {
-        const folder = values["teacher-tokenizer"];
+        const folder = settings.train.teacherTokenizer;
         if (folder === undefined)
           throw new UsageError(
-            "a teacher behind --base-url needs --teacher-tokenizer <folder>: its ids must be the student's",
+            "a teacher behind --base-url needs train.teacherTokenizer, a folder: its ids must be the student's",
           );
         const { servedTeacher } = await import("../../models/served-teacher.ts");
         const tokenizer = await loadTokenizer(folder);
@@ -78,7 +74,7 @@ export default defineCommand({
       }
       const players = openPlayers({
         model: { name: values["team-model"], baseUrl: values["base-url"] },
-        team: { roles: values.role },
+        team: settings.team,
       });
       const corrector = teamCorrector({
         name: "team",

@@ -1,10 +1,11 @@
 import { defineCommand } from "../command.ts";
-import { rolloutFlags, rolloutSections, trainOnRollouts } from "./train-rollouts.ts";
+import { trainOptions } from "./train-options.ts";
+import { rolloutHides, rolloutReads, trainOnRollouts } from "./train-rollouts.ts";
 
 const name = "train rl";
 const examples = [
   "coa train rl tasks.jsonl --model .coa/sft/model --profile web --search index --index .coa/wiki --out .coa/rl",
-  "coa train rl tasks.jsonl --model .coa/sft/model --tool-faults web_search:empty=0.4,share=0.5..0.9 --credit-after-fault",
+  "coa train rl tasks.jsonl --model .coa/sft/model --tool-faults web_search:empty=0.4,share=0.5..0.9 --credit after-fault",
 ];
 
 export default defineCommand({
@@ -12,7 +13,8 @@ export default defineCommand({
   summary: "Let a model practise on tasks with live tools and reinforce what worked (DAPO).",
   arguments: "<tasks.jsonl>",
   examples,
-  options: rolloutFlags,
-  reads: rolloutSections,
+  options: trainOptions,
+  reads: rolloutReads,
+  hides: rolloutHides,
   run: (context) => trainOnRollouts({ name, examples }, context),
 });

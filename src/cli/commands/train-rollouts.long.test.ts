@@ -12,7 +12,7 @@ aroundTraining();
 
 describe("coa train rl", () => {
   it("continues a rollout from its first fault, and compares what follows", async () => {
-    const faults = ["--tool-faults", "web_search:empty=0.9", "--branch-at-fault"];
+    const faults = ["--tool-faults", "web_search:empty=0.9", "--credit", "branch-at-fault"];
     const { stderr } = await train("rl", "trees", ...faults);
     const rollouts = await readAllJsonl<Rollout>(join(at("trees"), "rollouts.jsonl"));
     const trunk = rollouts.find(
@@ -28,11 +28,22 @@ describe("coa train rl", () => {
     assert.match(trunk!.trajectory.segments[at0 - 1]!.text, /no results/);
     const line = await metrics("trees");
     assert.ok((line["ratioGap"] ?? 0) < 1e-3, JSON.stringify(line));
-    await assert.rejects(train("rl", "x", ...faults, "--max-staleness", "1"), /leave maxStaleness out/);
+    await assert.rejects(train("rl", "x", ...faults, "--set", "train.maxStaleness=1"), /leave maxStaleness out/);
   });
 
   it("trains on groups in flight, and writes their rollouts as JSONL", async () => {
-    const inFlight = ["--max-staleness", "1", "--in-flight", "2", "--steps", "2", "--groups", "1", "--samples", "4"];
+    const inFlight = [
+      "--set",
+      "train.maxStaleness=1",
+      "--set",
+      "train.inFlight=2",
+      "--steps",
+      "2",
+      "--groups",
+      "1",
+      "--samples",
+      "4",
+    ];
     const { code, stderr } = await train("rl", "pool", "--tool-faults", "web_search:empty=0.8", ...inFlight);
     assert.equal(code, 0, stderr);
     const line = await metrics("pool");
@@ -45,7 +56,10 @@ describe("coa train rl", () => {
     for (const { trajectory } of rollouts)
       for (const { by, policyVersion } of trajectory.segments)
         if (by === "model") assert.ok(policyVersion! >= trajectory.policyVersion!);
-    await assert.rejects(train("rl", "x", "--max-staleness", "1", "--in-flight", "1"), /a step trains on 2 groups/);
+    await assert.rejects(
+      train("rl", "x", "--set", "train.maxStaleness=1", "--set", "train.inFlight=1"),
+      /a step trains on 2 groups/,
+    );
     await assert.rejects(coa("show", at("pool"), "--out", file), /exists already/);
   });
 });

@@ -20,11 +20,12 @@ describe("coa train rl", () => {
       "web_search:empty=0.7",
       "--samples",
       "4",
-      "--credit-after-fault",
-      "--average",
-      "1",
-      "--start-share",
-      "0.3",
+      "--credit",
+      "after-fault",
+      "--set",
+      "train.average=1",
+      "--set",
+      "train.startShare=0.3",
       // A seed whose groups differ after a fault.
       "--seed",
       "5",
@@ -84,8 +85,8 @@ describe("coa train rl", () => {
       train("rl", "x", "--workers-port", "0", "--tool-faults", "web_search:empty=1"),
       /leave --workers-port out/,
     );
-    const open = train("rl", "x", "--workers-port", "0", "--workers-host", "0.0.0.0");
-    await assert.rejects(open, { code: "open-to-all", hint: { option: "keys", flag: "workers-key" } });
+    const open = train("rl", "x", "--workers-port", "0", "--set", "workers.host=0.0.0.0");
+    await assert.rejects(open, { code: "open-to-all", hint: { option: "keys", flag: "set workers.key=<key>" } });
   });
 
   it("imitates demonstrations beside its rollouts, and refuses those of another vocabulary", async () => {
@@ -112,9 +113,9 @@ describe("coa train rl", () => {
   });
 
   it("refuses to credit after faults where there are none, and a context that is not one", async () => {
-    await assert.rejects(train("rl", "x", "--credit-after-fault"), /--tool-faults/);
-    await assert.rejects(train("rl", "x", "--branch-at-fault"), /--tool-faults/);
-    await assert.rejects(train("rl", "x", "--context", "many"), /16384,32768@40/);
+    await assert.rejects(train("rl", "x", "--credit", "after-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--credit", "branch-at-fault"), /--tool-faults/);
+    await assert.rejects(train("rl", "x", "--set", "train.context=many"), /16384,32768@40/);
   });
 });
 

@@ -5,12 +5,11 @@ import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { fixedExamples } from "../../train/example-source.ts";
 import { saveTrained } from "../../train/save-trained.ts";
 import { trainSft } from "../../train/train-sft.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
-import { choiceOf } from "../flag-values.ts";
+import { defineCommand, onePositional } from "../command.ts";
 import { findTrainFolder, openTrainEngine, whereWritten } from "../open-train-engine.ts";
 import { assertFits, readExamples } from "../read-examples.ts";
 import { useOf } from "../trained-use.ts";
-import { readTrainFlags, trainFlags, usualRates } from "./train-flags.ts";
+import { optimizerOf, trainOptions, usualRates } from "./train-options.ts";
 
 const examples = [
   "coa train sft .coa/dataset --model weights/afm-lab-2m --epochs 2 --out .coa/sft",
@@ -23,73 +22,42 @@ export default defineCommand({
   summary: "Teach a model the chains of a dataset: only what the model writes counts, tool outputs are masked.",
   arguments: "<dataset>",
   examples,
-  options: {
-    model: {
-      type: "string",
-      short: "m",
-      valueName: "folder",
-      describe: "Model to start from (make a new one with: coa model new)",
-    },
-    epochs: { type: "string", default: "2", valueName: "n", describe: "Passes over the dataset" },
-    steps: { type: "string", valueName: "n", describe: "Updates, instead of --epochs" },
-    "batch-tokens": {
-      type: "string",
-      default: "4096",
-      valueName: "n",
-      describe: "Tokens per update, padding included",
-    },
-    "held-out": {
-      type: "string",
-      default: "0.02",
-      valueName: "share",
-      describe: "Share of the examples kept back to measure the loss on",
-    },
-    patience: {
-      type: "string",
-      valueName: "n",
-      describe: "Stop when the held-out loss has not improved for n evaluations",
-    },
-    ...trainFlags,
-  },
-  async run({ values, positionals, out, signal }) {
+  options: trainOptions,
+  reads: ["train", "engine"],
+  hides: ["groups", "samples", "credit", "guard"],
+  async run({ values, settings, positionals, out, signal }) {
     const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
-    const start = findTrainFolder(values, { name: "train sft", example: examples[0]! });
+    const { train } = settings;
+    const start = findTrainFolder(values.model, settings.engine, this);
     const all = await readExamples(dataset);
-    const share = numberOf(values["held-out"], "held-out", { min: 0, max: 0.5 })!;
-    const heldOut = all.filter((_, index) => share > 0 && index % Math.round(1 / share) === 0);
-    const training = all.filter((_, index) => !(share > 0 && index % Math.round(1 / share) === 0));
-    const far = values.engine === "tinker";
-    const size = far ? 0 : parameterCount(await loadModelConfig(start));
-    const chosen = usualRates(size, values, (await readModelUse(start))?.training.length ?? 0);
-    if (values.rate === undefined) out.note(chosen.reason);
-    const flags = readTrainFlags({ ...values, ...chosen.flags } as never, {
-      rate: chosen.rate,
-      checkpointEvery: 200,
-      decay: "cosine",
-    });
-    const source = fixedExamples(
-      training,
-      numberOf(values["batch-tokens"], "batch-tokens", { min: 64, integer: true })!,
-      flags.seed,
-    );
-    const epochs = numberOf(values.epochs, "epochs", { min: 0 })!;
-    const steps =
-      numberOf(values.steps, "steps", { min: 1, integer: true }) ??
-      Math.max(1, Math.round(epochs * source.stepsPerEpoch));
-    const patience = numberOf(values.patience, "patience", { min: 1, integer: true });
-    const opened = await openTrainEngine({ ...values, ...chosen.flags }, start, out.note);
+    const every = train.heldOut > 0 ? Math.round(1 / train.heldOut) : 0;
+    const heldOut = all.filter((_, index) => every > 0 && index % every === 0);
+    const training = all.filter((_, index) => !(every > 0 && index % every === 0));
+    const size = settings.engine.kind === "tinker" ? 0 : parameterCount(await loadModelConfig(start));
+    const given = { rate: train.rate, optimizer: train.optimizer, lora: settings.engine.lora };
+    const chosen = usualRates(size, given, (await readModelUse(start))?.training.length ?? 0);
+    if (train.rate === undefined) out.note(chosen.reason);
+    const source = fixedExamples(training, train.batchTokens, values.seed);
+    const steps = train.steps ?? Math.max(1, Math.round(train.epochs * source.stepsPerEpoch));
+    const { patience } = train;
+    const { seed } = values;
+    const optimizer = chosen.optimizer ?? train.optimizer;
+    const opened = await openTrainEngine(settings.engine, start, { optimizer, seed }, out.note);
     const { engine, tokenizer } = opened;
     try {
       const { maxContext } = engine.capabilities;
       assertFits(dataset, { tokenizer, maxContext, name: values.model });
       const result = await trainSft({
-        ...flags,
+        ...optimizerOf(train, { ...chosen, decay: "cosine" }),
+        microBatchTokens: train.microBatchTokens,
+        checkpointEvery: train.checkpointEvery,
+        seed,
         engine,
         source,
         steps,
         folder: values.out,
-        resume: choiceOf(values.resume, "resume", ["auto", "never", "fresh"]),
+        resume: values.resume,
         evaluation: {
           every: Math.max(1, Math.floor(steps / 10)),
           examples: heldOut,
@@ -100,8 +68,8 @@ export default defineCommand({
         onProgress: out.progress,
       });
       const written = opened.folders(values.out);
-      const training = { stage: "sft", data: dataset.manifest.fingerprint, seed: flags.seed };
-      await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training });
+      const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
+      await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step });
       out.endProgress();
       if (values.json) out.json({ ...result, ...written });
       else {

@@ -6,14 +6,18 @@ import type { Group, Setting } from "../setting.ts";
 import { chain, limits } from "./chain.ts";
 import { dataset, record } from "./data.ts";
 import { distill } from "./distill.ts";
+import { engine } from "./engine.ts";
 import { evaluation } from "./eval.ts";
 import { grader, judge } from "./grading.ts";
 import { choose, model, spending } from "./model.ts";
+import { reward } from "./reward.ts";
 import { serve } from "./serve.ts";
 import { server } from "./server.ts";
 import { team } from "./team.ts";
 import { tools } from "./tools.ts";
+import { train } from "./train.ts";
 import { trainer } from "./trainer.ts";
+import { workers } from "./workers.ts";
 
 /** A section: what it is about, where its flags stand in help, its settings. */
 interface SectionEntry {
@@ -42,6 +46,10 @@ export const sections = {
     group: "input",
     settings: dataset,
   },
+  train: { describe: "How models are trained", group: "model", settings: train },
+  engine: { describe: "What trains the weights: this machine, or a Tinker server", group: "model", settings: engine },
+  reward: { describe: "What a finished chain earns", group: "input", settings: reward },
+  workers: { describe: "Where workers take the rollouts of a training run", group: "input", settings: workers },
   eval: { describe: "Which tasks of a benchmark are run, and how", group: "input", settings: evaluation },
   limits: { describe: "Limits of one run", group: "limits", settings: limits },
   spending: { describe: "What model calls cost, and how much may be spent", group: "limits", settings: spending },

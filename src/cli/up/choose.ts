@@ -10,7 +10,7 @@ import { numberOf, type Options, type Values } from "../command.ts";
 import { findModel } from "../find-model.ts";
 import { choiceOf, priceOf } from "../flag-values.ts";
 import { openFlag } from "../open-file.ts";
-import { engineFlags } from "../open-train-engine.ts";
+import { engine } from "../settings/engine.ts";
 import type { SectionName, Settings } from "../settings/index.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
@@ -27,9 +27,9 @@ export const upFlags = {
   student: { type: "string", default: "small", valueName: "what", describe: "tiny or small (a new model from scratch), or the folder or name of a real base model" },
   steps: { type: "string", valueName: "n", describe: "Updates of training; from the data by default" },
   "assume-right": { type: "boolean", default: false, describe: "Traces: count answers without a judgement as right; reports call them assumed" },
-  engine: engineFlags.engine,
-  "engine-url": engineFlags["engine-url"],
-  "base-model": engineFlags["base-model"],
+  engine: engine.kind,
+  "engine-url": engine.url,
+  "base-model": engine.baseModel,
   lora: { type: "string", default: "16", valueName: "rank", describe: "Rank of the adapter that a real base model gets" },
 } as const satisfies Options; // biome-ignore format: one flag a line
 

@@ -209,7 +209,8 @@ export function scratchSteps(chains: number): number {
 function trainFlags(folder: string, { student, steps, questions }: UpChoices): string[] {
   if (student.kind === "scratch") {
     const updates = String(steps ?? scratchSteps(questions));
-    return ["--model", folder, "--steps", updates, "--batch-tokens", "2048", "--held-out", "0"];
+    const set = ["train.batchTokens=2048", "train.heldOut=0"].flatMap((setting) => ["--set", setting]);
+    return ["--model", folder, "--steps", updates, ...set];
   }
   const length = steps === undefined ? ["--epochs", "3"] : ["--steps", String(steps)];
   const flags = student.kind === "server" ? student.flags : [];
