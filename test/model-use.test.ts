@@ -45,7 +45,7 @@ describe("a model's coa.json", () => {
     );
     const { stdout } = await coa("eval", "run", tasks, "--model", copy, "--limit", "1", "--json");
     assert.equal((JSON.parse(stdout) as { system: string }).system, "chain-other");
-    const compared = await coa("eval", "compare", "shipped", "chain-other", "--no-html");
+    const compared = await coa("eval", "compare", "shipped", "chain-other");
     assert.match(
       compared.stdout,
       /^shipped: chain; model .+ \([0-9a-f]{12}\); profile lab; .*sampling temperature 0\.$/m,

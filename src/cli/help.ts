@@ -5,7 +5,7 @@ import { commands } from "./commands/index.ts";
 
 /** The stages in the order that data moves, with the first words of their commands. */
 export const stages: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ["Start", ["quickstart", "up", "init", "show", "doctor", "clean", "completion"]],
+  ["Start", ["quickstart", "up", "init", "show", "doctor", "clean"]],
   ["Record what you have", ["record"]],
   ["Make runs", ["tasks", "team"]],
   ["Turn runs into data", ["distill", "dataset"]],
@@ -34,6 +34,7 @@ const renamed: Readonly<Record<string, string>> = {
   "train plot": "coa show <training>",
   "train rollouts": "coa show <training> --out rollouts.jsonl",
   "serve report": "coa show <kept.jsonl>",
+  "tasks check": "coa tasks select --system team",
   "lab new": "coa lab tasks --world <folder>",
   "lab serve": "coa lab tasks --world <folder>, and open its pages/index.html",
   "tools try": "coa tools <tool> <body>",

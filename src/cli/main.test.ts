@@ -43,20 +43,6 @@ describe("coa", () => {
     assert.match((await coa("help", "train", "sft")).stdout, /^coa train sft <dataset>/);
   });
 
-  it("completes commands and flags in bash", {
-    skip: spawnSync("bash", ["--version"]).error ? "no bash" : false,
-  }, async () => {
-    const { stdout } = await coa("completion", "bash");
-    const reply = (...words: string[]) => {
-      const setup = `COMP_WORDS=(coa ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}; _coa; echo "\${COMPREPLY[@]}"`;
-      return spawnSync("bash", ["-c", `${stdout}\n${setup}`], { encoding: "utf8" }).stdout.trim();
-    };
-    assert.equal(reply("quick"), "quickstart");
-    assert.equal(reply("train", "s"), "sft");
-    assert.equal(reply("train", "sft", "--epo"), "--epochs");
-    assert.equal(reply("ask", "--temp"), "--temperature");
-  });
-
   it("prints one JSON value with --json and nothing else on stdout", async () => {
     const { stdout } = await coa("show", "web", "--json");
     assert.equal((JSON.parse(stdout) as { name: string }).name, "web");

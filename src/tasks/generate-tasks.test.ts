@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Grader } from "../core/grader.ts";
 import { type Task, taskSchema } from "../core/task.ts";
-import type { TeamRun } from "../core/team-run.ts";
 import type { RoleFunction } from "../team/role.ts";
-import { checkTask } from "./check-tasks.ts";
 import { generateTasks, holds, plain, type Rejection } from "./generate-tasks.ts";
 
 const documents = [
@@ -155,45 +152,5 @@ describe("generateTasks", () => {
     assert.equal(plain("  Café—Müller's "), "cafe muller s");
     assert.ok(holds("Its depth is 93 metres.", "93 Metres"));
     assert.ok(!holds("It is 193 metres deep", "93 metres"));
-  });
-});
-
-describe("checkTask", () => {
-  const task: Task = { version: 1, id: "t", question: "How deep is Lake Orm?", kind: "qa", answers: ["93 metres"] };
-  const grade: Grader = (graded, answer) => ({ correct: answer === graded.answers[0], score: 0, reason: "" });
-  const solve = (answer: string) => async (_: Task, attempt: number) =>
-    ({ answer: attempt === 1 ? answer : "?" }) as TeamRun;
-
-  it("keeps what the team solves and a model alone does not", async () => {
-    const check = await checkTask(task, { grade, solve: solve("93 metres"), attempts: 2, model: () => "50 metres" });
-    assert.deepEqual(
-      [check.keep, check.reason, check.shareWithoutTools, check.solved, check.runs.length],
-      [true, "good", 0, true, 2],
-    );
-  });
-
-  it("counts a try that could not be graded as not right, and keeps it in the denominator", async () => {
-    const undecidedElse: Grader = (graded, answer) =>
-      answer === graded.answers[0]
-        ? { correct: true, score: 1, reason: "" }
-        : { correct: null, score: 0, reason: "no judge" };
-    const check = await checkTask(task, {
-      grade: undecidedElse,
-      model: ({ seed }) => (seed === 0 ? "93 metres" : "about ninety"),
-    });
-    assert.deepEqual([check.keep, check.shareWithoutTools], [true, 0.25]);
-  });
-
-  it("drops what needs no tools, before asking the team, and what the team can't do", async () => {
-    const known = await checkTask(task, {
-      grade,
-      solve: () => assert.fail(),
-      model: ({ seed }) => (seed! < 2 ? "93 metres" : "1"),
-    });
-    assert.match(known.reason, /without tools in 50 %/);
-    const hard = await checkTask(task, { grade, solve: solve("12"), attempts: 3, model: () => "1" });
-    assert.match(hard.reason, /did not solve it in 3 attempt/);
-    const empty = await checkTask({ ...task, answers: [] }, { grade });
-    assert.equal(empty.keep, false);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Which tasks are worth RL. A task that the model answers without tools teaches nothing about tools; one that it always
- * or never solves has no variance. So pass rates are estimated, without tools and with the current model, and tasks
- * that are neither too easy nor too hard are kept. Tasks already used for SFT stay out. Every dropped task has its
- * reason.
+ * Which tasks are worth having. A task that a model answers without tools teaches nothing about tools; one that a team or
+ * the current model never solves gives nothing to learn from, and for RL one that is always solved has no variance. So
+ * pass rates are estimated, without tools and with them, and tasks between the bounds are kept. Tasks already used for
+ * SFT stay out. Every dropped task has its reason.
  */
 
 import { inParallel } from "../base/work/limiter.ts";
@@ -15,8 +15,8 @@ export interface SelectionOptions {
   grade: Grader;
   /** Answers from memory alone, and how often to ask; absent = this test is skipped. */
   withoutTools?: { answer: AnswerTask; samples: number; maxPassRate: number };
-  /** Answers as RL will: the current model with its tools. */
-  withModel?: { answer: AnswerTask; samples: number; minPassRate: number; maxPassRate: number };
+  /** Answers with tools: a team, or the current model as RL will run it. Where nothing is too easy (`maxPassRate` 1), trying ends when enough is solved. */
+  withTools?: { answer: AnswerTask; samples: number; minPassRate: number; maxPassRate: number };
   /** Ids of tasks used for SFT. */
   exclude?: ReadonlySet<string>;
   concurrency?: number;
@@ -28,7 +28,8 @@ export interface Decision {
   task: Task;
   kept: boolean;
   reason: string;
-  passRates: { withoutTools?: number; withModel?: number };
+  /** Right answers of the tries that were made. */
+  passRates: { withoutTools?: number; withTools?: number };
 }
 
 /** Decides for each task; the decisions come in the order of the tasks. */
@@ -42,37 +43,41 @@ export async function selectTasks(tasks: readonly Task[], options: SelectionOpti
 }
 
 async function decide(task: Task, options: SelectionOptions): Promise<Decision> {
-  const { withoutTools, withModel, exclude } = options;
+  const { withoutTools, withTools, exclude } = options;
   const passRates: Decision["passRates"] = {};
   const drop = (reason: string): Decision => ({ task, kept: false, reason, passRates });
   if (exclude?.has(task.id)) return drop("used for SFT");
+  if (task.answers.length === 0) return drop("the task has no answer to check against");
   if (withoutTools) {
     const rate = await passRate(task, withoutTools, options);
     passRates.withoutTools = rate;
     if (rate > withoutTools.maxPassRate) return drop(`answered without tools in ${percent(rate)} of the tries`);
   }
-  if (withModel) {
-    const rate = await passRate(task, withModel, options);
-    passRates.withModel = rate;
-    if (rate < withModel.minPassRate) return drop(`solved in only ${percent(rate)} of the tries: too hard for now`);
-    if (rate > withModel.maxPassRate) return drop(`solved in ${percent(rate)} of the tries: nothing left to learn`);
+  if (withTools) {
+    const enough = withTools.maxPassRate < 1 ? undefined : withTools.minPassRate * withTools.samples;
+    const rate = await passRate(task, withTools, options, enough);
+    passRates.withTools = rate;
+    if (rate < withTools.minPassRate) return drop(`solved in only ${percent(rate)} of the tries: too hard for now`);
+    if (rate > withTools.maxPassRate) return drop(`solved in ${percent(rate)} of the tries: nothing left to learn`);
   }
   return { task, kept: true, reason: "informative", passRates };
 }
 
-/** Share of right answers among all tries: one that could not be judged is not right, and stays in the denominator. */
+/** Share of right answers among all tries (until `enough` are right): one that could not be judged is not right, and stays in the denominator. */
 async function passRate(
   task: Task,
   ask: { answer: AnswerTask; samples: number },
   options: SelectionOptions,
+  enough = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   let right = 0;
-  for (let sample = 0; sample < ask.samples; sample++) {
+  let sample = 0;
+  for (; sample < ask.samples && right < enough; sample++) {
     const answer = await ask.answer(task, sample, options.signal);
     const grade = await options.grade(task, answer, { signal: options.signal });
     if (grade.correct) right++;
   }
-  return right / ask.samples;
+  return right / sample;
 }
 
 function percent(share: number): string {

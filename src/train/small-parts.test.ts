@@ -63,7 +63,7 @@ describe("selectTasks", () => {
       grade: (_task, answer) => ({ correct: answer === null ? null : answer === "yes", score: 0, reason: "" }),
       exclude: new Set(["used"]),
       withoutTools: { answer: async ({ id }) => (id === "known" ? "yes" : "no"), samples: 4, maxPassRate: 0.3 },
-      withModel: {
+      withTools: {
         answer: async ({ id }, sample) => (id === "easy" || (id === "good" && sample % 2 === 0) ? "yes" : "no"),
         samples: 8,
         minPassRate: 0.1,
@@ -78,7 +78,7 @@ describe("selectTasks", () => {
     assert.match(decisions[1]!.reason, /without tools in 100 %/);
     assert.match(decisions[2]!.reason, /too hard/);
     assert.match(decisions[3]!.reason, /nothing left/);
-    assert.equal(decisions[4]!.passRates.withModel, 0.5);
+    assert.equal(decisions[4]!.passRates.withTools, 0.5);
   });
 });
 

@@ -10,8 +10,9 @@ import { taskGrader } from "../../graders/grade-task.ts";
 import { comparisonTable } from "../../report/comparison-table.ts";
 import type { Comparison } from "../../report/figures.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
-import { defineCommand, missingArgument, numberOf } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
+import { text } from "../setting.ts";
 
 /** An evaluation by its folder, or by its name in the workspace. */
 async function readNamed(name: string): Promise<StoredEvaluation> {
@@ -40,7 +41,7 @@ function nameOf(folder: string): string {
 
 const examples = [
   "coa eval compare team chain-sft chain-rl",
-  "coa eval compare team chain-rl --out report.html",
+  "coa eval compare team chain-rl --html report.html",
   "coa eval compare team chain-rl --ruler models/qwen2.5",
 ];
 
@@ -50,17 +51,11 @@ export default defineCommand({
   arguments: "<baseline> <other>…",
   examples,
   options: {
-    out: { type: "string", valueName: "file", describe: "Where the HTML report goes; into the workspace by default" },
-    title: { type: "string", valueName: "text", describe: "Title of the report" },
-    examples: { type: "string", default: "20", valueName: "n", describe: "Tasks to show where systems differ" },
-    ruler: {
-      type: "string",
-      valueName: "folder",
-      describe: "Measure both sides alike: count their tokens again with this folder's tokenizer.json",
-    },
+    ruler: text("Measure both sides alike: count their tokens again with this folder's tokenizer.json", { valueName: "folder" }),
+    html: text("Where the HTML report goes (default: into the workspace)", { valueName: "file", group: "output" }),
+    title: text("Title of the report", { valueName: "text", group: "output" }),
     open: openFlag,
-    html: { type: "boolean", default: true, describe: "Write the report (--no-html for the table alone)" },
-  },
+  }, // biome-ignore format: one flag a line
   async run({ values, positionals, out }) {
     if (positionals.length < 2) throw missingArgument(this, "two evaluations or more");
     const evaluations = await Promise.all(positionals.map(readNamed));
@@ -68,24 +63,16 @@ export default defineCommand({
       ...compareEvaluations(evaluations),
       ...(values.ruler !== undefined && { recounted: await recountedBy(evaluations, values.ruler) }),
     };
-    let file: string | undefined;
-    if (values.html) {
-      const names = positionals.map((name) => basename(name));
-      file = values.out ?? (await openWorkspace()).path("evals", `${names.join("-vs-")}.html`);
-      await writeFile(
-        file,
-        await comparisonReport(evaluations, comparison, {
-          title: values.title ?? names.join(" vs "),
-          examples: numberOf(values.examples, "examples", { min: 0, integer: true }),
-        }),
-      );
-    }
+    const names = positionals.map((name) => basename(name));
+    const file = values.html ?? (await openWorkspace()).path("evals", `${names.join("-vs-")}.html`);
+    const title = values.title ?? names.join(" vs ");
+    await writeFile(file, await comparisonReport(evaluations, comparison, { title }));
     if (values.json) out.json({ ...comparison, report: file });
     else {
       out.print(comparisonTable(comparison));
-      if (file) out.print(`\nreport: ${file}`);
+      out.print(`\nreport: ${file}`);
     }
-    if (file && values.open) await openFile(file, out.note);
+    if (values.open) await openFile(file, out.note);
     return 0;
   },
 });

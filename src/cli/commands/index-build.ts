@@ -1,7 +1,7 @@
-import { UsageError } from "../../core/errors.ts";
 import { indexCorpus } from "../../tools/local-index/index-corpus.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, onePositional } from "../command.ts";
 import { builtIndexFolder } from "../document-index.ts";
+import { text } from "../setting.ts";
 
 export default defineCommand({
   name: "index build",
@@ -11,30 +11,20 @@ export default defineCommand({
   examples: [
     "coa index build docs/",
     "coa index build corpus.jsonl",
-    "coa index build docs/ --out .coa/index/docs --base-url https://docs.example.org/",
+    "coa index build docs/ --out .coa/index/docs --set index.baseUrl=https://docs.example.org/",
   ],
+  reads: ["index"],
   options: {
-    out: { type: "string", valueName: "folder", describe: "Where to put it; in the workspace, under the corpus's name, by default" },
-    "title-boost": { type: "string", default: "1", valueName: "n", describe: "The title counts as if written n times" },
-    stemming: { type: "string", default: "none", valueName: "kind", describe: "light joins singular and plural; none" },
-    k1: { type: "string", default: "1.2", valueName: "x", describe: "Saturation of word counts" },
-    b: { type: "string", default: "0.75", valueName: "x", describe: "Strength of length normalisation" },
-    "passage-words": { type: "string", default: "150", valueName: "n", describe: "Words per passage, for a folder" },
-    "base-url": { type: "string", valueName: "url", describe: "Address of the folder's root, for links to its files" },
+    out: text("Where to put it (default: in the workspace, under the corpus's name)", { valueName: "folder", group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal }) {
     const corpus = onePositional(this, positionals, "a corpus");
-    if (values.stemming !== "none" && values.stemming !== "light")
-      throw new UsageError(`--stemming is none or light, not "${values.stemming}"`);
     const folder = values.out ?? (await builtIndexFolder(corpus));
     const started = performance.now();
+    const { baseUrl, ...how } = settings.index;
     const report = await indexCorpus(corpus, folder, {
-      stemming: values.stemming,
-      titleBoost: numberOf(values["title-boost"], "title-boost", { min: 0, max: 1000, integer: true }),
-      k1: numberOf(values.k1, "k1", { min: 0 }),
-      b: numberOf(values.b, "b", { min: 0, max: 1 }),
-      passageWords: numberOf(values["passage-words"], "passage-words", { min: 10, max: 100_000, integer: true }),
-      ...(values["base-url"] && { baseURL: values["base-url"] }),
+      ...how,
+      ...(baseUrl && { baseURL: baseUrl }),
       onProblem: (problem) => out.note(`skipped: ${problem}`),
       onProgress: (done) => out.progress({ stage: "index", done }),
       signal,

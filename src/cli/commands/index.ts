@@ -35,7 +35,6 @@ export const commands: CommandTable = {
     load: () => import("./serve-rollouts.ts"),
   },
   studio: { summary: "Look at runs, chains, training and evaluations in a browser", load: () => import("./studio.ts") },
-  completion: { summary: "Complete commands and flags in your shell", load: () => import("./completion.ts") },
   doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
   "dataset build": {
     summary: "Turn trajectories into a dataset with an exact loss mask",
@@ -72,10 +71,6 @@ export const commands: CommandTable = {
     summary: "Write the questions of recorded runs as tasks, and how their answers are known to be right",
     load: () => import("./tasks-recorded.ts"),
   },
-  "tasks check": {
-    summary: "Keep tasks that need tools and can be solved with them",
-    load: () => import("./tasks-check.ts"),
-  },
   "distill run": { summary: "Turn team runs into chains worth learning from", load: () => import("./distill-run.ts") },
   tools: { summary: "List the tools of a chain and what each needs, or call one", load: () => import("./tools.ts") },
   "index build": {
@@ -104,5 +99,8 @@ export const commands: CommandTable = {
   },
   "record import": { summary: "Turn files of other systems into team runs", load: () => import("./record-import.ts") },
   "record export": { summary: "Write recorded runs for distillation", load: () => import("./record-export.ts") },
-  "tasks select": { summary: "Keep the tasks that RL can learn from", load: () => import("./tasks-select.ts") },
+  "tasks select": {
+    summary: "Keep tasks that need tools and can be solved with them, or that RL can learn from",
+    load: () => import("./tasks-select.ts"),
+  },
 };

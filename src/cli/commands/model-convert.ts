@@ -8,8 +8,9 @@ import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
 import { mergedParameters } from "../../engines/embedded/lora/adapter.ts";
 import { readAdapterArchive } from "../../engines/tinker/checkpoint-files.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { readWeights, tokenizerOf } from "../read-weights.ts";
+import { text } from "../setting.ts";
 
 export default defineCommand({
   name: "model convert",
@@ -22,18 +23,12 @@ export default defineCommand({
     "coa model convert base merged --adapter checkpoint.tar.gz",
   ],
   options: {
-    type: { type: "string", default: "f32", valueName: "type", describe: "f32, f16, bf16 (folders) or q8_0 (GGUF)" },
-    adapter: {
-      type: "string",
-      valueName: "folder",
-      describe: "Add this LoRA adapter to the weights: a PEFT folder, or an archive (.tar.gz) of a training server",
-    },
-    "max-shard-mib": { type: "string", valueName: "n", describe: "Split a folder's weights into files of this size" },
-  },
+    type: text("f32, f16, bf16 (folders) or q8_0 (GGUF)", { default: "f32", valueName: "type", group: "output" }),
+    adapter: text("Add this LoRA adapter to the weights: a PEFT folder, or an archive (.tar.gz) of a training server", { valueName: "folder" }),
+  }, // biome-ignore format: one flag a line
   async run({ values, positionals, out }) {
-    const [from, to, ...rest] = positionals;
-    if (!from || !to || rest.length > 0)
-      throw new UsageError("coa model convert takes two paths: from where, and to where");
+    const [from, to] = positionals;
+    if (!from || !to) throw missingArgument(this, "two paths: from where, and to where");
     const toGguf = to.endsWith(".gguf");
     const types = toGguf ? (["f32", "f16", "q8_0"] as const) : (["f32", "f16", "bf16"] as const);
     const type = types.find((name) => name === values.type);
@@ -50,9 +45,8 @@ export default defineCommand({
         : await loadAdapterFolder(values.adapter, config);
       parameters = mergedParameters(parameters, adapter);
     }
-    let tokenizer = false;
+    const tokenizer = folder !== undefined && (await tokenizerOf(folder)) !== undefined;
     if (toGguf) {
-      tokenizer = folder !== undefined && (await tokenizerOf(folder)) !== undefined;
       await saveGguf(
         to,
         { config, parameters },
@@ -64,15 +58,12 @@ export default defineCommand({
         },
       );
     } else {
-      const shard = numberOf(values["max-shard-mib"], "max-shard-mib", { min: 1 });
-      tokenizer = folder !== undefined && (await tokenizerOf(folder)) !== undefined;
       await saveModelFolder(
         to,
         { config, parameters },
         {
           type: type as "f32" | "f16" | "bf16",
           ...(folder ? { companionsFrom: folder } : {}),
-          ...(shard ? { maxShardBytes: shard * 2 ** 20 } : {}),
         },
       );
     }

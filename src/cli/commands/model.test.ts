@@ -37,8 +37,8 @@ before(async () => {
     "2",
     "--heads",
     "2",
-    "--kv-heads",
-    "1",
+    "--set",
+    "newModel.kvHeads=1",
     "--seed",
     "4",
   );
@@ -82,7 +82,7 @@ describe("coa model", () => {
       "1",
     ];
     await coa(...again);
-    await assert.rejects(coa(...again), /holds a model already: choose another folder, or replace it with --overwrite/);
-    await coa(...again, "--overwrite");
+    await assert.rejects(coa(...again), /holds a model already: choose another folder, or replace it with --replace/);
+    await coa(...again, "--replace");
   });
 });

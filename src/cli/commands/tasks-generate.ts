@@ -6,11 +6,15 @@ import { UsageError } from "../../core/errors.ts";
 import { type Task, taskSchema } from "../../core/task.ts";
 import { generateTasks, type Rejection, type SourceDocument } from "../../tasks/generate-tasks.ts";
 import { documentScheme, readCorpus } from "../../tools/local-index/read-corpus.ts";
-import { defineCommand, numberOf, onePositional } from "../command.ts";
+import { defineCommand, onePositional } from "../command.ts";
+import { text, whole } from "../setting.ts";
 import { openLedger } from "../spending.ts";
 import { openPlayers } from "./team-players.ts";
 
-const examples = ["coa tasks generate docs/", "coa tasks generate documents.jsonl --depth 2 --out tasks.jsonl"];
+const examples = [
+  "coa tasks generate docs/",
+  "coa tasks generate documents.jsonl --set tasks.depth=2 --out tasks.jsonl",
+];
 
 /** A question needs more around it than a search does. */
 const passageWords = 600;
@@ -22,16 +26,12 @@ export default defineCommand({
   arguments: "<folder or file>",
   examples,
   options: {
-    docs: { type: "string", valueName: "path", describe: "The documents, as other commands take them" },
-    "per-document": { type: "string", default: "2", valueName: "n", describe: "Atomic questions per document" },
-    depth: { type: "string", default: "1", valueName: "n", describe: "How many look-ups deeper" },
-    width: { type: "string", default: "0.5", valueName: "share", describe: "Share of questions that are also merged" },
-    limit: { type: "string", valueName: "n", describe: "Use only the first n documents" },
-    count: { type: "string", valueName: "n", describe: "Stop when the file holds this many tasks" },
-    "only-new": { type: "boolean", default: false, describe: "Skip documents that already have tasks in the file" },
-    out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "Where tasks are appended" },
-  },
-  reads: ["model", "team", "spending"],
+    docs: text("The documents, as other commands take them", { valueName: "path" }),
+    limit: whole("Use only the first n documents", { valueName: "n", group: "limits" }),
+    count: whole("Stop when the file holds this many tasks", { valueName: "n", group: "limits" }),
+    out: text("Where tasks are appended; documents that have tasks there are skipped", { default: "tasks.jsonl", valueName: "file", group: "output" }),
+  }, // biome-ignore format: one flag a line
+  reads: ["model", "team", "tasks", "spending"],
   hides: ["temperature", "topology"],
   async run({ values, settings, positionals, out, signal }) {
     const given = values.docs === undefined ? positionals : [values.docs, ...positionals];
@@ -43,10 +43,10 @@ export default defineCommand({
       documents.push({ id: url?.startsWith(documentScheme) ? `${url}#${documents.length}` : id, title, text });
     }
     if (documents.length === 0) throw new UsageError(`${path} holds no documents`);
-    const limit = numberOf(values.limit, "limit", { min: 1, integer: true });
     const known = existsSync(values.out) ? await readAllJsonl(values.out, taskSchema) : [];
-    const used = new Set(values["only-new"] ? known.flatMap(({ documents = [] }) => documents) : []);
-    const most = numberOf(values.count, "count", { min: 1, integer: true }) ?? Number.POSITIVE_INFINITY;
+    const used = new Set(known.flatMap(({ documents = [] }) => documents));
+    const { count: most = Number.POSITIVE_INFINITY, limit } = values;
+    const { perDocument, depth, width } = settings.tasks;
     const ledger = await openLedger(settings.spending);
     const players = openPlayers(settings, ledger);
     const tasks = await openJsonl<Task>(values.out);
@@ -55,9 +55,9 @@ export default defineCommand({
     try {
       const options = {
         model: players.roles["default"]!,
-        perDocument: numberOf(values["per-document"], "per-document", { min: 1, integer: true }),
-        depth: numberOf(values.depth, "depth", { min: 0, integer: true }),
-        width: numberOf(values.width, "width", { min: 0, max: 1 }),
+        perDocument,
+        depth,
+        width,
         known: known.map(({ id }) => id),
         signal,
         onProgress: out.progress,

@@ -9,6 +9,7 @@ import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { rightnessLine } from "../../report/comparison-table.ts";
 import { recordedJudgePrompt, recordedTasks } from "../../tasks/recorded-tasks.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
+import { list, text, toggle } from "../setting.ts";
 import { openLedger } from "../spending.ts";
 import { existingFiles } from "./dataset-input.ts";
 
@@ -25,9 +26,9 @@ export default defineCommand({
   arguments: "<runs.jsonl>",
   examples,
   options: {
-    out: { type: "string", default: "tasks.jsonl", valueName: "file", describe: "The file to write" },
-    tasks: { type: "string", multiple: true, default: [], valueName: "file", describe: "Tasks with their answers, for the questions they have" },
-    "assume-right": { type: "boolean", default: false, describe: "Take the remaining answers as right; they are called assumed wherever they count" },
+    tasks: list("Tasks with their answers, for the questions they have", { valueName: "file" }),
+    out: text("The file to write", { default: "tasks.jsonl", valueName: "file", group: "output" }),
+    "assume-right": toggle("Take the remaining answers as right; they are called assumed wherever they count"),
   }, // biome-ignore format: one flag a line
   reads: ["judge", "spending"],
   hides: ["judge"],

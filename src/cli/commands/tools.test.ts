@@ -44,7 +44,10 @@ describe("coa index", () => {
     await writeFile(join(folder, "bad.jsonl"), "{}\n");
     await assert.rejects(coa("index", "build", join(folder, "bad.jsonl")), /line 1: neither text nor contents/);
     await assert.rejects(coa("index", "build", join(folder, "bad.jsonl"), "--skip-bad"), /holds no documents/);
-    await assert.rejects(coa("index", "build", join(folder, "towns.jsonl"), "--stemming", "hard"), /none or light/);
+    await assert.rejects(
+      coa("index", "build", join(folder, "towns.jsonl"), "--set", "index.stemming=hard"),
+      /none or light/,
+    );
     await assert.rejects(coa("show", join(folder, "home", "index", "bad"), "x"), /bad is not a path, and nothing/);
   });
 

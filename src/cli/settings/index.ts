@@ -8,11 +8,13 @@ import { dataset, record } from "./data.ts";
 import { distill } from "./distill.ts";
 import { engine } from "./engine.ts";
 import { evaluation } from "./eval.ts";
+import { index, newModel } from "./files.ts";
 import { grader, judge } from "./grading.ts";
 import { choose, model, spending } from "./model.ts";
 import { reward } from "./reward.ts";
 import { serve } from "./serve.ts";
 import { server } from "./server.ts";
+import { tasks } from "./tasks.ts";
 import { team } from "./team.ts";
 import { tools } from "./tools.ts";
 import { train } from "./train.ts";
@@ -51,11 +53,14 @@ export const sections = {
   reward: { describe: "What a finished chain earns", group: "input", settings: reward },
   workers: { describe: "Where workers take the rollouts of a training run", group: "input", settings: workers },
   eval: { describe: "Which tasks of a benchmark are run, and how", group: "input", settings: evaluation },
+  tasks: { describe: "How tasks are written and selected", group: "input", settings: tasks },
   limits: { describe: "Limits of one run", group: "limits", settings: limits },
   spending: { describe: "What model calls cost, and how much may be spent", group: "limits", settings: spending },
   serve: { describe: "How coa serve answers requests with chains", group: "output", settings: serve },
   trainer: { describe: "The training server of this machine", group: "limits", settings: trainer },
   server: { describe: "Where servers listen, who may call them, how they stop", group: "input", settings: server },
+  index: { describe: "How documents are cut and indexed", group: "input", settings: index },
+  newModel: { describe: "The architecture of a new model", group: "model", settings: newModel },
 } as const satisfies Record<string, SectionEntry>;
 
 export type SectionName = keyof typeof sections;

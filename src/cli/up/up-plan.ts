@@ -68,18 +68,7 @@ function fromDocuments(path: string, tasks: string, runs: string, choices: UpCho
   const writing: UpStep = {
     name: "tasks",
     what: "the model writes questions about them; each is checked against the text",
-    args: [
-      "tasks",
-      "generate",
-      path,
-      ...players,
-      ...ledger,
-      "--count",
-      String(questions),
-      "--only-new",
-      "--out",
-      tasks,
-    ],
+    args: ["tasks", "generate", path, ...players, ...ledger, "--count", String(questions), "--out", tasks],
     inputs: [path],
     outputs: [tasks],
   };
@@ -195,7 +184,7 @@ function newStudent(folder: string, tokenizer: string, student: Extract<Student,
   return {
     name: "student",
     what: "make a small model; it learns this workspace's format and not language",
-    args: ["model", "new", folder, "--tokenizer", tokenizer, ...size, "--copy-init", "--overwrite"],
+    args: ["model", "new", folder, "--tokenizer", tokenizer, ...size, "--set", "newModel.copyInit", "--replace"],
     inputs: [join(tokenizer, "tokenizer.json")],
     outputs: [join(folder, "config.json")],
   };
@@ -256,7 +245,7 @@ function measure(input: UpInput, runs: string, choices: UpChoices): UpStep[] {
     {
       name: "report",
       what: "compare the two",
-      args: ["eval", "compare", names.team, names.model, "--title", title, "--out", at("report.html")],
+      args: ["eval", "compare", names.team, names.model, "--title", title, "--html", at("report.html")],
       inputs: [tasks, runs, join(model, "model.safetensors")],
       outputs: [at("report.html")],
     },

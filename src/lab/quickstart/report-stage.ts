@@ -82,7 +82,7 @@ function imperfectNote(share: number, withCleanLine: boolean): string {
   const note = `The team erred in ${100 * share} % of its runs and nothing filtered them: SFT copied the errors, RL had only right or wrong to go by.`;
   const clean = withCleanLine
     ? "clean-chain-sft is the same model taught by a team that does not err: where a good teacher exists, it is the cheaper way."
-    : "For the line of a model taught without errors, run `coa quickstart` with the same seed first, or name its folder with --clean.";
+    : "For the line of a model taught without errors, run `coa quickstart` with the same seed first.";
   return `${note}\n${clean}`;
 }
 
