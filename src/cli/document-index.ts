@@ -1,7 +1,8 @@
 /** Where the index of a person's own documents is kept: `--docs` of every command finds what `coa index build` made. */
-import { hash } from "node:crypto";
+
 import { basename, extname, resolve } from "node:path";
 import { openWorkspace } from "../base/files/workspace.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { isIndexOf } from "../tools/local-index/index-corpus.ts";
 import { collectionName } from "../tools/local-index/read-corpus.ts";
 
@@ -14,6 +15,6 @@ export async function builtIndexFolder(path: string): Promise<string> {
 export async function documentIndexFolder(path: string): Promise<string> {
   const built = await builtIndexFolder(path);
   if (await isIndexOf(built, path)) return built;
-  const name = `${collectionName(path)}-${hash("sha1", resolve(path)).slice(0, 8)}`;
+  const name = `${collectionName(path)}-${fingerprint(resolve(path))}`;
   return (await openWorkspace()).path("index", name);
 }

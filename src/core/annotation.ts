@@ -3,8 +3,9 @@
  * only ever appended; of those for one chain the last one counts. Each names the chain by its id and by a hash of its
  * words, so that a new chain with an old id does not get the old decision.
  */
-import { hash } from "node:crypto";
+
 import { z } from "zod";
+import { fingerprint } from "./fingerprint.ts";
 import { type Trajectory, trajectoryText } from "./trajectory.ts";
 
 const targetSchema = z.object({
@@ -39,5 +40,5 @@ export type AnnotationTarget = z.infer<typeof targetSchema>;
 /** A hash of a chain's question and its segments. */
 export function chainHash({ prompt, segments }: Pick<Trajectory, "prompt" | "segments">): string {
   const asked = prompt.map(({ role, content }) => [role, content]);
-  return hash("sha256", JSON.stringify([asked, trajectoryText(segments)])).slice(0, 24);
+  return fingerprint(JSON.stringify([asked, trajectoryText(segments)]));
 }

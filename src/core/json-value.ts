@@ -3,13 +3,16 @@
 /** A JSON object with unknown fields. */
 export type Json = Record<string, unknown>;
 
-/** Objects and arrays with sorted keys, as text: equal values give equal texts whatever the order they were written in. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    inner !== null && typeof inner === "object" && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : inner,
-  );
+/**
+ * Objects and arrays with sorted keys, as text: equal values give equal texts whatever the order they were written in.
+ * `change` is applied to each string before.
+ */
+export function canonicalJson(value: unknown, change = (text: string) => text): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner === "string") return change(inner);
+    const fields = asObject(inner);
+    return fields ? Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))) : inner;
+  });
 }
 
 /** Parses JSON, or gives back undefined; hostile text is an ordinary input here. */

@@ -1,5 +1,4 @@
 /** One chat message: shared by models, teams and recorded traffic. Tool calls keep their arguments as text. */
-import { hash } from "node:crypto";
 import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";
 
@@ -27,19 +26,3 @@ export const messageSchema = lazySchema((z) =>
   }),
 );
 export type Message = z.infer<typeof messageSchema>;
-
-const hashes = new WeakMap<Message, string>();
-
-/**
- * The name under which a team run stores a message: equal messages have equal names, whoever recorded them. The message
- * must not change afterwards.
- */
-export function messageHash(message: Message): string {
-  let key = hashes.get(message);
-  if (key === undefined) {
-    const { role, content, reasoning, toolCalls, toolCallId, name } = message;
-    key = hash("sha256", JSON.stringify([role, content, reasoning, toolCalls, toolCallId, name])).slice(0, 24);
-    hashes.set(message, key);
-  }
-  return key;
-}

@@ -7,7 +7,6 @@
  * records, and the trajectories or team runs behind them), `results.jsonl` and `summary.json` (the outcome).
  */
 
-import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
@@ -20,6 +19,7 @@ import { sampleSeed } from "../base/work/random.ts";
 import { errorEnding, throwIfUserMustFix } from "../core/ending.ts";
 import { CoaError, isAbort, messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import type { System, SystemResult } from "../core/system.ts";
 import type { Task } from "../core/task.ts";
@@ -184,7 +184,6 @@ function groupsOf(task: Task): Pick<EvaluationRecord, "family" | "level"> {
 async function claim(tasks: readonly Task[], system: System, options: EvaluationOptions): Promise<ClaimedFolder> {
   const { folder, samples = 1, seed = 0, measure, resume } = options;
   const taskLines = tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
-  const fingerprint = createHash("sha256").update(taskLines).digest("hex");
   const configuration = {
     system: system.name,
     topology: system.topology,
@@ -193,7 +192,7 @@ async function claim(tasks: readonly Task[], system: System, options: Evaluation
     measure,
     ...(system.identity && { identity: system.identity }),
   };
-  const inputs = [{ role: "tasks", fingerprint, records: tasks.length }];
+  const inputs = [{ role: "tasks", fingerprint: fingerprint(taskLines), records: tasks.length }];
   const claimed = await claimFolder(
     folder,
     { kind: "evaluation", configuration, inputs },

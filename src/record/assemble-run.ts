@@ -5,8 +5,8 @@
 
 import { runUsage } from "../base/count/run-usage.ts";
 import type { HostedCall, Loss, ToolDefinition, WireReply } from "../base/wire/wire-api.ts";
+import { messageHash } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
-import { messageHash } from "../core/message.ts";
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { askedMove, askedQuestion } from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";

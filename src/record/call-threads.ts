@@ -3,8 +3,9 @@
  * the ids, names and arguments of the tool calls it repeats, or by the words of the reply. The same history under other
  * instructions and other tools is a hand-over to another agent.
  */
-import { hash } from "node:crypto";
+
 import { isPlaceId } from "../base/wire/call-ids.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { canonicalJson, parseJson } from "../core/json-value.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import { askedQuestion } from "../language/team-moves.ts";
@@ -48,7 +49,7 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
 
   for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
     const call = withServerHistory(given, byResponse, byConversation);
-    const opening = hash("sha256", canonicalJson(call.messages));
+    const opening = fingerprint(canonicalJson(call.messages));
     const found = call.agent ? undefined : predecessor(call, replies, flow);
     let thread: Thread;
     if (call.agent) {

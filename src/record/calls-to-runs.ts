@@ -1,5 +1,5 @@
 /** Turns recorded model calls into team runs: threads, links between them, one run for each run id or each first agent. */
-import { hash } from "node:crypto";
+import { fingerprint } from "../core/fingerprint.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { isTransfer, nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
@@ -28,7 +28,7 @@ export function callsToRuns(given: readonly RecordedCall[], source: string): Tea
   const groups = families(threads, links);
   for (const family of groups) {
     const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
-    const id = `run-${hash("sha256", JSON.stringify([callId, startedAt, responseId])).slice(0, 12)}`;
+    const id = `run-${fingerprint(JSON.stringify([callId, startedAt, responseId]))}`;
     const inside = startedInside(family[0]!, groups, links, flow);
     runs.push(...buildTurns(id, source, family, links, inside ? "it ran inside a tool call of another run" : ""));
   }

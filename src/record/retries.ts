@@ -1,5 +1,5 @@
 /** A call that failed and was sent again is one call: the tries before the last are left out, and counted. */
-import { hash } from "node:crypto";
+import { fingerprint } from "../core/fingerprint.ts";
 import { canonicalJson } from "../core/json-value.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 
@@ -43,5 +43,5 @@ function isFailure(call: RecordedCall): boolean {
 
 function requestKey(call: RecordedCall): string {
   const { runId, agent, model: _model, messages, tools, settings, previousResponseId } = call;
-  return hash("sha256", canonicalJson([runId, agent?.id, messages, tools, settings, previousResponseId]));
+  return fingerprint(canonicalJson([runId, agent?.id, messages, tools, settings, previousResponseId]));
 }

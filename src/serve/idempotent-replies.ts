@@ -3,10 +3,11 @@
  * body the answer of the first is given again, also while it is still being written; with another body the key is
  * refused. An answer that failed, or whose client disconnected, is forgotten, so that the next try runs again.
  */
-import { createHash } from "node:crypto";
+
 import { type Reply, type ReplyHeaders, replyJson, type StreamWriter } from "../base/http/handler.ts";
 import { type FollowableLog, followableLog } from "../base/work/followable-log.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { ApiError } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 
@@ -41,9 +42,7 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
       forget(old);
     }
     const key = [caller.owner, pattern, request.path, given].join("\n");
-    const body = createHash("sha256")
-      .update(await call.bytes())
-      .digest("base64url");
+    const body = fingerprint(await call.bytes());
     for (let known = kept.get(key); known; known = kept.get(key)) {
       if (known.body !== body) {
         throw new ApiError(409, "this idempotency key was used with another request", {

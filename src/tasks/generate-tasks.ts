@@ -9,10 +9,10 @@
  * whether a task can be solved with tools and not without.
  */
 
-import { hash } from "node:crypto";
 import { z } from "zod";
 import { messageOf } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import { askText, type Writer } from "./writer.ts";
 
@@ -114,7 +114,7 @@ export async function* generateTasks(
 
 function toTask(made: Atomic, family: string, level: number): Task {
   return defineTask({
-    id: `generated-${hash("sha256", made.question).slice(0, 16)}`,
+    id: `generated-${fingerprint(made.question)}`,
     question: made.question,
     answers: [made.answer],
     family,

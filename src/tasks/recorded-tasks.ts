@@ -4,7 +4,7 @@
  * assumed; each task says which. A run that is known to be wrong, or of which nothing is known, gives an unsolved task.
  */
 
-import { hash } from "node:crypto";
+import { fingerprint } from "../core/fingerprint.ts";
 import type { Grader } from "../core/grader.ts";
 import { defined } from "../core/json-value.ts";
 import { countRightness, defineTask, type Rightness, type Task } from "../core/task.ts";
@@ -50,7 +50,7 @@ export async function recordedTasks(
       continue;
     }
     const given = options.find?.(run);
-    const id = given?.id ?? run.taskId ?? `recorded-${hash("sha256", run.question).slice(0, 16)}`;
+    const id = given?.id ?? run.taskId ?? `recorded-${fingerprint(run.question)}`;
     if ((tasks.get(id)?.answers.length ?? 0) > 0) continue;
     if (given) {
       tasks.set(id, given);

@@ -1,8 +1,8 @@
 /** The record of one run as it happens: agents, steps in the order they started, and every distinct message once. */
 
 import { type CountedCall, runUsage } from "../base/count/run-usage.ts";
+import { messageHash } from "../core/fingerprint.ts";
 import type { Message } from "../core/message.ts";
-import { messageHash } from "../core/message.ts";
 import type { ChatReply, ChatTool } from "../core/model.ts";
 import { fullyComplete, type TeamAgent, type TeamRun, type TeamStep } from "../core/team-run.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
 import { requestTokens } from "../base/count/token-estimate.ts";
-import { messageHash } from "../core/message.ts";
+import { messageHash } from "../core/fingerprint.ts";
 import type { ChatRequest } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";

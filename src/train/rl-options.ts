@@ -1,11 +1,12 @@
 /** What a run of reinforcement learning is given, and the same with every default filled in. */
-import { createHash } from "node:crypto";
+
 import type { Resume } from "../base/files/claim-folder.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { seededRandom } from "../base/work/random.ts";
 import type { Engine, LossSpec, OptimizerStep, Policy } from "../core/engine.ts";
 import { UsageError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import type { Reward } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
@@ -172,9 +173,7 @@ function drawnFrom(tasks: readonly Task[], seed: number): TaskDraw {
 }
 
 function fingerprintOf(tasks: readonly Task[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify(tasks.map(({ id }) => id)))
-    .digest("hex");
+  return fingerprint(JSON.stringify(tasks.map(({ id }) => id)));
 }
 
 /** Groups in flight; 0 where every step waits for its own. */

@@ -5,8 +5,8 @@
  * what was said, not with its square.
  */
 
-import { hash } from "node:crypto";
 import { CoaError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
 import { type JsonlWriter, openJsonl } from "./open-jsonl.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
@@ -24,7 +24,7 @@ export type CallLine = { part: string; value: unknown } | { exchange: unknown };
 export function requestKey(kind: string, request: unknown): string {
   const body = asObject(request);
   const asked = body ? Object.fromEntries(Object.entries(body).filter(([key]) => !volatile.has(key))) : request;
-  return hash("sha256", `${kind}\n${canonicalJson(asked)}`);
+  return fingerprint(`${kind}\n${canonicalJson(asked)}`);
 }
 
 /** Writes calls as lines. A part counts as written only once its write has succeeded. */
@@ -55,7 +55,7 @@ function callLines(call: { request: unknown }, known: ReadonlySet<string>): Call
     if (!Array.isArray(request?.[key])) continue;
     packed[key] = {
       $parts: request[key].map((value: unknown) => {
-        const part = hash("sha256", JSON.stringify(value)).slice(0, 24);
+        const part = fingerprint(JSON.stringify(value));
         if (!known.has(part) && !own.has(part)) lines.push({ part, value });
         own.add(part);
         return part;

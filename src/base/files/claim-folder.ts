@@ -3,11 +3,13 @@
  * resumes, one with another is refused with the first difference named. While a claim is held no other process can
  * claim the folder.
  */
-import { createHash } from "node:crypto";
+
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join, parse } from "node:path";
 import { type Hint, UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
+import { canonicalJson } from "../../core/json-value.ts";
 import { acquireLock } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import {
@@ -97,9 +99,7 @@ export function manifestOf({ kind, configuration, inputs = [] }: Claim): Manifes
     createdAt: now,
     packageVersion: packageVersion(),
     ...plain,
-    fingerprint: createHash("sha256")
-      .update(JSON.stringify(sorted(identity)))
-      .digest("hex"),
+    fingerprint: fingerprint(canonicalJson(identity)),
     progress: { state: "running", done: 0, updatedAt: now },
   };
 }
@@ -151,22 +151,12 @@ function differenceOf(before: unknown, now: unknown, name = ""): string | undefi
     }
     return undefined;
   }
-  const [was, is] = [before, now].map((value) => (value === undefined ? "not set" : JSON.stringify(sorted(value))));
+  const [was, is] = [before, now].map((value) => (value === undefined ? "not set" : canonicalJson(value)));
   return was === is ? undefined : `${name || "the value"} was ${short(was!)}, is ${short(is!)}`;
 }
 
 function short(text: string): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sorted(value[key])]),
-  );
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -4,12 +4,14 @@
  * of all who find it, one may remove it, and nobody can remove the next one by mistake. An owner on this machine is gone
  * when its process is; an owner elsewhere (another host, another container) when its lock was not renewed for a while.
  */
-import { createHash, randomUUID } from "node:crypto";
+
+import { randomUUID } from "node:crypto";
 import { readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { sleep } from "../work/limiter.ts";
 import { type Disk, nodeDisk, writeAll } from "./disk.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -106,7 +108,7 @@ async function place(disk: Disk, path: string, mine: Owner): Promise<Lock | unde
 
 /** Removes exactly the lock with this text, if it is still there: only the holder of its guard may do this. */
 async function removeStale(disk: Disk, path: string, text: string, mine: Owner, leaseMs: number): Promise<void> {
-  const guardPath = `${path}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.guard`;
+  const guardPath = `${path}.${fingerprint(text)}.guard`;
   const guard = await place(disk, guardPath, mine);
   if (guard) {
     try {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { HttpError } from "../../base/http/http-client.ts";
 import type { EngineCapabilities } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import { type TokenizerFingerprint, tokenizerDifference } from "../../core/tokenizer.ts";
+import { type TokenizerFingerprint, tokenizerDifference } from "../../core/fingerprint.ts";
 import type { WireFormat } from "./pass-format.ts";
 import type { TinkerClient } from "./tinker-client.ts";
 import { protocolVersion } from "./tinker-session.ts";

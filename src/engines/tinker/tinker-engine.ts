@@ -26,7 +26,7 @@ import type {
   StateRef,
 } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import type { TokenizerFingerprint } from "../../core/tokenizer.ts";
+import type { TokenizerFingerprint } from "../../core/fingerprint.ts";
 import { checkAnswer, checkExamples } from "./check-pass.ts";
 import { saveCheckpointFiles } from "./checkpoint-files.ts";
 import { passFormat } from "./pass-format.ts";

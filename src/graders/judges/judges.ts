@@ -2,8 +2,9 @@
  * Judges by name: whose prompt, how its reply is read. A number that a judge made is comparable with another only where
  * both used the same words, so an evaluation records the name and the hash of the prompt.
  */
-import { createHash } from "node:crypto";
+
 import { UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { afmPrompt, afmTrainPrompt, browseCompPrompt, cotQaPrompt, simpleQaPrompt } from "./published-prompts.ts";
 import { type JudgeVerdict, readAny, readJson, readLetter, readWord, readYesNo } from "./read-verdict.ts";
 
@@ -116,8 +117,5 @@ export function fillPrompt(prompt: JudgePrompt, values: { question: string; gold
 
 /** Twelve hexadecimal digits that change when a word of the prompt does. */
 export function promptHash(prompt: JudgePrompt): string {
-  return createHash("sha256")
-    .update(`${prompt.system ?? ""}\u0000${prompt.template}`)
-    .digest("hex")
-    .slice(0, 12);
+  return fingerprint(`${prompt.system ?? ""}\u0000${prompt.template}`).slice(0, 12);
 }

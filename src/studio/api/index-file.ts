@@ -3,10 +3,11 @@
  * file that was replaced (another beginning, or shorter than before) is indexed again; one that has grown only from its
  * old end.
  */
-import { createHash } from "node:crypto";
+
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { SeenFile } from "./find-files.ts";
 import type { FileRow } from "./index-database.ts";
 import { indexRow } from "./index-row.ts";
@@ -178,5 +179,5 @@ function isWhole(bytes: Buffer): boolean {
 function headOf(handle: number, length: number): string {
   const bytes = Buffer.alloc(length);
   const count = readSync(handle, bytes, 0, length, 0);
-  return `${length}:${createHash("sha256").update(bytes.subarray(0, count)).digest("hex").slice(0, 24)}`;
+  return `${length}:${fingerprint(bytes.subarray(0, count))}`;
 }

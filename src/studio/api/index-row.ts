@@ -1,6 +1,7 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
-import { createHash } from "node:crypto";
+
 import type { FoundRecord } from "../../base/files/record-kind.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { Segment } from "../../core/trajectory.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
@@ -114,7 +115,7 @@ function exampleRow({
     ending: cutSegments > 0 ? "cut" : "whole",
     reward: null,
     // The same tokens have the same hash: how duplicates are counted.
-    answer: createHash("sha1").update(tokens.join()).digest("base64url"),
+    answer: fingerprint(tokens.join()),
     moves: tokens.length,
     toolCalls: learned,
     billed: figure(promptLength),

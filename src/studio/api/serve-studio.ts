@@ -1,10 +1,12 @@
 /** Starts the studio over files and folders. */
-import { createHash, randomBytes } from "node:crypto";
+
+import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import type { Route } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
 import { UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { annotationRoutes } from "./annotation-routes.ts";
 import { annotationStore } from "./annotation-store.ts";
 import { loadAppFiles } from "./app-files.ts";
@@ -51,7 +53,7 @@ export async function openStudioContext(
     if (!statSync(path, { throwIfNoEntry: false })) throw new UsageError(`${path} does not exist`);
   }
   const root = commonFolder(paths);
-  const name = createHash("sha256").update(JSON.stringify(paths)).digest("hex").slice(0, 12);
+  const name = fingerprint(JSON.stringify(paths));
   const index = await openStudioIndex({ database: join(home, "cache", `studio-${name}.db`), paths });
   const annotations = annotationStore(join(home, "annotations.jsonl"));
   const items = itemQueries(index, root);

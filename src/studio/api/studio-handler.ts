@@ -3,11 +3,12 @@
  * for whoever asks, so it answers only this machine's own names (no foreign page, no rebound name) and only who brings the
  * token of this start; the page itself may load nothing but its own files.
  */
-import { createHash } from "node:crypto";
+
 import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
 import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";
 import type { HttpRequest, Reply } from "../../base/http/handler.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { AppFiles } from "./app-files.ts";
 import type { StudioContext } from "./reader.ts";
 import { readers } from "./readers.ts";
@@ -50,7 +51,7 @@ export function studioHandler(
 /** JSON with a tag of its content: an answer that did not change is not sent again. */
 function replyTagged(request: HttpRequest, reply: Reply, value: unknown): void {
   const body = JSON.stringify(value);
-  const etag = `"${createHash("sha1").update(body).digest("base64url")}"`;
+  const etag = `"${fingerprint(body)}"`;
   if (request.header("if-none-match") === etag) reply.send(304, "", { etag });
   else reply.send(200, body, { etag, "content-type": "application/json; charset=utf-8" });
 }

@@ -1,7 +1,7 @@
 /** A fetched page as text a model can read: HTML and its kin to Markdown, PDF to text, JSON and plain text as they are. */
 
-import { hash } from "node:crypto";
 import { CoaError, messageOf } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import { decodeText } from "./decode-text.ts";
 import { type ArticleOptions, extractArticle } from "./extract-article.ts";
 import { inExtractionThread } from "./extraction-thread.ts";
@@ -31,7 +31,7 @@ export function cachingExtractor(options: ArticleOptions & { maxEntries?: number
   const { maxEntries = 2_000, ...article } = options;
   const cache = new Map<string, Promise<ExtractedPage>>();
   return (page) => {
-    const key = `${page.url} ${page.contentType} ${hash("sha1", page.body)}`;
+    const key = `${page.url} ${page.contentType} ${fingerprint(page.body)}`;
     const known = cache.get(key);
     if (known) return known;
     const extracted = extractPage(page, article);

@@ -4,7 +4,7 @@
  * from memory.
  */
 
-import { hash } from "node:crypto";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { ChatModel } from "../../core/model.ts";
 
 export interface SummaryGoal {
@@ -33,7 +33,7 @@ export function summarisePage(options: SummariseOptions): SummarisePage {
     ).text.trim();
 
   return async (page, { question = "", thought = "", signal }) => {
-    const key = hash("sha256", JSON.stringify([model.name, page.url, page.text, question, thought]));
+    const key = fingerprint(JSON.stringify([model.name, page.url, page.text, question, thought]));
     const known = cache.get(key);
     if (known !== undefined) return known;
     const intent = thought.trim() === "" ? "" : await ask(intentPrompt(question, thought), 200, signal);

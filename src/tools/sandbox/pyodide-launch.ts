@@ -3,6 +3,7 @@
  * strings, capped memory, an empty environment. It starts from a memory snapshot, made once per Pyodide version and kept
  * in the user's cache folder; where no folder can be written, children start plainly (some seconds instead of 0.4).
  */
+
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -10,6 +11,7 @@ import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { CoaError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { Launch } from "./launch.ts";
 import { type LineChild, startLineChild } from "./line-child.ts";
 import type { ChildReply, ChildRequest } from "./line-sandbox.ts";
@@ -69,7 +71,7 @@ async function findOrBuild(cacheFolder?: string): Promise<string | undefined> {
   const { version } = JSON.parse(readFileSync(join(pyodideFolder() ?? "", "package.json"), "utf8")) as {
     version: string;
   };
-  const digest = createHash("sha256").update(pyodideRunner).digest("hex").slice(0, 12);
+  const digest = fingerprint(pyodideRunner);
   const name = `pyodide-${version}-${digest}.snapshot`;
   const folders = cacheFolders(cacheFolder);
   for (const folder of folders) {

@@ -2,12 +2,12 @@
  * Who may run rollouts of a run: a worker of the same release, with the same profile, tools and tokenizer. Chains of
  * any other would be other chains than those the run describes, so it is refused, with what differs named.
  */
-import { createHash } from "node:crypto";
+
 import { z } from "zod";
 import { packageVersion } from "../../base/files/package-version.ts";
+import { fingerprint, tokenizerDifference, tokenizerFingerprint } from "../../core/fingerprint.ts";
 import type { Profile } from "../../core/profile.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
-import { tokenizerDifference, tokenizerFingerprint } from "../../core/tokenizer.ts";
 import type { Tool } from "../../core/tool.ts";
 import { describeTools } from "../../language/with-tools.ts";
 
@@ -56,8 +56,4 @@ export function differences(worker: WorkerIdentity, run: WorkerIdentity): string
   const tokenizers = tokenizerDifference(worker.tokenizer, run.tokenizer, { own: "its", other: "the run's" });
   if (tokenizers) found.push(tokenizers);
   return found;
-}
-
-function fingerprint(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
