@@ -8,9 +8,8 @@ import type { Message } from "../core/message.ts";
 import type { ChatTool } from "../core/model.ts";
 import type { TeamAgent, TeamToolCall } from "../core/team-run.ts";
 import { chatTools, type TeamMember, transferPrefix } from "./agents.ts";
-import { judge } from "./judge.ts";
-import { readReview } from "./protocol.ts";
-import { emptyReply, reviewReminder, reviewRequest, system, user } from "./requests.ts";
+import { judge, rejectsPlan } from "./judge.ts";
+import { emptyReply, reviewRequest, system, user } from "./requests.ts";
 import { callInput } from "./role.ts";
 import { allSettledOrThrow, askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
 import { clip, type MemoryEntry, type PastStep } from "./working-memory.ts";
@@ -55,13 +54,9 @@ export async function delegate(
   try {
     if (member.role === "reflector") {
       const request = reviewRequest(session.task.question, given.plan, shared ? null : session.work, task);
-      const text = await judge(session, agent, member, request, shared, {
-        move: "review",
-        complete: (reply) => readReview(reply) !== null,
-        reminder: reviewReminder,
-      });
+      const text = await judge(session, agent, member, request, shared, "review");
       call.result = text;
-      return { report: text, failed: false, poor: readReview(text)?.poor ?? false };
+      return { report: text, failed: false, poor: rejectsPlan(text) ?? false };
     }
     const entry: MemoryEntry = { member: member.name, task, calls: [], report: "", failed: false };
     session.work.push(entry);

@@ -11,8 +11,7 @@ import { BudgetSpent } from "./budget.ts";
 import { compactHistory } from "./compact-history.ts";
 import { type Delegated, delegate, readDelegation, startAgent } from "./delegate.ts";
 import { memoryInstructions } from "./instructions.ts";
-import { judge } from "./judge.ts";
-import { readReview, readVerdict } from "./protocol.ts";
+import { judge, rejectsPlan, verifierScore } from "./judge.ts";
 import * as requests from "./requests.ts";
 import type { TeamOptions } from "./run-team.ts";
 import { allSettledOrThrow, askMember, type WorkSession } from "./work-session.ts";
@@ -207,12 +206,8 @@ async function review(state: ManagerState): Promise<boolean> {
   const member = memberWithRole(session.team, "reflector");
   const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
   const request = requests.reviewRequest(session.task.question, plan, shared ? null : session.work, "");
-  const text = await judge(session, agent, member, request, shared, {
-    move: "review",
-    complete: (reply) => readReview(reply) !== null,
-    reminder: requests.reviewReminder,
-  });
-  if (readReview(text)?.poor) {
+  const text = await judge(session, agent, member, request, shared, "review");
+  if (rejectsPlan(text)) {
     replan(state, shared ? "The reflector rated something Poor." : `The reflector judged:\n${text}`);
     return true;
   }
@@ -232,12 +227,8 @@ async function propose(state: ManagerState, proposal: string): Promise<boolean> 
   const member = memberWithRole(session.team, "verifier");
   const agent = startAgent(session, member, shared ? { handoffFrom: state.agent.id } : {});
   const request = requests.verifyRequest(session.task.question, shared ? null : session.work, proposal);
-  const text = await judge(session, agent, member, request, shared, {
-    move: "verify",
-    complete: (reply) => readVerdict(reply) !== null,
-    reminder: requests.verifyReminder,
-  });
-  const score = readVerdict(text);
+  const text = await judge(session, agent, member, request, shared, "verify");
+  const score = verifierScore(text);
   outcome.scores.push(score);
   if (score !== null && score >= 3) {
     outcome.ending = { reason: "answered", verified: true };

@@ -1,8 +1,7 @@
-/** What other people's tests need: a scripted model, a byte tokenizer, a scripted engine, tools in memory, conformance suites. */
+/** What other people's tests need: a scripted model, a byte tokenizer, a tabular engine, a tool in memory, conformance suites. */
 export { byteTokenizer } from "./byte-tokenizer.ts";
 export { type EngineConformanceOptions, engineConformance } from "./engine-conformance.ts";
-export { type FakeEngineOptions, fakeEngine } from "./fake-engine.ts";
-export { failingTool, tableTool } from "./memory-tools.ts";
+export { tableTool } from "./memory-tools.ts";
 export { type ConformanceCase, type MakeModel, type ModelUnderTest, modelConformance } from "./model-conformance.ts";
 export {
   type Fault,

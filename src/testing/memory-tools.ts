@@ -1,4 +1,4 @@
-/** Tools that live in memory: a search over a table of answers, and a tool that fails, for tests and examples. */
+/** A search over a table of answers, in memory, for tests and examples. */
 import { z } from "zod";
 import { ToolError } from "../core/errors.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
@@ -21,16 +21,4 @@ export function tableTool(
     },
   });
   return Object.assign(tool, { calls });
-}
-
-/** Always fails, the way a broken service does. */
-export function failingTool(name: string, message = "the service is down"): Tool<{ query: string }> {
-  return defineTool({
-    name,
-    description: "A tool that is broken.",
-    input: z.object({ query: z.string() }),
-    run() {
-      throw new Error(message);
-    },
-  });
 }
