@@ -46,7 +46,7 @@ export const importTable: Record<string, readonly string[]> = {
     "evaluate",
     "report",
   ],
-  serve: ["core", "base", "language", "tokenizers", "models", "chain", "dataset"],
+  serve: ["core", "base", "language", "tokenizers", "models", "chain", "dataset", "train"],
   "studio/api": ["core", "base", "language", "tokenizers", "report", "distill", "dataset", "train", "evaluate"],
   "studio/app": ["core", "studio/api", "report"],
   testing: ["core", "base", "language"],

@@ -8,23 +8,11 @@ import type { Task } from "../core/task.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Profile } from "../language/profile.ts";
-import { coordinatorHandler, type RunForWorkers } from "../train/workers/coordinator-handler.ts";
+import { coordinatorHandler } from "../train/workers/coordinator-handler.ts";
 import { type LeaseBoard, leaseBoard } from "../train/workers/lease-board.ts";
 import { workerIdentity } from "../train/workers/worker-identity.ts";
+import type { RolloutChain, RunForWorkers } from "../train/workers/worker-protocol.ts";
 import type { Section } from "./settings/index.ts";
-
-/** What every rollout of a run has in common, as workers are told. */
-export interface RolloutChain {
-  temperature: number;
-  limits: Record<string, number>;
-  /** The question is put without a system prompt. */
-  bareQuestion: boolean;
-}
-
-/** The same as options of `chainRollout`. */
-export function chainOf({ temperature, limits, bareQuestion }: RolloutChain) {
-  return { temperature, limits, ...(bareQuestion && { systemPrompt: false as const }) };
-}
 
 export interface Coordinator {
   play: LeaseBoard["play"];
@@ -57,7 +45,7 @@ export async function openCoordinator(
     run: {
       identity: workerIdentity({ profile, tools: run.toolsOf(task), tokenizer }),
       task,
-      chain: { ...chain },
+      chain,
       capabilities: engine.capabilities,
       silenceMs,
       sampler,

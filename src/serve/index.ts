@@ -1,5 +1,6 @@
 /** Serving a model with its tools. Every export is named here, one by one; what is not here is not public. */
 export type { AccessOptions } from "../base/http/access.ts";
+export type { PolicyAddress } from "../train/workers/worker-protocol.ts";
 export { type ChainHandlerOptions, chainHandler } from "./chain-handler.ts";
 export type { ChainServiceOptions } from "./chain-service.ts";
 export { type KeptChains, openKeptChains } from "./kept-chains.ts";
@@ -7,7 +8,6 @@ export { readKeys, type ServeKey } from "./keys.ts";
 export type { Agree, OldSystemOptions } from "./old-system.ts";
 export { type RewardHandlerOptions, rewardHandler } from "./reward-handler.ts";
 export { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
-export type { PolicyAddress } from "./rollout-request.ts";
 export { type PortOptions, serve } from "./serve.ts";
 export { openServeState, type ServeStateOptions } from "./serve-state.ts";
 export type { ServedHandler, ServeOptions } from "./served-handler.ts";

@@ -1,27 +1,33 @@
 /**
  * Rollouts over HTTP: our runtime is the agent, the trainer keeps its model. A trainer sends tasks and the base URL of its
- * policy (`/v1/completions`, token ids in and out); chains run here with real tools, and ids, mask, log-probabilities and
- * reward come back exactly as sampled. Nothing is tokenised twice.
+ * policy (`/v1/completions`, token ids in and out); ids, mask, log-probabilities and reward come back exactly as sampled.
+ * The rollouts wait on the board that workers take from: some are run here, the others by every worker that joins.
  */
 
 import { streamReply } from "../base/http/event-stream.ts";
 import { RefusedRequest } from "../base/http/refusal.ts";
-import { inParallel, semaphore } from "../base/work/limiter.ts";
+import { inOrder } from "../base/work/in-order.ts";
+import { inParallel } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
-import { runChain } from "../chain/run-chain.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
-import { isAbort, messageOf } from "../core/errors.ts";
+import { isAbort } from "../core/errors.ts";
 import type { Reward, RewardResult } from "../core/grader.ts";
-import { asString, type Json } from "../core/json-value.ts";
+import type { Json } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
+import type { Tokenizer } from "../core/tokenizer.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { type SampledSequence, sampledSequences } from "../dataset/trajectory-to-example.ts";
+import { chainRollout } from "../train/chain-rollout.ts";
+import { judged } from "../train/run-rollout.ts";
+import { coordinatorRoutes } from "../train/workers/coordinator-handler.ts";
+import { leaseBoard } from "../train/workers/lease-board.ts";
+import type { Lease, PolicyAddress, RunForWorkers } from "../train/workers/worker-protocol.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { countChain, metrics } from "./metrics.ts";
-import { type PolicyAddress, type RolloutJob, readRollouts } from "./rollout-request.ts";
+import { type RolloutJob, readRollouts } from "./rollout-request.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
 
 export interface RolloutHandlerOptions extends ServeOptions {
@@ -33,71 +39,98 @@ export interface RolloutHandlerOptions extends ServeOptions {
   /** What a finished chain earned; without it every reward is null. */
   reward?: Reward;
   /** What chains are run with; what a request sets takes precedence. */
-  defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement" | "sampling">;
-  /** Chains at a time over all requests; 64 by default. */
+  defaults?: Pick<ChainOptions, "systemPrompt" | "limits" | "enforcement">;
+  /** Chains at a time in this process, over all requests; 64 by default. */
   maxChains?: number;
   /** Chains that may wait; 4,096 by default. More are refused with 429. */
   maxQueue?: number;
+  /** What workers elsewhere are told, where they may take rollouts too. */
+  workers?: Omit<RunForWorkers, "silenceMs">;
   /** Called for every rollout. */
   onTrajectory?: (trajectory: Trajectory) => void;
 }
 
+/** A worker that is silent for so long is lost, and a rollout that takes so long is given to another. */
+const silenceMs = 30_000;
+const deadlineMs = 3_600_000;
+const here = "this server";
+
 /** Serves rollouts. */
 export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
+  const { policyAt, toolsOf, profile, maxChains = 64, maxQueue = 4096, reward } = options;
   const counted = metrics();
-  const places = semaphore(options.maxChains ?? 64);
+  const board = leaseBoard({ deadlineMs, silenceMs });
   const batches = new Map<string, { caller: string; stop: AbortController }>();
+  let running = 0;
 
-  async function rollout(job: RolloutJob, model: Model, signal: AbortSignal): Promise<Json> {
-    const release = await places.acquire(signal);
+  /** Takes what waits, as far as there is room here. */
+  const next = inOrder();
+  const work = () =>
+    next(async () => {
+      for (const lease of (await board.lease(here, maxChains - running, 0)) ?? []) {
+        running++;
+        void runHere(lease).finally(() => {
+          running--;
+          void work();
+        });
+      }
+    });
+
+  async function runHere(lease: Lease): Promise<void> {
+    const signal = board.signalOf(lease.id);
+    if (!signal) return;
     try {
-      const trajectory = await runChain(job.task, {
-        ...options.defaults,
-        id: job.id,
-        model,
-        profile: options.profile,
-        tools: [...options.toolsOf(job.task)],
-        limits: { ...options.defaults?.limits, ...job.limits },
-        sampling: { ...options.defaults?.sampling, ...job.sampling },
-        signal,
-      });
+      const model = await policyAt(lease.policyAt!);
+      const rollout = chainRollout({ ...options.defaults, profile, model, tools: (task) => toolsOf(task) });
+      const trajectory = await rollout(lease.task, { ...lease, signal });
       throwIfUserMustFix(trajectory.ending);
-      countChain(counted, trajectory);
-      const verdict = signal.aborted ? stopped : await judge(options.reward, trajectory, job.task, signal);
-      options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });
-      return rolloutAnswer(job, trajectory, sampledSequences(trajectory, model.tokenizer!), verdict);
-    } finally {
-      release();
+      board.complete(lease.id, trajectory);
+    } catch (error) {
+      board.fail(lease.id, error);
     }
+  }
+
+  async function answerOf(job: RolloutJob, policy: PolicyAddress, tokenizer: Tokenizer, signal: AbortSignal) {
+    const { id, task, sample, seed, sampling, limits } = job;
+    const chain = { id, sampling, limits };
+    const played = board.play(task, { seed, step: 0, sample, policyAt: policy, chain, signal });
+    void work();
+    const trajectory = await played;
+    countChain(counted, trajectory);
+    const verdict = reward ? await judged(reward, trajectory, task, signal) : unjudged;
+    options.onTrajectory?.({ ...trajectory, ...(verdict.reward !== null && { reward: verdict.reward }) });
+    return rolloutAnswer(job, trajectory, sampledSequences(trajectory, tokenizer), verdict);
   }
 
   const endpoints: Record<string, Endpoint> = {
     async "POST /rollouts"(call) {
       const { request, caller, id: requestId } = call;
       const { id = requestId, policy, jobs, stream } = readRollouts(await call.json());
-      if (places.waiting + jobs.length > (options.maxQueue ?? 4096) + (options.maxChains ?? 64))
+      if (board.running + board.waiting + jobs.length > maxQueue + maxChains)
         throw new RefusedRequest(429, `${jobs.length} more rollouts do not fit the queue`, {
           code: "queue_full",
           headers: { "retry-after": "5" },
         });
       if (batches.has(id))
         throw new RefusedRequest(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
-      const model = await options.policyAt(policy);
-      if (!model.tokenizer) throw new RefusedRequest(400, "rollouts need a policy that works on token ids");
+      const { tokenizer } = await policyAt(policy);
+      if (!tokenizer) throw new RefusedRequest(400, "rollouts need a policy that works on token ids");
       const stop = new AbortController();
-      const signal = AbortSignal.any([request.signal, stop.signal]);
-      batches.set(id, { caller: caller.name, stop });
       // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
       const failed = new AbortController();
+      const signal = AbortSignal.any([request.signal, stop.signal, failed.signal]);
+      batches.set(id, { caller: caller.name, stop });
       const one = async (job: RolloutJob): Promise<Json> => {
         try {
-          return await rollout(job, model, AbortSignal.any([signal, failed.signal]));
+          return await answerOf(job, policy, tokenizer, signal);
         } catch (error) {
           if (stop.signal.aborted && isAbort(error)) return cancelledAnswer(job);
           failed.abort(error);
           throw failed.signal.reason;
         }
       };
+      // Says that this server is alive, and finds what lost workers held.
+      const beat = setInterval(() => void work(), silenceMs / 4);
       try {
         if (!stream) return { id, rollouts: await inParallel(jobs, jobs.length, one) };
         await streamReply(call, {}, async (events) => {
@@ -105,6 +138,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
           await events.write("[DONE]");
         });
       } finally {
+        clearInterval(beat);
         batches.delete(id);
       }
     },
@@ -115,51 +149,43 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
       batch.stop.abort(new DOMException("cancelled", "AbortError"));
       return { id, cancelled: true };
     },
+    ...(options.workers && coordinatorRoutes({ board, run: { ...options.workers, silenceMs } })),
   };
-  const load = {
-    get running() {
-      return places.held;
+  const served = servedHandler(endpoints, options, { counted, load: board });
+  return {
+    ...served,
+    stopAccepting() {
+      served.stopAccepting();
+      if (board.running + board.waiting === 0) board.close(); // so that no worker waits for more
     },
-    get waiting() {
-      return places.waiting;
-    },
+    settle: async () => board.close(),
   };
-  return servedHandler(endpoints, options, { counted, load });
 }
 
-const stopped: RewardResult = { reward: null, correct: null, score: 0, reason: "cancelled", excluded: "cancelled" };
-
-async function judge(
-  reward: Reward | undefined,
-  trajectory: Trajectory,
-  task: Task,
-  signal: AbortSignal,
-): Promise<RewardResult> {
-  if (!reward) return { ...stopped, reason: "this server has no reward", excluded: "unjudged" };
-  try {
-    return await reward(trajectory, task, signal);
-  } catch (error) {
-    if (isAbort(error)) return stopped;
-    return { ...stopped, reason: `the reward failed: ${messageOf(error)}`, excluded: "unjudged" };
-  }
-}
+const unjudged: RewardResult = {
+  reward: null,
+  correct: null,
+  score: 0,
+  reason: "this server has no reward",
+  excluded: "unjudged",
+};
 
 /** One rollout on the wire. A chain whose context was shortened has the sequences before that in `earlier`. */
 function rolloutAnswer(
   job: RolloutJob,
   trajectory: Trajectory,
   sequences: readonly SampledSequence[],
-  verdict: RewardResult,
+  { reward, correct, reason, excluded }: RewardResult,
 ): Json {
   const { usage, ending } = trajectory;
   return {
     ...place(job),
     ...sequenceOnWire(sequences.at(-1)!),
     ...(sequences.length > 1 && { earlier: sequences.slice(0, -1).map(sequenceOnWire) }),
-    reward: verdict.reward,
-    correct: verdict.correct,
-    reason: verdict.reason,
-    ...(verdict.excluded !== undefined && { excluded: verdict.excluded }),
+    reward,
+    correct,
+    reason,
+    ...(excluded !== undefined && { excluded }),
     answer: trajectory.answer,
     ending,
     turns: usage.modelCalls,
@@ -183,22 +209,21 @@ function sequenceOnWire({ tokens, promptLength, mask, logprobs }: SampledSequenc
   };
 }
 
+/** A rollout that was cancelled before it had ended. */
 function cancelledAnswer(job: RolloutJob): Json {
-  const empty = { prompt_ids: [], response_ids: [], response_mask: [], response_logprobs: [] };
-  const { reward, correct, reason, excluded } = stopped;
-  const verdict = {
-    reward,
-    correct,
-    reason,
-    excluded,
+  const nothing = { tokens: [], promptLength: 0, mask: [], logprobs: [] };
+  const verdict = { reward: null, correct: null, reason: "cancelled", excluded: "cancelled" };
+  return {
+    ...place(job),
+    ...sequenceOnWire(nothing),
+    ...verdict,
     answer: null,
     ending: { reason: "aborted" },
     turns: 0,
     extra: {},
   };
-  return { ...place(job), ...empty, ...verdict };
 }
 
-function place({ id, item, sample, task, sampling }: RolloutJob): Json {
-  return { id, item, sample, task_id: asString(task.id), seed: sampling.seed ?? null };
+function place({ id, item, sample, task, seed }: RolloutJob): Json {
+  return { id, item, sample, task_id: task.id, seed };
 }

@@ -1,31 +1,18 @@
 /** What a trainer asks of `POST /rollouts`: where its policy is, and the chains to run, `n` of each task with seeds of their own. */
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
+import { z } from "zod";
+import { parse, RefusedRequest } from "../base/http/refusal.ts";
 import { derivedSeed } from "../base/work/random.ts";
-import type { Sampling } from "../chain/chain-options.ts";
-import type { Limits } from "../chain/limits.ts";
-import { asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
+import { defined, type Json } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
-import { ApiError } from "./api-error.ts";
+import type { Lease, PolicyAddress } from "../train/workers/worker-protocol.ts";
 import { readTask } from "./read-task.ts";
 
-/** Where a trainer's policy is served. */
-export interface PolicyAddress {
-  /** With the version: `http://trainer:8000/v1`. */
-  baseURL: string;
-  /** The model's name on that server. */
-  model?: string;
-  apiKey?: string;
-}
-
 /** One chain to run. */
-export interface RolloutJob {
-  id: string;
-  /** Which item of the request, and which sample of it. */
+export interface RolloutJob extends Pick<Lease, "seed" | "sample">, NonNullable<Lease["chain"]> {
+  /** Which item of the request. */
   item: number;
-  sample: number;
   task: Task;
-  sampling: Sampling;
-  limits: Partial<Limits>;
   withTrajectory: boolean;
 }
 
@@ -37,70 +24,77 @@ export interface RolloutRequest {
   stream: boolean;
 }
 
+const whole = z.number().int();
+const seed = whole.nullish();
+const samplingSchema = z.object({
+  temperature: z.number().min(0).max(100).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.number().nullish(),
+  n: whole.min(1).max(4096).nullish(),
+  seed,
+  max_tokens: whole.min(1).nullish(),
+  max_steps: whole.min(1).nullish(),
+  max_tool_calls: whole.min(0).nullish(),
+  max_seconds: z.number().min(0).max(1e9).nullish(),
+});
+const itemSchema = z.looseObject({
+  task_id: z.coerce.string().nullish(),
+  sampling: samplingSchema.nullish(),
+  n: samplingSchema.shape.n,
+  seed,
+  trajectory: z.boolean().nullish(),
+});
+const requestSchema = itemSchema.extend({
+  id: z.string().nullish(),
+  model: z.string().nullish(),
+  api_key: z.string().nullish(),
+  items: z.array(itemSchema).min(1),
+  stream: z.boolean().nullish(),
+});
+
 /** Reads the body; what an item sets takes precedence over what the request sets for all. */
-export function readRollouts(body: Json): RolloutRequest {
-  const baseURL = asString(body["baseURL"]) ?? asString(body["base_url"]) ?? "";
-  if (!/^https?:$/.test(URL.parse(baseURL)?.protocol ?? ""))
-    throw new ApiError(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
+export function readRollouts(given: Json): RolloutRequest {
+  const baseURL = given["baseURL"] ?? given["base_url"];
+  if (!/^https?:$/.test(URL.parse(String(baseURL))?.protocol ?? ""))
+    throw new RefusedRequest(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
       param: "baseURL",
     });
-  const items = objectsOf(body["items"]);
-  if (items.length === 0) throw new ApiError(400, "items must be a list of tasks", { param: "items" });
+  const body = parse(requestSchema, given);
+  const { id, model, api_key: apiKey } = body;
   return {
-    id: asString(body["id"]),
-    policy: { baseURL, ...defined({ model: asString(body["model"]), apiKey: asString(body["api_key"]) }) },
-    stream: body["stream"] === true,
-    jobs: items.flatMap((item, index) => jobsOf({ ...body, ...item, sampling: samplingOf(body, item) }, index)),
+    ...(id && { id }),
+    policy: { baseURL: String(baseURL), ...(model && { model }), ...(apiKey && { apiKey }) },
+    stream: body.stream === true,
+    jobs: body.items.flatMap((item, index) =>
+      jobsOf({ ...body, ...item, sampling: { ...body.sampling, ...item.sampling } }, index),
+    ),
   };
 }
 
-function samplingOf(body: Json, item: Json): Json {
-  return { ...asObject(body["sampling"]), ...asObject(item["sampling"]) };
-}
-
-function jobsOf(item: Json, index: number): RolloutJob[] {
-  const task = readTask(item, { id: asString(item["task_id"]) ?? `item-${index}`, graded: false });
-  const given = asObject(item["sampling"])!;
-  const n = whole(item["n"] ?? given["n"] ?? 1, "n", 1, 4096);
-  const base = asNumber(item["seed"]) ?? asNumber(given["seed"]);
-  const topK = asNumber(given["top_k"]);
-  const sampling: Sampling = defined({
-    temperature: ranged(given["temperature"] ?? 1, "temperature", 0, 100),
-    topP: ranged(given["top_p"], "top_p", 0, 1),
-    topK: topK !== undefined && topK > 0 ? topK : undefined,
+function jobsOf(item: z.infer<typeof itemSchema>, index: number): RolloutJob[] {
+  const task = readTask(item, { id: item.task_id ?? `item-${index}`, graded: false });
+  const { temperature, top_p, top_k, n, seed: shared, ...most } = item.sampling!;
+  const count = item.n ?? n ?? 1;
+  const base = item.seed ?? shared ?? undefined;
+  const sampling = defined({
+    temperature: temperature ?? 1,
+    topP: top_p ?? undefined,
+    topK: top_k && top_k > 0 ? top_k : undefined,
   });
-  const seconds = ranged(given["max_seconds"], "max_seconds", 0, 1e9);
-  const limits: Partial<Limits> = defined({
-    maxCompletionTokens: limit(given["max_tokens"], "max_tokens"),
-    maxSteps: limit(given["max_steps"], "max_steps"),
-    maxToolCalls: limit(given["max_tool_calls"], "max_tool_calls", 0),
-    maxWallMs: seconds === undefined ? undefined : seconds * 1000,
-  });
-  return Array.from({ length: n }, (_, sample) => {
-    const seed = base === undefined || n === 1 ? base : derivedSeed(base, "sample", sample);
-    return {
-      id: `rollout_${randomUUID().replaceAll("-", "")}`,
-      item: index,
-      sample,
-      task,
-      sampling: { ...sampling, ...(seed !== undefined && { seed }) },
-      limits,
-      withTrajectory: item["trajectory"] === true,
-    };
-  });
-}
-
-function limit(value: unknown, param: string, min = 1): number | undefined {
-  return value === undefined || value === null ? undefined : whole(value, param, min, Number.MAX_SAFE_INTEGER);
-}
-
-function whole(value: unknown, param: string, min: number, max: number): number {
-  if (Number.isInteger(value)) return ranged(value, param, min, max)!;
-  throw new ApiError(400, `${param} must be a whole number`, { param });
-}
-
-function ranged(value: unknown, param: string, min: number, max: number): number | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "number" && value >= min && value <= max) return value;
-  throw new ApiError(400, `${param} must be between ${min} and ${max}, not ${JSON.stringify(value)}`, { param });
+  const limits = defined({
+    maxCompletionTokens: most.max_tokens ?? undefined,
+    maxSteps: most.max_steps ?? undefined,
+    maxToolCalls: most.max_tool_calls ?? undefined,
+    maxWallMs: most.max_seconds == null ? undefined : most.max_seconds * 1000,
+  }) as Record<string, number>;
+  return Array.from({ length: count }, (_, sample) => ({
+    id: `rollout_${randomUUID().replaceAll("-", "")}`,
+    item: index,
+    sample,
+    task,
+    seed: base === undefined ? randomInt(2 ** 31) : count === 1 ? base : derivedSeed(base, "sample", sample),
+    sampling,
+    limits,
+    withTrajectory: item.trajectory === true,
+  }));
 }

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { eventsOf } from "../base/http/server-events.ts";
+import { defineTask } from "../core/task.ts";
 import { taskGrader } from "../graders/grade-task.ts";
 import { outcomeReward } from "../graders/reward.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { openPolicyClients } from "../models/policy-clients.ts";
 import { byteTokenizer, type ModelServerOptions, startModelServer, tableTool } from "../testing/index.ts";
+import { chainRollout } from "../train/chain-rollout.ts";
+import { runWorker } from "../train/workers/run-worker.ts";
+import { chainOf } from "../train/workers/worker-protocol.ts";
 import { type RolloutHandlerOptions, rolloutHandler } from "./rollout-handler.ts";
 import { serve } from "./serve.ts";
 
@@ -22,7 +26,7 @@ type Ask = (path: string, body: object) => Promise<{ status: number; body: Loose
 
 /** A policy of a trainer and a rollout server, both on real ports. */
 async function withRollouts(
-  use: (ask: Ask, baseURL: string, requests: Loose[]) => Promise<void>,
+  use: (ask: Ask, baseURL: string, requests: Loose[], origin: string) => Promise<void>,
   options: Partial<RolloutHandlerOptions> & { answer?: ModelServerOptions["answer"]; stalls?: boolean } = {},
 ): Promise<void> {
   const { answer = looks, stalls, ...rest } = options;
@@ -48,7 +52,7 @@ async function withRollouts(
     return { status: response.status, text, body: text.startsWith("{") ? JSON.parse(text) : undefined };
   };
   try {
-    await use(ask, policy.url, policy.requests);
+    await use(ask, policy.url, policy.requests, server.origin);
   } finally {
     await clients.close();
     await server.stop(1000);
@@ -136,7 +140,8 @@ describe("rolloutHandler", () => {
         [{ baseURL, items: [] }, "items"],
         [{ baseURL, items: [{}] }, "question"],
         [{ baseURL, items, n: 0 }, "n"],
-        [{ baseURL, items, sampling: { temperature: -1 } }, "temperature"],
+        [{ baseURL, items, sampling: { temperature: -1 } }, "sampling.temperature"],
+        [{ baseURL, items: [{ task, n: 1.5 }] }, "items.0.n"],
       ] as const) {
         const { status, body } = await ask("/rollouts", wrong);
         assert.deepEqual([status, body.error.param], [400, param]);
@@ -150,6 +155,63 @@ describe("rolloutHandler", () => {
         assert.equal((await ask("/rollouts", { baseURL, items: [{ task, n: 9 }] })).body.error.code, "queue_full"),
       { maxChains: 1, maxQueue: 2 },
     );
+  });
+
+  it("shares its board with workers, which run what does not fit here", async () => {
+    const here = new AbortController();
+    const clients = openPolicyClients(tokenizer, { retries: 0 });
+    const worked: string[] = [];
+    let both = 0;
+    // The two chains wait for each other: one runs here, the other must be a worker's.
+    const meeting = Promise.withResolvers<void>();
+    const tool = (where: string) => {
+      const { execute, ...rest } = tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search");
+      return {
+        ...rest,
+        async execute(...given: Parameters<typeof execute>) {
+          worked.push(where);
+          if (++both === 2) meeting.resolve();
+          await meeting.promise;
+          return execute(...given);
+        },
+      };
+    };
+    const identity = { version: "1", profile: { name: "p", fingerprint: "p" }, tools: {}, tokenizer: { size: 1, fingerprint: "t" } }; // biome-ignore format: one identity
+    const chain = { temperature: 1, limits: {}, bareQuestion: true };
+    await withRollouts(
+      async (ask, baseURL, _requests, origin) => {
+        const working = runWorker({
+          coordinator: origin,
+          identity: () => identity,
+          concurrency: 1,
+          signal: here.signal,
+          async play(lease, { run, signal }) {
+            const model = clients.at(lease.policyAt!);
+            const rollout = chainRollout({
+              ...chainOf(run.chain),
+              profile: mhqaProfile,
+              model,
+              tools: [tool("worker")],
+            });
+            return rollout(lease.task, { ...lease, signal });
+          },
+        });
+        const { body } = await ask("/rollouts", { baseURL, seed: 3, items: [{ task }, { task }] });
+        assert.deepEqual(worked.toSorted(), ["server", "worker"]);
+        for (const one of body.rollouts) {
+          assert.deepEqual([one.reward, one.answer, one.ending.reason], [1, "Lyon", "answered"]);
+          assert.equal(one.response_logprobs.length, one.response_ids.length);
+        }
+        here.abort();
+        assert.deepEqual(await working, { counted: 1, late: 0 });
+      },
+      {
+        maxChains: 1,
+        toolsOf: () => [tool("server")],
+        workers: { identity, chain, task: defineTask({ id: "t", question: "?" }) },
+      },
+    );
+    await clients.close();
   });
 
   it("says null where nobody could judge", async () => {

@@ -24,23 +24,30 @@ export interface ChainRolloutOptions
 }
 
 /** How one rollout is run: its seed decides everything that is left to chance. */
-type Run = Pick<RolloutRun, "seed" | "from" | "signal"> & { step?: number; maxContext?: number; policy?: Policy };
+interface Run extends Pick<RolloutRun, "seed" | "from" | "signal"> {
+  step?: number;
+  maxContext?: number;
+  policy?: Policy;
+  /** What this rollout sets for itself. */
+  chain?: Pick<ChainOptions, "id" | "limits" | "sampling">;
+}
 
 /** The `rollout` of `trainRl` that runs chains. */
 export function chainRollout(options: ChainRolloutOptions): (task: Task, run: Run) => Promise<Trajectory> {
-  const { model, tools, temperature = 1, ...chain } = options;
-  return async (task, { seed, step = 0, maxContext, policy, from, signal }) => {
+  const { model, tools, temperature = 1, ...all } = options;
+  return async (task, { seed, step = 0, maxContext, policy, chain, from, signal }) => {
     const own = typeof model === "function" ? await model(policy!) : model;
     const given = typeof tools === "function" ? await tools(task, step) : tools;
     return runChain(task, {
-      ...chain,
+      ...all,
+      limits: { ...all.limits, ...chain?.limits },
       model:
         maxContext === undefined
           ? own
           : wrapModel(own, { capabilities: (had) => ({ ...had, contextWindow: maxContext }) }),
       tools: [...given],
-      sampling: { temperature, seed },
-      id: `${task.id}-${seed}`,
+      sampling: { temperature, seed, ...chain?.sampling },
+      id: chain?.id ?? `${task.id}-${seed}`,
       from,
       signal,
     });

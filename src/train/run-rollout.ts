@@ -3,7 +3,7 @@
 import { derivedSeed } from "../base/work/random.ts";
 import { throwIfUserMustFix } from "../core/ending.ts";
 import { isAbort, messageOf } from "../core/errors.ts";
-import type { Reward } from "../core/grader.ts";
+import type { Reward, RewardResult } from "../core/grader.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 
@@ -65,10 +65,22 @@ export async function runRollout(
   const trajectory = await options.rollout(task, { seed, sample, step, maxContext, from, signal });
   signal?.throwIfAborted();
   throwIfUserMustFix(trajectory.ending);
-  const verdict = await options.reward(trajectory, task, signal).catch((error: unknown) => {
+  const verdict = await judged(options.reward, trajectory, task, signal);
+  return { ...place, task, trajectory: { ...trajectory, reward: verdict.reward ?? undefined }, ...verdict };
+}
+
+/** What a chain earned; a reward that fails leaves it unjudged. */
+export async function judged(
+  reward: Reward,
+  trajectory: Trajectory,
+  task: Task,
+  signal?: AbortSignal,
+): Promise<RewardResult> {
+  try {
+    return await reward(trajectory, task, signal);
+  } catch (error) {
     if (isAbort(error)) throw error;
     const reason = `the reward failed: ${messageOf(error)}`;
     return { reward: null, correct: null, score: 0, reason, excluded: "unjudged" };
-  });
-  return { ...place, task, trajectory: { ...trajectory, reward: verdict.reward ?? undefined }, ...verdict };
+  }
 }

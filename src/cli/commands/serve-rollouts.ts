@@ -5,12 +5,15 @@ import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { asNumber, asObject, parseJson } from "../../core/json-value.ts";
 import { defineTask, taskKinds } from "../../core/task.ts";
+import type { Tokenizer } from "../../core/tokenizer.ts";
 import { openPolicyClients } from "../../models/policy-clients.ts";
 import { rolloutHandler } from "../../serve/rollout-handler.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { workerIdentity } from "../../train/workers/worker-identity.ts";
+import { chainOf, type RolloutChain } from "../../train/workers/worker-protocol.ts";
 import { defineCommand } from "../command.ts";
 import { findModel } from "../find-model.ts";
-import { openWork } from "../open-chain.ts";
+import { type OpenWork, openWork } from "../open-chain.ts";
 import { rewardOf } from "../reward-of.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
@@ -50,6 +53,13 @@ export default defineCommand({
       out.note("without --judge-model open questions are decided only where the answer matches word for word");
     const policies = openPolicyClients(tokenizer, { contextWindow });
     const kept = serve.keep === undefined ? undefined : await openJsonl<unknown>(serve.keep);
+    const maxCompletionTokens = settings.limits.maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
+    const how: RolloutChain = {
+      temperature: 1,
+      limits: { ...use?.limits, maxCompletionTokens },
+      bareQuestion: chain.bareQuestion || use?.question === "bare",
+      enforcement: chain.enforcement === "report" ? "report" : "repair", // the policy samples without a grammar
+    };
     try {
       const served = rolloutHandler({
         ...handlerOptions(port),
@@ -61,14 +71,8 @@ export default defineCommand({
         maxQueue: serve.maxQueue ?? 4096,
         onTrajectory: (trajectory) =>
           void kept?.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`)),
-        defaults: {
-          enforcement: chain.enforcement === "report" ? "report" : "repair", // the policy samples without a grammar
-          ...((chain.bareQuestion || use?.question === "bare") && { systemPrompt: false as const }),
-          limits: {
-            ...use?.limits,
-            maxCompletionTokens: settings.limits.maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024,
-          },
-        },
+        defaults: chainOf(how),
+        workers: forWorkers(work, tokenizer, how),
       });
       return await runServer(served, port, { out, signal, json: values.json });
     } finally {
@@ -79,3 +83,13 @@ export default defineCommand({
     }
   },
 });
+
+/** What workers are told; none where the tools are another for each task, as in the lab. */
+function forWorkers({ profile, toolsOf }: OpenWork, tokenizer: Tokenizer, chain: RolloutChain) {
+  const task = defineTask({ id: "of a trainer", question: "?" });
+  try {
+    return { identity: workerIdentity({ profile, tools: toolsOf(task), tokenizer }), task, chain };
+  } catch {
+    return undefined;
+  }
+}

@@ -6,9 +6,9 @@ import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
+import { chainOf } from "../../train/workers/worker-protocol.ts";
 import { defineCommand, missingArgument, numberOf } from "../command.ts";
 import { openWork } from "../open-chain.ts";
-import { chainOf, type RolloutChain } from "../open-coordinator.ts";
 
 const examples = [
   "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
@@ -50,15 +50,15 @@ export default defineCommand({
         patienceMs: 1000 * numberOf(values.patience, "patience", { min: 0 })!,
         async play(lease, { policy, run, signal: stop }) {
           const { sampler } = run;
-          const model = sampler
-            ? samplers.at({
-                baseURL: sampler.baseURL,
-                apiKey: process.env["OPENAI_API_KEY"],
-                model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
-              })
-            : engineModel(policy, tokenizer);
-          const chain = chainOf(run.chain as never as RolloutChain);
-          return chainRollout({ ...chain, profile, model, tools: toolsOf })(lease.task, { ...lease, signal: stop });
+          const ofRun = sampler && {
+            baseURL: sampler.baseURL,
+            apiKey: process.env["OPENAI_API_KEY"],
+            model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
+          };
+          const at = lease.policyAt ?? ofRun;
+          const model = at ? samplers.at(at) : engineModel(policy, tokenizer);
+          const rollout = chainRollout({ ...chainOf(run.chain), profile, model, tools: toolsOf });
+          return rollout(lease.task, { ...lease, signal: stop });
         },
         signal,
         onResult: () => out.progress({ stage: "rollouts", done: ++done }),

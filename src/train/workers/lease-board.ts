@@ -9,20 +9,12 @@ import { notice } from "../../base/work/followable-log.ts";
 import type { Policy } from "../../core/engine.ts";
 import type { Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { RolloutRun } from "../run-rollout.ts";
+import type { Lease } from "./worker-protocol.ts";
 
-/** What a worker is given: the task, and all that the chain depends on. */
-export interface Lease {
-  id: string;
-  task: Task;
-  seed: number;
-  step: number;
-  sample: number;
-  maxContext: number;
-  /** What the run's sampler calls the weights to sample from. */
-  servedAs?: string;
-  /** Milliseconds that the worker has; what comes later may have been given to another. */
-  deadlineMs: number;
+/** What a rollout is run with: the policy of a run here, or an address where its trainer serves one. */
+export interface BoardRun extends Pick<Lease, "seed" | "step" | "sample" | "maxContext" | "policyAt" | "chain"> {
+  policy?: Policy;
+  signal?: AbortSignal;
 }
 
 export interface LeaseBoardOptions {
@@ -36,7 +28,9 @@ export interface LeaseBoardOptions {
 interface Job {
   number: number;
   task: Task;
-  run: RolloutRun & { policy: Policy };
+  run: BoardRun;
+  /** Aborts when it is waited for no longer. */
+  gone: AbortController;
   resolve(trajectory: Trajectory): void;
   reject(error: unknown): void;
   lease?: { worker: string; ends: number };
@@ -46,7 +40,7 @@ interface Job {
 
 export interface LeaseBoard {
   /** Puts a rollout on the board; resolves with the first result. */
-  play(task: Task, run: RolloutRun & { policy: Policy }): Promise<Trajectory>;
+  play(task: Task, run: BoardRun): Promise<Trajectory>;
   /** Up to `count` leases for a worker; waits up to `holdMs` for the first. Null once the board is closed. */
   lease(worker: string, count: number, holdMs: number, signal?: AbortSignal): Promise<Lease[] | null>;
   /** The worker has sent a sign of life. */
@@ -57,6 +51,11 @@ export interface LeaseBoard {
   fail(lease: string, error: unknown): void;
   /** The policy of a lease; undefined where nobody waits for its rollout any more. */
   policyOf(lease: string): Policy | undefined;
+  /** Aborts when nobody waits for a lease's rollout any more; undefined where that is so already. */
+  signalOf(lease: string): AbortSignal | undefined;
+  /** Rollouts that workers run, and those that wait for one. */
+  readonly running: number;
+  readonly waiting: number;
   /** Workers that have sent something recently. */
   workers(): number;
   /** Rollouts that were taken back from a worker and offered again, so far. */
@@ -101,25 +100,26 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       if (given.length >= count) break;
       if (job.lease) continue;
       job.lease = { worker, ends: now() + deadlineMs };
-      job.begun ??= job.run.policy.version;
-      const { seed, step, sample, maxContext } = job.run;
-      given.push({
-        id: `${board}/${job.number}/${leases++}`,
-        task: job.task,
-        seed,
-        step,
-        sample,
-        maxContext,
-        ...(job.run.policy.servedAs === undefined ? {} : { servedAs: job.run.policy.servedAs }),
-        deadlineMs,
-      });
+      const { policy, seed, step, sample, maxContext, policyAt, chain } = job.run;
+      job.begun ??= policy?.version;
+      const id = `${board}/${job.number}/${leases++}`;
+      const { servedAs } = policy ?? {};
+      given.push({ id, task: job.task, seed, step, sample, maxContext, policyAt, chain, servedAs, deadlineMs });
     }
     return given;
   }
 
+  const leased = () => jobs.values().reduce((sum, { lease }) => sum + Number(lease !== undefined), 0);
+
   return {
     get offeredAgain() {
       return offeredAgain;
+    },
+    get running() {
+      return leased();
+    },
+    get waiting() {
+      return jobs.size - leased();
     },
     workers() {
       takeBack();
@@ -130,12 +130,14 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       run.signal?.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<Trajectory>();
       const number = next++;
+      const gone = new AbortController();
       const onAbort = () => {
         jobs.delete(number);
+        gone.abort(run.signal!.reason);
         reject(run.signal!.reason);
       };
       run.signal?.addEventListener("abort", onAbort, { once: true });
-      jobs.set(number, { number, task, run, resolve, reject });
+      jobs.set(number, { number, task, run, gone, resolve, reject });
       changed.give();
       return promise.finally(() => run.signal?.removeEventListener("abort", onAbort));
     },
@@ -156,7 +158,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       const job = jobOf(lease);
       if (!job) return false;
       jobs.delete(job.number);
-      job.resolve({ policyVersion: job.begun, ...trajectory });
+      job.resolve({ ...(job.begun !== undefined && { policyVersion: job.begun }), ...trajectory });
       return true;
     },
     fail(lease, error) {
@@ -166,6 +168,7 @@ export function leaseBoard({ deadlineMs, silenceMs, now = () => performance.now(
       job.reject(error);
     },
     policyOf: (lease) => jobOf(lease)?.run.policy,
+    signalOf: (lease) => jobOf(lease)?.gone.signal,
     close() {
       closed = true;
       changed.give();

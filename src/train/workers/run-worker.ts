@@ -5,18 +5,26 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { z } from "zod";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { HttpError, httpClient } from "../../base/http/http-client.ts";
 import { sleep } from "../../base/work/limiter.ts";
 import { retryDelay } from "../../base/work/retry.ts";
 import { throwIfUserMustFix } from "../../core/ending.ts";
-import { type EngineCapabilities, type Policy, type Sample, sampleManyWith } from "../../core/engine.ts";
+import { type Policy, sampleManyWith } from "../../core/engine.ts";
 import { CoaError, isAbort, messageOf, UsageError } from "../../core/errors.ts";
-import { readTask } from "../../core/task.ts";
+import { parseJson } from "../../core/json-value.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
-import type { RunForWorkers } from "./coordinator-handler.ts";
-import type { Lease } from "./lease-board.ts";
 import type { WorkerIdentity } from "./worker-identity.ts";
+import {
+  type Lease,
+  leaseAnswer,
+  type RunForWorkers,
+  resultAnswer,
+  runSchema,
+  sampleAnswer,
+  understood,
+} from "./worker-protocol.ts";
 
 export interface WorkerOptions {
   /** Address of the coordinator, such as `http://10.0.0.5:8700`. */
@@ -73,7 +81,8 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
       }
     }
   };
-  const json = async (answer: ReturnType<typeof ask>) => JSON.parse(await (await answer).text()) as never;
+  const told = async <T>(schema: z.ZodType<T>, answer: ReturnType<typeof ask>): Promise<T> =>
+    understood(schema, parseJson(await (await answer).text()));
 
   const result: WorkerResult = { counted: 0, late: 0 };
   const playing = new Set<Promise<void>>();
@@ -86,7 +95,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
         try {
           const asked = packRecord({ worker, lease: lease.id, request });
           const answer = await ask("POST", "sample", asked, AbortSignal.any([signal, late]));
-          return unpackRecord(Buffer.from(await answer.bytes())) as Sample;
+          return understood(sampleAnswer, unpackRecord(Buffer.from(await answer.bytes())));
         } catch (error) {
           lost ??= error;
           throw error;
@@ -98,7 +107,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
         }),
     });
     const record = await options
-      .play({ ...lease, task: readTask(lease.task) }, { policy, run, signal: AbortSignal.any([signal, late]) })
+      .play(lease, { policy, run, signal: AbortSignal.any([signal, late]) })
       .then((trajectory) => {
         if (lost !== undefined) throw lost;
         throwIfUserMustFix(trajectory.ending);
@@ -109,14 +118,14 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
         return { worker, lease: lease.id, error: messageOf(error) };
       });
     if (!record || signal.aborted) return;
-    const { counted } = await json(ask("POST", "result", packRecord(record)));
+    const { counted } = await told(resultAnswer, ask("POST", "result", packRecord(record)));
     result[counted ? "counted" : "late"]++;
     options.onResult?.({ lease: lease.id, counted });
   }
 
   try {
-    const run: RunForWorkers = await json(ask("GET", "run"));
-    const identity = options.identity({ ...run, task: readTask(run.task) });
+    const run = await told(runSchema, ask("GET", "run"));
+    const identity = options.identity(run);
     const beat = setInterval(() => void ask("POST", "alive", { worker }).catch(() => {}), run.silenceMs / 4);
     beat.unref();
     try {
@@ -126,7 +135,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
           continue;
         }
         const asked = ask("POST", "lease", { worker, count: concurrency - playing.size, identity });
-        const { leases }: { leases: Lease[] } = await json(asked);
+        const { leases } = await told(leaseAnswer, asked);
         for (const lease of leases) {
           const one = play(lease, run)
             .catch((error: unknown) => {
@@ -159,14 +168,18 @@ function isGone(error: unknown): boolean {
 }
 
 /** A policy whose weights are elsewhere: whole answers, no masks. */
-function remotePolicy(capabilities: EngineCapabilities, how: Pick<Policy, "sample" | "endSession">): Policy {
+function remotePolicy(told: RunForWorkers["capabilities"], how: Pick<Policy, "sample" | "endSession">): Policy {
   const sample: Policy["sample"] = async ({ allowedTokens, onToken: _, signal: __, ...request }) => {
     if (allowedTokens) throw new CoaError("usage", "a worker's policy knows no token masks");
     return how.sample(request);
   };
   return {
     name: "coordinator",
-    capabilities: { ...capabilities, tokenMasks: false },
+    capabilities: {
+      ...(told ?? { logprobs: "sampled", maxContext: 0, vocabularySize: 0 }),
+      ...{ losses: {}, fullParameter: false, gradientClipping: false, gradientNorm: false },
+      ...{ tokenMasks: false, overlap: true },
+    },
     exact: true,
     version: 0,
     sample,
