@@ -3,10 +3,11 @@
  * client; results of such tools continue the chain that waits for them. What can't be served is refused here, before
  * anything runs.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { ToolDefinition, WireRequest } from "../base/wire/wire-api.ts";
 import type { Sampling } from "../chain/chain-options.ts";
 import type { Limits } from "../chain/limits.ts";
+import { fingerprint } from "../core/fingerprint.ts";
 import { asNumber, asObject, asString, defined, type Json } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
@@ -138,7 +139,7 @@ function taskOf(messages: readonly Message[], id: string): Task {
 function conversationKey(owner: string, system: readonly string[], messages: readonly Message[]): string {
   const first = messages.find(({ role }) => role === "user")?.content;
   const begins = JSON.stringify([owner, system, first]);
-  return `conversation_${createHash("sha256").update(begins).digest("base64url").slice(0, 32)}`;
+  return `conversation_${fingerprint(begins)}`;
 }
 
 function offered(service: ChainService, functions: readonly ToolDefinition[]): ToolDescription[] {

@@ -1,6 +1,6 @@
 /**
  * Just enough protocol buffers: a message is a list of fields; a field is its number, a wire type and bytes. ONNX graphs are
- * written with it; Tinker's messages are written and read.
+ * written with it; Tinker's messages are written and read, and those of OpenTelemetry read.
  */
 import { CoaError } from "../../core/errors.ts";
 
@@ -72,10 +72,14 @@ function varint(value: number | bigint): Uint8Array {
   return Uint8Array.from(out);
 }
 
-/** One field as read: a number for varints, floats and doubles, bytes for everything else. */
+/** One field as read. */
 export interface ProtoField {
   field: number;
+  /** A varint, a float or a double. */
   number: number;
+  /** The same varint, exact beyond 2^53 too. */
+  integer: bigint;
+  /** What is neither; of a double and a float their own bytes. */
   bytes: Uint8Array;
 }
 
@@ -85,33 +89,38 @@ const nothing = new Uint8Array();
 export function* protoFields(message: Uint8Array): Generator<ProtoField> {
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   let at = 0;
-  const varintAt = (): number => {
+  const varintAt = (): bigint => {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
       if (at >= message.length) break;
       const byte = message[at++]!;
       value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
+      if (byte < 0x80) return BigInt.asIntN(64, value);
     }
     throw new CoaError("format", "the protobuf message ends in the middle of a number");
   };
-  const take = (length: number): number => {
+  const take = (length: number): Uint8Array => {
     if (length < 0 || at + length > message.length)
       throw new CoaError("format", `the protobuf message ends ${at + length - message.length} bytes too early`);
     at += length;
-    return at - length;
+    return message.subarray(at - length, at);
   };
   while (at < message.length) {
-    const key = varintAt();
+    const key = Number(varintAt());
     const field = Math.floor(key / 8);
     const kind = key & 7;
-    if (kind === 0) yield { field, number: varintAt(), bytes: nothing };
-    else if (kind === 1) yield { field, number: view.getFloat64(take(8), true), bytes: nothing };
-    else if (kind === 5) yield { field, number: view.getFloat32(take(4), true), bytes: nothing };
-    else if (kind === 2) {
-      const length = varintAt();
-      const start = take(length);
-      yield { field, number: 0, bytes: message.subarray(start, start + length) };
-    } else throw new CoaError("format", `the protobuf message has a field of unknown kind ${kind}`);
+    if (field <= 0) throw new CoaError("format", `the protobuf message has a field with the number ${field}`);
+    const start = at;
+    if (kind === 0) {
+      const integer = varintAt();
+      yield { field, number: Number(integer), integer, bytes: nothing };
+    } else if (kind === 1) {
+      const bytes = take(8);
+      yield { field, number: view.getFloat64(start, true), integer: 0n, bytes };
+    } else if (kind === 5) {
+      const bytes = take(4);
+      yield { field, number: view.getFloat32(start, true), integer: 0n, bytes };
+    } else if (kind === 2) yield { field, number: 0, integer: 0n, bytes: take(Number(varintAt())) };
+    else throw new CoaError("format", `the protobuf message has a field of unknown kind ${kind}`);
   }
 }

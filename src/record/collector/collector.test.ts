@@ -215,7 +215,7 @@ describe("collector", () => {
       attributes,
     });
     const otlp = (...spans: unknown[]) => JSON.stringify({ resourceSpans: [{ scopeSpans: [{ scope: {}, spans }] }] });
-    const deep = JSON.parse(`${'{"arrayValue":{"values":['.repeat(60)}{"stringValue":"x"}${"]}}".repeat(60)}`);
+    const deep = JSON.parse(`${'{"arrayValue":{"values":['.repeat(250)}{"stringValue":"x"}${"]}}".repeat(250)}`);
     const cases: [string, string | Buffer, Record<string, string>, number, RegExp][] = [
       ["/v1/traces", gzipSync(Buffer.alloc(200 * 2 ** 20)), { "content-encoding": "gzip" }, 413, /unpacks to more/],
       ["/v1/traces", Buffer.alloc(5 * 2 ** 20, 32), {}, 413, /bytes/],

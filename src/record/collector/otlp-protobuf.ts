@@ -1,22 +1,21 @@
 /** OTLP trace exports in protobuf, turned into the shape of OTLP/JSON, so that one reader serves both. */
-import { RefusedRequest } from "../../base/http/refusal.ts";
-import { type Field, readFields } from "./protobuf-reader.ts";
-
-const maxDepth = 32;
+import { type ProtoField, protoFields } from "../../base/wire/protobuf.ts";
+import { CoaError } from "../../core/errors.ts";
+import { maxDepth } from "../../core/json-value.ts";
 
 /** Decodes an `ExportTraceServiceRequest`. */
-export function decodeOtlp(body: Buffer): { resourceSpans: unknown[] } {
+export function decodeOtlp(body: Uint8Array): { resourceSpans: unknown[] } {
   return { resourceSpans: nested(body, 1).map((resource) => ({ scopeSpans: nested(resource, 2).map(scopeSpans) })) };
 }
 
-function scopeSpans(bytes: Buffer): unknown {
+function scopeSpans(bytes: Uint8Array): unknown {
   const [scope] = nested(bytes, 1);
   return { scope: { name: scope ? text(fieldsOf(scope), 1) : "" }, spans: nested(bytes, 2).map(span) };
 }
 
-function span(bytes: Buffer): unknown {
+function span(bytes: Uint8Array): unknown {
   const fields = fieldsOf(bytes);
-  const status = fields.find((field) => field.number === 15)?.bytes;
+  const [status] = nested(bytes, 15);
   return {
     traceId: hex(fields, 1),
     spanId: hex(fields, 2),
@@ -24,76 +23,78 @@ function span(bytes: Buffer): unknown {
     name: text(fields, 5),
     startTimeUnixNano: time(fields, 7),
     endTimeUnixNano: time(fields, 8),
-    attributes: attributes(fields, 9),
+    attributes: attributes(bytes, 9),
     droppedAttributesCount: integer(fields, 10),
-    events: fields.filter((field) => field.number === 11 && field.bytes).map((field) => event(field.bytes!)),
+    events: nested(bytes, 11).map(event),
     ...(status && { status: { message: text(fieldsOf(status), 2), code: integer(fieldsOf(status), 3) } }),
   };
 }
 
-function event(bytes: Buffer): unknown {
+function event(bytes: Uint8Array): unknown {
   const fields = fieldsOf(bytes);
-  return { timeUnixNano: time(fields, 1), name: text(fields, 2), attributes: attributes(fields, 3) };
+  return { timeUnixNano: time(fields, 1), name: text(fields, 2), attributes: attributes(bytes, 3) };
 }
 
-function attributes(fields: readonly Field[], number: number, depth = 0): unknown[] {
-  return fields.filter((field) => field.number === number && field.bytes).map((field) => keyValue(field.bytes!, depth));
+function attributes(bytes: Uint8Array, number: number, depth = 0): unknown[] {
+  return nested(bytes, number).map((pair) => {
+    const [value] = nested(pair, 2);
+    return { key: text(fieldsOf(pair), 1), value: value ? anyValue(value, depth) : {} };
+  });
 }
 
-function keyValue(bytes: Buffer, depth: number): unknown {
-  const fields = fieldsOf(bytes);
-  const value = fields.find((field) => field.number === 2)?.bytes;
-  return { key: text(fields, 1), value: value ? anyValue(value, depth) : {} };
-}
-
-function anyValue(bytes: Buffer, depth: number): unknown {
-  if (depth > maxDepth) throw new RefusedRequest(400, `an attribute is nested more than ${maxDepth} deep`);
-  const field = fieldsOf(bytes).at(-1);
-  switch (field?.number) {
+function anyValue(bytes: Uint8Array, depth: number): unknown {
+  if (depth > maxDepth) throw new CoaError("format", `an attribute is nested more than ${maxDepth} deep`);
+  const value = fieldsOf(bytes).at(-1);
+  switch (value?.field) {
     case 1:
-      return { stringValue: field.bytes?.toString("utf8") ?? "" };
+      return { stringValue: buffer(value).toString("utf8") };
     case 2:
-      return { boolValue: field.varint === 1n };
+      return { boolValue: value.number === 1 };
     case 3:
-      return { intValue: String(BigInt.asIntN(64, field.varint ?? 0n)) };
-    case 4: {
-      const buffer = Buffer.alloc(8);
-      buffer.writeBigUInt64LE(field.fixed64 ?? 0n);
-      return { doubleValue: buffer.readDoubleLE() };
-    }
+      return { intValue: String(value.integer) };
+    case 4:
+      return { doubleValue: value.number };
     case 5:
-      return {
-        arrayValue: { values: nested(field.bytes ?? Buffer.alloc(0), 1).map((inner) => anyValue(inner, depth + 1)) },
-      };
+      return { arrayValue: { values: nested(value.bytes, 1).map((inner) => anyValue(inner, depth + 1)) } };
     case 6:
-      return { kvlistValue: { values: attributes(fieldsOf(field.bytes ?? Buffer.alloc(0)), 1, depth + 1) } };
+      return { kvlistValue: { values: attributes(value.bytes, 1, depth + 1) } };
     case 7:
-      return { bytesValue: field.bytes?.toString("base64") ?? "" };
+      return { bytesValue: buffer(value).toString("base64") };
     default:
       return {};
   }
 }
 
-function fieldsOf(bytes: Buffer): Field[] {
-  return [...readFields(bytes)];
+function fieldsOf(bytes: Uint8Array): ProtoField[] {
+  return [...protoFields(bytes)];
 }
 
-function nested(bytes: Buffer, number: number): Buffer[] {
-  return fieldsOf(bytes).flatMap((field) => (field.number === number && field.bytes ? [field.bytes] : []));
+function nested(bytes: Uint8Array, number: number): Uint8Array[] {
+  return fieldsOf(bytes).flatMap(({ field, bytes }) => (field === number ? [bytes] : []));
 }
 
-function text(fields: readonly Field[], number: number): string {
-  return fields.findLast((field) => field.number === number)?.bytes?.toString("utf8") ?? "";
+function last(fields: readonly ProtoField[], number: number): ProtoField | undefined {
+  return fields.findLast(({ field }) => field === number);
 }
 
-function hex(fields: readonly Field[], number: number): string {
-  return fields.findLast((field) => field.number === number)?.bytes?.toString("hex") ?? "";
+function buffer(field: ProtoField | undefined): Buffer {
+  const { buffer, byteOffset, length } = field?.bytes ?? new Uint8Array();
+  return Buffer.from(buffer, byteOffset, length);
 }
 
-function time(fields: readonly Field[], number: number): string {
-  return String(fields.findLast((field) => field.number === number)?.fixed64 ?? 0n);
+function text(fields: readonly ProtoField[], number: number): string {
+  return buffer(last(fields, number)).toString("utf8");
 }
 
-function integer(fields: readonly Field[], number: number): number {
-  return Number(fields.findLast((field) => field.number === number)?.varint ?? 0n);
+function hex(fields: readonly ProtoField[], number: number): string {
+  return buffer(last(fields, number)).toString("hex");
+}
+
+function time(fields: readonly ProtoField[], number: number): string {
+  const bytes = buffer(last(fields, number));
+  return bytes.length === 8 ? String(bytes.readBigUInt64LE()) : "0";
+}
+
+function integer(fields: readonly ProtoField[], number: number): number {
+  return last(fields, number)?.number ?? 0;
 }

@@ -1,7 +1,7 @@
 /** OTLP/JSON flattened: one list of spans with attributes as plain values. Anything of the wrong type is refused by name. */
 
 import { CoaError } from "../../core/errors.ts";
-import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, maxDepth } from "../../core/json-value.ts";
 
 export interface OtlpSpan {
   id: string;
@@ -19,7 +19,6 @@ export interface OtlpSpan {
 }
 
 const maxSpans = 200_000;
-const maxDepth = 32;
 
 /** Reads an export request; throws with the place of the first thing that is not as the protocol says. */
 export function readOtlp(payload: unknown): OtlpSpan[] {
