@@ -2,7 +2,7 @@
 import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import type { Command, Option, Options } from "./command.ts";
-import { groups } from "./setting.ts";
+import { groups, shortFlags } from "./setting.ts";
 import { type SectionName, sections } from "./settings/index.ts";
 
 /** Help of one command: what it does, its flags in groups, examples, where its other settings are listed. */
@@ -34,7 +34,7 @@ export function commandHelp(command: Command, options: Options): string {
 function row(name: string, option: Option): { flag: string; text: string } {
   const takesValue = "kind" in option ? option.kind !== "toggle" : option.type === "string";
   const value = takesValue ? ` <${option.valueName ?? "value"}>` : "";
-  return { flag: `${option.short ? `-${option.short}, ` : ""}--${name}${value}`, text: described(option) };
+  return { flag: `${name in shortFlags ? `-${shortFlags[name]}, ` : ""}--${name}${value}`, text: described(option) };
 }
 
 /** What an option or setting is, with its choices and its default. */

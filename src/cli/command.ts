@@ -17,7 +17,7 @@ import { commandHelp, unknownFlag } from "./command-help.ts";
 import { loadConfig, unreadFiles } from "./load-config.ts";
 import type { Output } from "./output.ts";
 import { readSettings } from "./read-settings.ts";
-import { boundsText, type Group, list, readSetting, type Setting, toggle } from "./setting.ts";
+import { boundsText, type Group, list, readSetting, type Setting, shortFlags, toggle } from "./setting.ts";
 import { type SectionName, type Settings, sections } from "./settings/index.ts";
 
 /** A flag: a setting of this command alone, or Node's descriptor plus the sentence that help shows. */
@@ -76,7 +76,7 @@ export function defineCommand<const O extends Options, const S extends SectionNa
 const sharedOptions = {
   json: toggle("Print one JSON value on stdout", { group: "output" }),
   "skip-bad": toggle("Skip lines of input files that can't be read", { group: "input" }),
-  help: toggle("Show this help", { short: "h", group: "output" }),
+  help: toggle("Show this help", { group: "output" }),
 } as const satisfies Options;
 
 const setOption = list("Set any setting for this call: --set tools.results=5", { valueName: "name=value" });
@@ -102,10 +102,10 @@ export function flagsOf(command: Pick<Command, "options" | "reads" | "hides">): 
 function parsed(options: Options): ParseArgsOptionsConfig {
   return Object.fromEntries(
     Object.entries(options).map(([name, option]) => {
-      if (!("kind" in option)) return [name, option];
-      const { kind, short } = option;
-      const type = kind === "toggle" ? "boolean" : "string";
-      return [name, { type, multiple: kind === "list" || kind === "pairs", ...(short && { short }) }];
+      const short = name in shortFlags && { short: shortFlags[name]! };
+      if (!("kind" in option)) return [name, { ...option, ...short }];
+      const type = option.kind === "toggle" ? "boolean" : "string";
+      return [name, { type, multiple: option.kind === "list" || option.kind === "pairs", ...short }];
     }),
   );
 }

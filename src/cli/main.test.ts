@@ -7,6 +7,7 @@ import { UsageError } from "../core/errors.ts";
 import { numberOf } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { createOutput, duration, progressLine } from "./output.ts";
+import { shortFlags } from "./setting.ts";
 
 describe("coa", () => {
   it("lists every command, and shows help with examples for each", async () => {
@@ -31,6 +32,13 @@ describe("coa", () => {
       () => numberOf("many", "steps", { min: 1, integer: true }),
       /--steps takes a whole number of at least 1/,
     );
+  });
+
+  it("gives each short flag one meaning on every command", async () => {
+    assert.equal(new Set(Object.values(shortFlags)).size, Object.keys(shortFlags).length);
+    assert.match((await coa("train", "sft", "--help")).stdout, /-m, --model/);
+    assert.match((await coa("worker", "--help")).stdout, /-m, --model/);
+    await assert.rejects(coa("ask", "Who?", "-m", "absent"), /no model "absent"/);
   });
 
   it("says what was probably meant, and what a group can do", async () => {

@@ -14,7 +14,7 @@ import type { SectionName, Settings } from "./settings/index.ts";
 
 /** Flags of the playground. */
 export const playFlags = {
-  model: list("A model for the playground; repeat it for two side by side (default: the shipped one in a lab world)", { short: "m", valueName: "folder|name", group: "model" }),
+  model: list("A model for the playground; repeat it for two side by side (default: the shipped one in a lab world)", { valueName: "folder|name", group: "model" }),
   "serve-url": list("A running coa serve to play with instead; COA_API_KEY is its key", { valueName: "url", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 

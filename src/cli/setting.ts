@@ -9,10 +9,20 @@ import { UsageError } from "../core/errors.ts";
 export const groups = ["input", "model", "tools", "limits", "output"] as const;
 export type Group = (typeof groups)[number];
 
+/** The short forms, each of one flag on every command. */
+export const shortFlags: Readonly<Record<string, string>> = {
+  help: "h",
+  model: "m",
+  profile: "p",
+  temperature: "t",
+  format: "f",
+  quiet: "q",
+  yes: "y",
+};
+
 interface About {
   /** The flag that sets it; without one it is set by `--set` and in the configuration. */
   flag?: string;
-  short?: string;
   valueName?: string;
   group?: Group;
   /** Configured settings that do not count when this one is given for a call: `--index` instead of configured documents. */

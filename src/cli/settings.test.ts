@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -66,6 +66,23 @@ describe("coa.config.ts", () => {
     assert.match(run("show").stderr, /coa\.config\.ts can't be loaded: /);
     await configure("export const config = {};\n");
     assert.match(run("show").stderr, /no configuration as its default export/);
+  });
+
+  it("describes the workspace once: what is typed for a call replaces it", async () => {
+    assert.equal(run("init").status, 0);
+    await writeFile(join(folder, "towns.txt"), "Lyon is a city on the Rhône.");
+    await configure('export default { tools: { docs: "towns.txt", names: ["wiki_search", "web_search"] } };\n');
+    const names = (...args: string[]) => {
+      const { stdout, stderr } = run("tools", "--json", ...args);
+      assert.match(stdout, /^\[/, stderr);
+      return (JSON.parse(stdout) as { name: string; detail: string }[]).map(({ name }) => name);
+    };
+    assert.deepEqual(names(), ["web_search", "wiki_search"]);
+    assert.deepEqual(names("--tools", "crawl_page"), ["crawl_page"]);
+    assert.deepEqual(names("--set", "tools.names=code"), ["code"]);
+    // Configured documents do not stand in the way of an index that is typed.
+    const [built] = (await readdir(join(folder, ".coa", "index"))).map((name) => join(".coa", "index", name));
+    assert.deepEqual(names("--index", built!), ["web_search", "wiki_search"]);
   });
 
   it("is not run in a folder that coa init did not make a workspace, nor is its .env read", async () => {

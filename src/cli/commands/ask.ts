@@ -33,7 +33,7 @@ export default defineCommand({
     journal: text("Write finished steps here; the same command resumes after a crash", { valueName: "file", group: "output" }),
     save: text("Append the trajectory to this JSONL file", { valueName: "file", group: "output" }),
     events: toggle("Print every event as a line of JSON while it happens", { group: "output" }),
-    quiet: toggle("Print only the answer", { short: "q", group: "output" }),
+    quiet: toggle("Print only the answer", { group: "output" }),
   }, // biome-ignore format: one flag a line
   reads: ["model", "chain", "tools", "choose", "limits", "spending"],
   async run({ values, settings, positionals, out, signal }) {

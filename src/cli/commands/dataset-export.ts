@@ -21,12 +21,12 @@ export default defineCommand({
   summary: `Write files for other trainers. Formats: ${names.join("; ")}.`,
   arguments: "<trajectories.jsonl or tasks.jsonl>",
   options: {
-    format: choice(Object.keys(exportFormats) as ExportFormat[], "Format of the files", { short: "f", valueName: "name" }),
+    format: choice(Object.keys(exportFormats) as ExportFormat[], "Format of the files", { valueName: "name" }),
     out: text("Where to write", { default: ".", valueName: "folder", group: "output" }),
     name: text("Base name of the files", { default: "chains", valueName: "name", group: "output" }),
     tokenizer: text("Tokenizer of the model (trl)", { valueName: "folder", group: "model" }),
     "max-tokens": whole("Max tokens per example (trl)", { valueName: "n", group: "limits" }),
-    profile: text("Profile whose system prompt RL prompts carry", { short: "p", valueName: "name", group: "model" }),
+    profile: text("Profile whose system prompt RL prompts carry", { valueName: "name", group: "model" }),
     split: text("Name of the split, for RL rows", { default: "train", valueName: "name", group: "output" }),
   }, // biome-ignore format: one flag a line
   reads: ["dataset"],

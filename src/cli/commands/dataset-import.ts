@@ -19,7 +19,7 @@ export default defineCommand({
   examples,
   options: {
     out: text("Append the trajectories to this file", { default: "chains.jsonl", valueName: "file", group: "output" }),
-    profile: text("The chains' profile (default: known from the tools they call)", { short: "p", valueName: "name" }),
+    profile: text("The chains' profile (default: known from the tools they call)", { valueName: "name" }),
   },
   reads: ["dataset"],
   async run({ values, settings, positionals, out, signal }) {

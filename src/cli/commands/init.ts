@@ -4,9 +4,15 @@ import { markInitialised, openWorkspace } from "../../base/files/workspace.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { defineCommand } from "../command.ts";
 
-const config = `// The settings of this workspace, by section; a flag or --set wins. All of them: coa help settings
+const config = `// The settings of this workspace, read by every command; a flag or --set wins for one call.
+// All of them: coa help settings
 export default {
-  // serve: { port: 4242 },
+  // The model that answers, where it is always the same one; its address and key can stand in .env as well.
+  // model: { name: "qwen3-32b", baseUrl: "http://localhost:8000/v1" },
+  // tools: { docs: "handbook", search: "serper", modules: ["./tools.ts"] },
+  // judge: { model: "gpt-4.1-mini" },
+  // Dollars per million tokens read and written: needed for estimates and limits in money.
+  // spending: { price: ["0.4,1.6"], maxUsd: 10 },
 } satisfies import("chain-of-agents").Config;
 `;
 

@@ -20,7 +20,7 @@ export default defineCommand({
   arguments: "<file or folder…>",
   examples,
   options: {
-    format: text("Format of the files (default: recognised)", { short: "f", valueName: "name" }),
+    format: text("Format of the files (default: recognised)", { valueName: "name" }),
     out: text("Append the runs to this JSONL file", { valueName: "file", group: "output" }),
     replace: toggle("Replace the file of --out instead of appending to it", { group: "output" }),
   },

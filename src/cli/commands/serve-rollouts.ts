@@ -30,7 +30,7 @@ export default defineCommand({
     "Run chains for another trainer: POST /rollouts takes tasks and the policy's base URL, gives ids, mask, log-probabilities and reward.",
   examples,
   options: {
-    model: { type: "string", short: "m", valueName: "folder", describe: "Folder of the policy's tokenizer and config; its coa.json says how it was taught" },
+    model: { type: "string", valueName: "folder", describe: "Folder of the policy's tokenizer and config; its coa.json says how it was taught" },
   }, // biome-ignore format: one flag a line
   reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader", "reward"],
   hides: ["name", "shadow", "fallback", "max-steps"],

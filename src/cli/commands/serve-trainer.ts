@@ -25,7 +25,7 @@ export default defineCommand({
   summary: "Serve the engine of this machine as a Tinker server, for any Tinker client, until Ctrl-C.",
   examples,
   options: {
-    model: text("The base model; clients train adapters over it", { short: "m", valueName: "folder", group: "model" }),
+    model: text("The base model; clients train adapters over it", { valueName: "folder", group: "model" }),
     name: text("Model name that clients ask for", { default: "coa/model", valueName: "org/name", group: "model" }),
     port: portFlag(8000),
   },

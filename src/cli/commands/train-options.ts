@@ -6,7 +6,7 @@ import type { Section } from "../settings/index.ts";
 
 /** Flags of every training command. */
 export const trainOptions = {
-  model: text("Model folder to start from; of a server's model, the tokenizer", { short: "m", valueName: "folder", group: "model" }),
+  model: text("Model folder to start from; of a server's model, the tokenizer", { valueName: "folder", group: "model" }),
   out: text("The run's folder: configuration, metrics, checkpoints, model", { default: ".coa/train", valueName: "folder", group: "output" }),
   resume: choice(["auto", "never", "fresh"], "Continue a run of the same settings, refuse one, or delete it first", { default: "auto", valueName: "how", group: "output" }),
   seed: whole("Seed of order and sampling", { default: 1, min: 0, valueName: "n" }),

@@ -2,10 +2,10 @@ import { choice, list, number, text, whole } from "../setting.ts";
 
 /** The model that answers, and how it is sampled. */
 export const model = {
-  name: text("A model folder, a model of the workspace or a shipped one by name, or a name on the server; with --base-url a folder or .gguf file of ours tells how the server's model was taught", { flag: "model", short: "m", valueName: "folder|name", replaces: ["model.baseUrl"] }),
+  name: text("A model folder, a model of the workspace or a shipped one by name, or a name on the server; with --base-url a folder or .gguf file of ours tells how the server's model was taught", { flag: "model", valueName: "folder|name", replaces: ["model.baseUrl"] }),
   baseUrl: text("OpenAI-compatible server (default: OPENAI_BASE_URL); openai means the public API", { flag: "base-url", valueName: "url" }),
   mode: choice(["auto", "completions", "continue", "turns"], "How the server continues a chain", { default: "auto" }),
-  temperature: number("Sampling temperature", { flag: "temperature", short: "t", default: 0, min: 0, valueName: "x" }),
+  temperature: number("Sampling temperature", { flag: "temperature", default: 0, min: 0, valueName: "x" }),
   topP: number("Nucleus sampling: share of probability to sample from", { min: 0, max: 1 }),
   topK: whole("Sample among the k likeliest tokens"),
   requestsPerMinute: number("Max model calls started per minute", { min: 0.001 }),

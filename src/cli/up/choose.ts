@@ -20,7 +20,7 @@ export const upFlags = {
   out: { type: "string", valueName: "folder", describe: "Where everything goes; up-<name> in the workspace by default" },
   "dry-run": { type: "boolean", default: false, describe: "Print the plan and the estimate, and spend nothing" },
   open: openFlag,
-  yes: { type: "boolean", short: "y", default: false, describe: "Do not ask before models are called" },
+  yes: { type: "boolean", default: false, describe: "Do not ask before models are called" },
   questions: { type: "string", default: "60", valueName: "n", describe: "Questions to write about documents" },
   tasks: { type: "string", valueName: "file", describe: "Questions with their right answers, where you have them" },
   "held-out": { type: "string", default: "0.2", valueName: "share", describe: "Share of the questions that training never sees" },
