@@ -24,3 +24,9 @@ describe("recipes/quickstart.ts", () => {
     cook("quickstart.ts", (folder) => [folder, "--toy"]);
   });
 });
+
+describe("recipes/rl-loop.ts", () => {
+  it("lets the shipped model practise", () => {
+    assert.match(cook("rl-loop.ts", () => ["1"]), /^reward 0\.\d+, \d groups teach, \d+ tokens, loss -?\d/);
+  });
+});

@@ -143,14 +143,25 @@ export function sampledSequences(trajectory: Trajectory, tokenizer: Tokenizer): 
   });
 }
 
-/** A sampled trajectory as policy-gradient examples: what the model sampled carries the advantage. */
-export function rolloutToExamples(trajectory: Trajectory, tokenizer: Tokenizer, advantage: number): Example[] {
-  return sampledSequences(trajectory, tokenizer).map(({ tokens, mask, logprobs }) => ({
-    input: Int32Array.from(tokens.slice(0, -1)),
-    targets: Int32Array.from(tokens.slice(1)),
-    oldLogprobs: Float32Array.from(logprobs.slice(1)),
-    advantages: Float32Array.from(mask.slice(1), (sampled) => (sampled === 1 ? advantage : 0)),
-  }));
+/**
+ * A sampled trajectory as policy-gradient examples: what the model sampled carries the advantage. A last observation may have taken
+ * it past `maxTokens`, the model's window: what was written before it is kept.
+ */
+export function rolloutToExamples(
+  trajectory: Trajectory,
+  tokenizer: Tokenizer,
+  advantage: number,
+  maxTokens = Number.POSITIVE_INFINITY,
+): Example[] {
+  return sampledSequences(trajectory, tokenizer).map(({ tokens, mask, logprobs }) => {
+    const end = Math.min(tokens.length, maxTokens + 1);
+    return {
+      input: Int32Array.from(tokens.slice(0, end - 1)),
+      targets: Int32Array.from(tokens.slice(1, end)),
+      oldLogprobs: Float32Array.from(logprobs.slice(1, end)),
+      advantages: Float32Array.from(mask.slice(1, end), (sampled) => (sampled === 1 ? advantage : 0)),
+    };
+  });
 }
 
 function endOfTurnToken(trajectory: Trajectory, tokenizer: Tokenizer, options: ExampleOptions): number | undefined {

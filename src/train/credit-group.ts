@@ -40,13 +40,13 @@ export function creditGroup(
   version: number,
   options: { tokenizer: Tokenizer; credit?: Credit; maxContext?: number },
 ): TrainedExample[] {
-  const { maxContext = Number.POSITIVE_INFINITY, credit = {} } = options;
+  const { tokenizer, maxContext, credit = {} } = options;
   const { rewardWeight = 1 } = credit;
   const rollouts = group.rollouts.map((rollout) => credited(rollout, credit));
   const examples = rollouts.map(({ trajectory }) =>
-    rolloutToExamples(trajectory, options.tokenizer, 1)
-      .map((example) => withinContext(example, maxContext))
-      .filter((example) => trainedTokens([example], { name: "importance_sampling" }) > 0),
+    rolloutToExamples(trajectory, tokenizer, 1, maxContext).filter(
+      (example) => trainedTokens([example], { name: "importance_sampling" }) > 0,
+    ),
   );
   // A rollout without a credited token says nothing about the others: it is not compared with them.
   const compared = rollouts.flatMap(({ reward }, at) => (examples[at]!.length > 0 ? [reward] : []));
@@ -87,15 +87,4 @@ export function lineOf(rollout: Omit<DroppedRollout, "reason">, version: number)
   const { step, round, slot, reward, taskId, policyVersion } = rollout;
   const staleness = version - (policyVersion ?? version);
   return { step, group: `${step}/${round}/${slot}`, rollout: rolloutKey(rollout), taskId, reward, staleness };
-}
-
-/** A rollout that a last observation took past the window: what the model wrote before it is kept. */
-function withinContext(example: Example, maxContext: number): Example {
-  if (example.input.length <= maxContext) return example;
-  return {
-    input: example.input.slice(0, maxContext),
-    targets: example.targets.slice(0, maxContext),
-    oldLogprobs: example.oldLogprobs?.slice(0, maxContext),
-    advantages: example.advantages?.slice(0, maxContext),
-  };
 }

@@ -1,4 +1,6 @@
 /** Training: SFT and RL over an engine. Every export is named here, one by one; what is not here is not public. */
+
+export { derivedSeed } from "../base/work/random.ts";
 export type { Baseline } from "./advantages.ts";
 export { type ChainRolloutOptions, chainRollout } from "./chain-rollout.ts";
 export { checkCorrector } from "./check-corrector.ts";
