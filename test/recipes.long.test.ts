@@ -27,6 +27,9 @@ describe("recipes/quickstart.ts", () => {
 
 describe("recipes/rl-loop.ts", () => {
   it("lets the shipped model practise", () => {
-    assert.match(cook("rl-loop.ts", () => ["1"]), /^reward 0\.\d+, \d groups teach, \d+ tokens, loss -?\d/);
+    assert.match(
+      cook("rl-loop.ts", () => ["1"]),
+      /^reward 0\.\d+, \d groups teach, \d+ tokens, loss -?\d/,
+    );
   });
 });
