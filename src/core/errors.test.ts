@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CoaError, hintAsFlag, isAbort, StoppedError, ToolError, UsageError } from "./errors.ts";
+import { CoaError, hintAsFlag, isAbort, StoppedError, UsageError } from "./errors.ts";
 
 describe("CoaError", () => {
   it("words its hint as an option, and a command line words it as a flag", () => {
@@ -13,19 +13,6 @@ describe("CoaError", () => {
   it("has a code to branch on", () => {
     assert.equal(new CoaError("storage", "full").code, "storage");
     assert.equal(new CoaError("storage", "full", { code: "no-space" }).code, "no-space");
-  });
-
-  it("is known by another copy of the package, class by class", async () => {
-    const copy = (await import(`./errors.ts?copy=${Date.now()}`)) as typeof import("./errors.ts");
-    assert.notEqual(copy.UsageError, UsageError);
-    const foreign = new copy.UsageError("no");
-    assert.ok(foreign instanceof UsageError && foreign instanceof CoaError);
-    assert.ok(!(foreign instanceof ToolError));
-    assert.ok(!(new copy.CoaError("usage", "no") instanceof UsageError));
-    class OwnError extends CoaError {}
-    assert.ok(!(foreign instanceof OwnError));
-    assert.ok(new OwnError("tool", "x") instanceof OwnError && new OwnError("tool", "x") instanceof CoaError);
-    for (const other of [undefined, null, 1, "CoaError", new Error("x")]) assert.ok(!(other instanceof CoaError));
   });
 
   it("is an abort where work was stopped, and never the failure of an engine", () => {

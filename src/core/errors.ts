@@ -40,9 +40,6 @@ export interface ErrorOptions {
   code?: string;
 }
 
-// On every error of ours, whichever copy of the package made it: two entry points may load two copies.
-const marker = Symbol.for("chain-of-agents.error");
-
 /** An error that says which boundary broke, what was tried and what to do. */
 export class CoaError extends Error {
   override readonly name: string = "CoaError";
@@ -61,12 +58,6 @@ export class CoaError extends Error {
     this.code = options.code ?? boundary;
     this.retryable = options.retryable ?? false;
     this.hint = hint;
-    Object.defineProperty(this, marker, { value: this.kinds() });
-  }
-
-  /** Names of the classes this error belongs to, for copies of the package that can't know each other's classes. */
-  protected kinds(): readonly string[] {
-    return ["CoaError"];
   }
 }
 
@@ -79,10 +70,6 @@ export class ToolError extends CoaError {
     super("tool", `${toolName}: ${message}`, options);
     this.toolName = toolName;
   }
-
-  protected override kinds(): readonly string[] {
-    return ["CoaError", "ToolError"];
-  }
 }
 
 /** The caller asked for something that can't be done; the message says what to do instead. */
@@ -91,10 +78,6 @@ export class UsageError extends CoaError {
 
   constructor(message: string, options: ErrorOptions = {}) {
     super("usage", message, options);
-  }
-
-  protected override kinds(): readonly string[] {
-    return ["CoaError", "UsageError"];
   }
 }
 
@@ -105,22 +88,7 @@ export class StoppedError extends CoaError {
   constructor(message: string, options: ErrorOptions = {}) {
     super("aborted", message, options);
   }
-
-  protected override kinds(): readonly string[] {
-    return ["CoaError", "StoppedError"];
-  }
 }
-
-const ownKinds: Record<string, unknown> = { CoaError, ToolError, UsageError, StoppedError };
-
-// `instanceof` asks the marker for our classes, and the prototype as usual for classes that others derive from them.
-Object.defineProperty(CoaError, Symbol.hasInstance, {
-  value(this: { name: string }, value: unknown): boolean {
-    if (ownKinds[this.name] !== this) return Function.prototype[Symbol.hasInstance].call(this as never, value);
-    const kinds = (value as { [marker]?: readonly string[] } | null | undefined)?.[marker];
-    return kinds?.includes(this.name) ?? false;
-  },
-});
 
 /** A hint in the library's words. */
 function hintAsOption({ option, value, purpose }: Hint): string {
@@ -149,7 +117,7 @@ export async function atBoundary<T>(boundary: Boundary, doing: string, work: () 
   }
 }
 
-/** Whether an error is the consequence of an aborted signal (not a time-out of our own), whichever copy of us made it. */
+/** Whether an error is the consequence of an aborted signal (not a time-out of our own). */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
