@@ -57,7 +57,7 @@ describe("a model's coa.json", () => {
     const task = /^right +(\S+)/m.exec(list.stdout)?.[1] ?? "";
     const { stdout } = await coa("show", "shipped", task);
     assert.match(stdout, /^question: .+\n[\s\S]*^plan +[\s\S]*^grade: +right/m);
-    await assert.rejects(coa("show", "shipped", "nothing"), /no sample 0 of a task "nothing"/);
+    await assert.rejects(coa("show", "shipped", "nothing"), /no run of a task "nothing"/);
   });
 
   it("refuses a question of the real world, and says what to do", async () => {

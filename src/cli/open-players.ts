@@ -14,8 +14,7 @@ import type { SectionName, Settings } from "./settings/index.ts";
 
 /** Flags of the playground. */
 export const playFlags = {
-  model: list("A model for the playground; repeat it for two side by side (default: the shipped one in a lab world)", { valueName: "folder|name", group: "model" }),
-  "serve-url": list("A running coa serve to play with instead; COA_API_KEY is its key", { valueName: "url", group: "model" }),
+  model: list("A model for the playground, or the address of a running coa serve (its key: COA_API_KEY); repeat it for two side by side (default: the shipped one in a lab world)", { valueName: "folder|name|url", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 /** Sections that the playground's chains read. */
@@ -37,11 +36,12 @@ export function openPlayers(
   settings: PlaySettings,
   options: { note: (text: string) => void; signal: AbortSignal },
 ): OpenPlayers {
-  const named = flags.model.length + flags["serve-url"].length;
-  if (named > mostPlayers) throw new UsageError(`the playground shows at most ${mostPlayers} models, not ${named}`);
-  const models: readonly (string | undefined)[] = named === 0 ? [undefined] : flags.model;
-  const locals = models.map((model) => localPlayer(model, settings, options));
-  const players = [...locals, ...flags["serve-url"].map(servedPlayer)];
+  const { model: named } = flags;
+  if (named.length > mostPlayers)
+    throw new UsageError(`the playground shows at most ${mostPlayers} models, not ${named.length}`);
+  const [served, folders] = [named.filter(isAddress), named.filter((name) => !isAddress(name))];
+  const locals = (named.length === 0 ? [undefined] : folders).map((model) => localPlayer(model, settings, options));
+  const players = [...locals, ...served.map(servedPlayer)];
   if (new Set(players.map(({ name }) => name)).size < players.length)
     throw new UsageError(`give two different models, not ${players[0]!.name} twice`);
   return {
@@ -109,11 +109,11 @@ async function labOf(name: string | undefined, { model, chain, tools }: PlaySett
   return (await readModelUse(found.folder))?.world === "lab" ? labSeed : undefined;
 }
 
+const isAddress = (name: string) => /^https?:\/\//.test(name);
+
 /** A server that runs already. */
 function servedPlayer(url: string): Player {
   const base = url.replace(/\/+$/, "").replace(/\/v1$/, "");
-  if (!URL.canParse(base))
-    throw new UsageError(`--serve-url takes an address such as http://127.0.0.1:4242, not "${url}"`);
   const key = process.env["COA_API_KEY"];
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const send = (path: string, init: RequestInit) =>

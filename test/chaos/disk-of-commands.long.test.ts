@@ -22,7 +22,7 @@ const system = `export default { name: "toy", async run() {
 
 /** What each command writes into `folder`, from what earlier ones made in `made`. */
 const commandsInto = (folder: string): string[][] => [
-  ["lab", "tasks", "--seed", "7", "--pages", "20", "--world", join(folder, "world")],
+  ["lab", "tasks", "--seed", "7", "--set", "lab.pages=20", "--world", join(folder, "world")],
   ["lab", "tasks", "--seed", "7", "--count", "6", "--out", join(folder, "tasks.jsonl")],
   ["team", "run", join(made, "tasks.jsonl"), "--scripted", "--fast", "--out", join(folder, "runs.jsonl")],
   ["distill", "run", join(made, "runs.jsonl"), "--tasks", join(made, "tasks.jsonl"), "--set", "distill.nearDuplicates=1.1", "--out", join(folder, "distilled")],

@@ -26,7 +26,7 @@ describe("the playground", { skip: noBrowser }, () => {
 
   it("streams roles and tools of two models, and continues from an edited segment", async () => {
     await withServer({}, (_ask, served) =>
-      withStudio(["--model", "afm-lab-2m", "--serve-url", served], async (studio) => {
+      withStudio(["--model", "afm-lab-2m", "--model", served], async (studio) => {
         const watched = await openPage(browser, studio);
         const { page } = watched;
         await visit(watched, "/play", ".play-try button");
@@ -73,7 +73,7 @@ describe("the playground", { skip: noBrowser }, () => {
   });
 
   it("says at its side what can't be opened", async () => {
-    await withStudio(["--serve-url", "http://127.0.0.1:9"], async (studio) => {
+    await withStudio(["--model", "http://127.0.0.1:9"], async (studio) => {
       const watched = await openPage(browser, studio);
       await visit(watched, "/play", ".play-side .error");
       assert.match(await watched.page.locator(".play-side .error").innerText(), /no server answers at/);

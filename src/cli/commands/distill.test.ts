@@ -14,7 +14,7 @@ describe("from a lab task to a dataset, on the command line", () => {
   const path = (name: string) => join(folder, name);
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "coa-cli-distill-"));
-    await coa("lab", "tasks", "--seed", "31", "--pages", "200", "--count", "40", "--out", path("tasks.jsonl"));
+    await coa("lab", "tasks", "--seed", "31", "--set", "lab.pages=200", "--count", "40", "--out", path("tasks.jsonl"));
     const flags = ["--scripted", "--fast", "--imperfect", "0.3", "--out", path("runs.jsonl")];
     assert.equal((await coa("team", "run", path("tasks.jsonl"), ...flags)).code, 0);
     await appendFile(path("runs.jsonl"), "{ broken\n");

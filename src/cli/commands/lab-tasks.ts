@@ -15,18 +15,18 @@ export default defineCommand({
     "coa lab tasks --seed 3 --split test --count 100 --family hop2 --family mixed",
     "coa lab tasks --seed 7 --world .coa/worlds/seven",
   ],
+  reads: ["lab"],
   options: {
     seed: whole("Which world; two seeds share no names", { default: 0, min: 0, valueName: "n" }),
-    pages: whole("How many pages", { default: 600, min: 20, valueName: "n" }),
     split: choice(["train", "test"], "They share neither names nor numbers", { default: "train", valueName: "name" }),
     count: whole("How many tasks", { default: 100, valueName: "n" }),
     family: list("hop1, hop2, hop3, arith, mixed: all by default, in turn; also hop4, hop5, both", { valueName: "name" }),
-    "task-seed": whole("Other questions about the same world", { default: 0, min: 0, valueName: "n" }),
     out: text("Where to write the tasks; stdout by default", { valueName: "file", group: "output" }),
     world: text("Write the world there: its pages as HTML, and documents.jsonl for a search index", { valueName: "folder", group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, out }) {
-    const { seed, pages, split, count, family } = values;
+  async run({ values, settings, out }) {
+    const { seed, split, count, family } = values;
+    const { pages, taskSeed } = settings.lab;
     const world = createWorld({ seed, pages, split });
     if (values.world !== undefined) {
       await writeWorld(values.world, world);
@@ -36,7 +36,7 @@ export default defineCommand({
       if (values.out === undefined) return 0;
     }
     const families = family.length > 0 ? (family as Family[]) : undefined;
-    const tasks = worldTasks(world, { count, families, seed: values["task-seed"] });
+    const tasks = worldTasks(world, { count, families, seed: taskSeed });
     const lines = tasks.map((task) => JSON.stringify(task)).join("\n");
     if (values.out) {
       await writeFile(values.out, `${lines}\n`);

@@ -4,7 +4,7 @@ import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { defineCommand } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
-import { text, toggle, whole } from "../setting.ts";
+import { choice, text, toggle } from "../setting.ts";
 import { findThing } from "../show/find-thing.ts";
 import { views } from "../show/views.ts";
 
@@ -15,7 +15,7 @@ export default defineCommand({
   arguments: "[path, name or id] [item]",
   examples: [
     "coa show",
-    "coa show .coa/datasets/lab 3 --tokens",
+    "coa show .coa/datasets/lab 3",
     "coa show chain-rl lab-42-hop2-7",
     "coa show .coa/rl --figure entropy",
     'coa show .coa/index/wiki "capital of France"',
@@ -23,11 +23,9 @@ export default defineCommand({
     "coa show profiles",
   ],
   options: {
-    items: toggle("A line for every item instead of the summary"),
-    sample: whole("Which sample of an evaluation's task", { default: 0, min: 0, valueName: "n" }),
+    items: toggle("A line for every item instead of the summary; of a dataset's example, its tokens"),
     figure: text("Which figure of a training (default: loss or mean reward)", { valueName: "name" }),
-    tokens: toggle("Show where the tokens of a dataset's example end"),
-    "choose-model": text("Let this model choose among the samples of an evaluation's tasks", { valueName: "name", group: "model" }),
+    choose: choice(["judge"], "Let the model of choose.model pick among the samples of an evaluation's tasks", { valueName: "way", group: "model" }),
     html: text("Write the report of an evaluation or a distillation here", { valueName: "file", group: "output" }),
     open: openFlag,
     out: text("Write its runs, chains or rollouts here as JSONL", { valueName: "file", group: "output" }),
@@ -38,14 +36,14 @@ export default defineCommand({
     const [word, item] = positionals;
     const thing = await findThing(word);
     const view = await views[thing.kind]();
-    const model = values["choose-model"];
+    const { model, baseUrl: baseURL } = settings.choose;
+    if (values.choose !== undefined && model === undefined)
+      throw new UsageError("--choose judge needs a model: --set choose.model=<name>");
     const shown = await view(thing.path, {
       item: item ?? thing.item,
       all: values.items,
-      sample: values.sample,
       figure: values.figure,
-      tokens: values.tokens,
-      choose: model === undefined ? undefined : { model, baseURL: settings.choose.baseUrl },
+      choose: values.choose === undefined ? undefined : { model: model!, baseURL },
       out,
       signal,
     });

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { workspaceRoot } from "../../base/files/workspace.ts";
@@ -7,8 +6,10 @@ import { UsageError } from "../../core/errors.ts";
 import { playRoutes } from "../../studio/api/play-routes.ts";
 import { serveStudio } from "../../studio/api/serve-studio.ts";
 import { namedProfiles } from "../choose-profile.ts";
-import { defineCommand, numberOf } from "../command.ts";
+import { defineCommand } from "../command.ts";
+import { openFile } from "../open-file.ts";
 import { openPlayers, playFlags, playSections } from "../open-players.ts";
+import { toggle, whole } from "../setting.ts";
 
 export default defineCommand({
   name: "studio",
@@ -22,8 +23,8 @@ export default defineCommand({
     "coa studio --model .coa/sft/model --model .coa/rl/model",
   ],
   options: {
-    port: { type: "string", default: "4300", valueName: "n", describe: "Port; 0 for any free one" },
-    open: { type: "boolean", default: true, describe: "Open the browser (--no-open to only print the address)" },
+    port: whole("Port; 0 for any free one", { default: 4300, min: 0, max: 65_535, valueName: "n" }),
+    open: toggle("Open the browser (--no-open to only print the address)", { default: true, group: "output" }),
     ...playFlags,
   }, // biome-ignore format: one flag a line
   reads: playSections,
@@ -38,7 +39,7 @@ export default defineCommand({
     const studio = await serveStudio({
       paths: positionals.length === 0 ? [workspace] : positionals,
       home: workspace,
-      port: numberOf(values.port, "port", { min: 0, max: 65_535, integer: true }),
+      port: values.port,
       // The engine is loaded when somebody compares two models.
       score: async (folder, tokens) => {
         const { scoreTokens } = await import("../score-tokens.ts");
@@ -51,7 +52,7 @@ export default defineCommand({
     try {
       if (values.json) out.json({ ready: studio.url });
       else out.print(readyLine(studio.url));
-      if (values.open && out.isTTY) openBrowser(studio.url);
+      if (values.open && out.isTTY) await openFile(studio.url, out.note);
       if (!signal.aborted) await once(signal, "abort");
     } finally {
       await studio.close();
@@ -60,16 +61,3 @@ export default defineCommand({
     return 0;
   },
 });
-
-/** Asks the system to show an address; where that fails the printed address is there. */
-function openBrowser(url: string): void {
-  const [command, ...args] =
-    process.platform === "darwin"
-      ? ["open", url]
-      : process.platform === "win32"
-        ? ["cmd", "/c", "start", "", url]
-        : ["xdg-open", url];
-  const child = spawn(command!, args, { stdio: "ignore", detached: true });
-  child.on("error", () => {});
-  child.unref();
-}

@@ -24,11 +24,11 @@ after(() => rm(folder, { recursive: true }));
 describe("coa lab", () => {
   it("writes worlds and tasks, the same every time", async () => {
     for (const name of ["a", "b"])
-      assert.equal((await coa("lab", "tasks", "--seed", "8", "--pages", "40", "--world", at(name))).code, 0);
+      assert.equal((await coa("lab", "tasks", "--seed", "8", "--set", "lab.pages=40", "--world", at(name))).code, 0);
     for (const file of ["world.json", "documents.jsonl", "pages/index.html"]) {
       assert.equal(await readFile(at(`a/${file}`), "utf8"), await readFile(at(`b/${file}`), "utf8"));
     }
-    const { stdout } = await coa("lab", "tasks", "--seed", "8", "--pages", "40", "--count", "10", "--json");
+    const { stdout } = await coa("lab", "tasks", "--seed", "8", "--set", "lab.pages=40", "--count", "10", "--json");
     const tasks = JSON.parse(stdout) as unknown[];
     assert.equal(tasks.map((task) => taskSchema.parse(task)).length, 10);
   });
@@ -48,8 +48,8 @@ describe("coa team run", () => {
       "tasks",
       "--split",
       "test",
-      "--pages",
-      "200",
+      "--set",
+      "lab.pages=200",
       "--count",
       String(count),
       "--out",
@@ -78,7 +78,7 @@ describe("coa team run", () => {
   });
 
   it("says beside the runs what made them, and refuses to add runs of another team", async () => {
-    await coa("lab", "tasks", "--pages", "40", "--count", "3", "--out", at("three.jsonl"));
+    await coa("lab", "tasks", "--set", "lab.pages=40", "--count", "3", "--out", at("three.jsonl"));
     const command = ["team", "run", at("three.jsonl"), "--scripted", "--fast", "--out", at("three-runs.jsonl")];
     assert.equal((await coa(...command, "--limit", "2")).code, 0);
     await assert.rejects(
@@ -95,7 +95,7 @@ describe("coa team run", () => {
   });
 
   it("plays a share of the tasks, and the shares together are all of them", async () => {
-    await coa("lab", "tasks", "--pages", "40", "--count", "5", "--out", at("five.jsonl"));
+    await coa("lab", "tasks", "--set", "lab.pages=40", "--count", "5", "--out", at("five.jsonl"));
     const played: string[] = [];
     for (const shard of ["1/2", "2/2"]) {
       const out = at(`shard-${shard[0]}.jsonl`);

@@ -4,7 +4,7 @@ import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { money } from "../../report/format-figures.ts";
 import { defineCommand, onePositional, runLine } from "../command.ts";
-import { choiceOf, priceOf } from "../flag-values.ts";
+import { priceOf } from "../flag-values.ts";
 import { openFile } from "../open-file.ts";
 import type { Output } from "../output.ts";
 import { chooseUp, studentText, upFlags, upSections } from "../up/choose.ts";
@@ -31,10 +31,9 @@ export default defineCommand({
   hides: ["temperature", "topology", "judge", "docs", "index", "search", "recorded", "tool-faults"],
   async run({ values, settings, positionals, out, signal, commands }) {
     const path = onePositional(this, positionals, "a folder of documents, or traces");
-    const as = values.as === undefined ? undefined : choiceOf(values.as, "as", ["documents", "traces"]);
     const { maxUsd: most } = settings.spending;
     const chosen = chooseUp(values, settings);
-    const input = await lookAtInput(path, as);
+    const input = await lookAtInput(path, settings.up.input);
     for (const problem of input.problems) out.note(problem);
     const server = settings.model.baseUrl ?? process.env["OPENAI_BASE_URL"] ?? process.env["OPENAI_API_KEY"];
     if (input.kind === "documents" && !server)

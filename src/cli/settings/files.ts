@@ -19,3 +19,15 @@ export const newModel = {
   untied: toggle("An output matrix of its own instead of the embedding"),
   copyInit: toggle("Start with a circuit that copies (qwen2 only)"),
 } as const; // biome-ignore format: one setting a line
+
+/** Which lab world, and which questions about it. */
+export const lab = {
+  pages: whole("How many pages the world has", { default: 600, min: 20 }),
+  taskSeed: whole("Other questions about the same world", { default: 0, min: 0 }),
+} as const; // biome-ignore format: one setting a line
+
+/** What `coa up` takes its input for, and what it keeps back. */
+export const up = {
+  input: choice(["documents", "traces"], "What the input is, where both are possible (default: by its files)"),
+  heldOut: number("Share of the questions that training never sees", { default: 0.2, min: 0, max: 0.9 }),
+} as const; // biome-ignore format: one setting a line

@@ -8,7 +8,7 @@ import { dataset, record } from "./data.ts";
 import { distill } from "./distill.ts";
 import { engine } from "./engine.ts";
 import { evaluation } from "./eval.ts";
-import { index, newModel } from "./files.ts";
+import { index, lab, newModel, up } from "./files.ts";
 import { grader, judge } from "./grading.ts";
 import { choose, model, spending } from "./model.ts";
 import { reward } from "./reward.ts";
@@ -60,6 +60,8 @@ export const sections = {
   trainer: { describe: "The training server of this machine", group: "limits", settings: trainer },
   server: { describe: "Where servers listen, who may call them, how they stop", group: "input", settings: server },
   index: { describe: "How documents are cut and indexed", group: "input", settings: index },
+  up: { describe: "What coa up takes its input for, and what it keeps back", group: "input", settings: up },
+  lab: { describe: "Which lab world, and which questions about it", group: "input", settings: lab },
   newModel: { describe: "The architecture of a new model", group: "model", settings: newModel },
 } as const satisfies Record<string, SectionEntry>;
 

@@ -61,7 +61,7 @@ async function showExample(
   dataset: Dataset,
   folder: string,
   item: string,
-  { out, tokens }: Pick<Asked, "out" | "tokens">,
+  { out, all }: Pick<Asked, "out" | "all">,
 ): Promise<Shown> {
   const sequence = await exampleOf(dataset, item);
   if (!sequence)
@@ -70,7 +70,7 @@ async function showExample(
     );
   const { id, taskId, profile } = sequence;
   const spans = inspectSequence(sequence, await dataset.tokenizer());
-  const shown = spans.map((span) => spanText(span, tokens, out)).join(out.isTTY ? "" : "\n");
+  const shown = spans.map((span) => spanText(span, all, out)).join(out.isTTY ? "" : "\n");
   const head = `${id} (task ${taskId}): ${sequence.tokens.length} tokens, ${trainedTokens(sequence)} trained`;
   return { json: { id, taskId, profile, spans }, text: `${head}\n${shown}` };
 }

@@ -21,7 +21,7 @@ const quoted = 5;
 export const showEvaluation: View = async (folder, asked) => {
   const evaluation = await readEvaluation(folder, { grader: taskGrader() });
   const { records } = evaluation;
-  if (asked.item !== undefined) return showTask(evaluation, asked.item, asked);
+  if (asked.item !== undefined) return showTask(evaluation, asked.item, asked.out);
   if (asked.all)
     return {
       json: records,
@@ -73,25 +73,26 @@ function summaryText({ summary }: StoredEvaluation): string {
 async function showTask(
   { records, tasks, folder }: StoredEvaluation,
   taskId: string,
-  { sample, out }: Pick<Asked, "sample" | "out">,
+  out: Asked["out"],
 ): Promise<Shown> {
-  const record = records.find((one) => one.taskId === taskId && one.sample === sample);
-  if (!record)
-    throw new UsageError(
-      `${folder} has no sample ${sample} of a task "${taskId}". Its tasks: coa show ${folder} --items`,
-    );
-  const run = record.run && (await readRuns(folder, new Set([record.run.id]))).get(record.run.id);
+  const tried = records.filter((one) => one.taskId === taskId);
+  if (tried.length === 0)
+    throw new UsageError(`${folder} has no run of a task "${taskId}". Its tasks: coa show ${folder} --items`);
+  const runs = await readRuns(folder, new Set(tried.flatMap(({ run }) => run?.id ?? [])));
   const task = tasks.find(({ id }) => id === taskId);
-  const shown =
-    run === undefined
-      ? ""
-      : record.run?.kind === "trajectory"
-        ? chainText(readTrajectory(run), out.style)
-        : runTree(readTeamRun(run), out.width);
+  const samples = tried.map((record) => ({ record, run: record.run && runs.get(record.run.id) }));
+  const texts = samples.map(({ record: { run: stored, answer, grade }, run }) => {
+    const shown =
+      run === undefined
+        ? ""
+        : stored?.kind === "trajectory"
+          ? chainText(readTrajectory(run), out.style)
+          : runTree(readTeamRun(run), out.width);
+    return `${shown}\n\nanswer:   ${answer ?? "(none)"}\ngrade:    ${grade.correct ? "right" : "wrong"} (${grade.reason})`;
+  });
   return {
-    json: { task, record, run },
-    text: `question: ${task?.question ?? ""}\nright:    ${task?.answers.join(" or ") ?? ""}\n\n${shown}\n
-answer:   ${record.answer ?? "(none)"}\ngrade:    ${record.grade.correct ? "right" : "wrong"} (${record.grade.reason})`,
+    json: { task, samples },
+    text: [`question: ${task?.question ?? ""}\nright:    ${task?.answers.join(" or ") ?? ""}`, ...texts].join("\n\n"),
   };
 }
 

@@ -52,7 +52,9 @@ export const showWorld: View = async (folder) => {
   return {
     json: { folder, ...world },
     text: `a made-up world of ${pages} pages, seed ${seed}, for ${split === "test" ? "testing" : "training"}: ${folder}`,
-    notes: [`tasks about it: coa lab tasks --seed ${seed} --pages ${pages} --split ${split}`],
+    notes: [
+      `tasks about it: coa lab tasks --seed ${seed} --split ${split}${pages === 600 ? "" : ` --set lab.pages=${pages}`}`,
+    ],
   };
 };
 

@@ -20,14 +20,10 @@ export interface Shown {
 export interface Asked {
   /** One item: an id, a task, a number, the words to search for. */
   item?: string;
-  /** A line for every item, instead of the summary. */
+  /** A line for every item, instead of the summary; with an item, more of it. */
   all: boolean;
-  /** Which of several samples of a task. */
-  sample: number;
   /** Which figure of a training is drawn. */
   figure?: string;
-  /** Show where tokens end. */
-  tokens: boolean;
   /** The model that picks the best of a task's samples. */
   choose?: { model: string; baseURL?: string };
   out: Pick<Output, "style" | "width" | "isTTY">;

@@ -6,37 +6,36 @@ import { loadModelConfig } from "../../engines/embedded/files/model-folder.ts";
 import { modelConfig } from "../../engines/embedded/model/config.ts";
 import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { isInstalled, runtimeRemedy } from "../../engines/embedded/runtime/open-runtime.ts";
-import { numberOf, type Options, type Values } from "../command.ts";
+import type { Options, Values } from "../command.ts";
 import { findModel } from "../find-model.ts";
-import { choiceOf, priceOf } from "../flag-values.ts";
+import { priceOf } from "../flag-values.ts";
 import { openFlag } from "../open-file.ts";
+import { text, toggle, whole } from "../setting.ts";
 import { engine } from "../settings/engine.ts";
 import type { SectionName, Settings } from "../settings/index.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
 /** Flags of `coa up`. */
 export const upFlags = {
-  as: { type: "string", valueName: "kind", describe: "documents or traces, where both are possible" },
-  out: { type: "string", valueName: "folder", describe: "Where everything goes; up-<name> in the workspace by default" },
-  "dry-run": { type: "boolean", default: false, describe: "Print the plan and the estimate, and spend nothing" },
+  questions: whole("Questions to write about documents", { default: 60, valueName: "n" }),
+  tasks: text("Questions with their right answers, where you have them", { valueName: "file" }),
+  "assume-right": toggle("Traces: count answers without a judgement as right; reports call them assumed"),
+  student: text("tiny or small (a new model from scratch), or the folder or name of a real base model", { default: "small", valueName: "what", group: "model" }),
+  steps: whole("Updates of training (default: from the data)", { valueName: "n", group: "limits" }),
+  yes: toggle("Do not ask before models are called", { group: "limits" }),
+  "dry-run": toggle("Print the plan and the estimate, and spend nothing", { group: "output" }),
+  out: text("Where everything goes (default: up-<name> in the workspace)", { valueName: "folder", group: "output" }),
   open: openFlag,
-  yes: { type: "boolean", default: false, describe: "Do not ask before models are called" },
-  questions: { type: "string", default: "60", valueName: "n", describe: "Questions to write about documents" },
-  tasks: { type: "string", valueName: "file", describe: "Questions with their right answers, where you have them" },
-  "held-out": { type: "string", default: "0.2", valueName: "share", describe: "Share of the questions that training never sees" },
-  student: { type: "string", default: "small", valueName: "what", describe: "tiny or small (a new model from scratch), or the folder or name of a real base model" },
-  steps: { type: "string", valueName: "n", describe: "Updates of training; from the data by default" },
-  "assume-right": { type: "boolean", default: false, describe: "Traces: count answers without a judgement as right; reports call them assumed" },
   engine: engine.kind,
   "engine-url": engine.url,
   "base-model": engine.baseModel,
-  lora: { type: "string", default: "16", valueName: "rank", describe: "Rank of the adapter that a real base model gets" },
+  lora: whole("Rank of the adapter that a real base model gets", { default: 16, valueName: "rank", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
 export type UpValues = Values<typeof upFlags>;
 
 /** Sections that `coa up` reads, and hands on to its commands. */
-export const upSections = ["model", "team", "tools", "judge", "spending"] as const satisfies SectionName[];
+export const upSections = ["up", "model", "team", "tools", "judge", "spending"] as const satisfies SectionName[];
 
 export type UpSettings = Settings<(typeof upSections)[number]>;
 
@@ -47,7 +46,7 @@ const sizes = {
 
 /** Reads the flags, and refuses what is known to fail before anything is spent. */
 export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices, "folder"> {
-  const { model, team, tools, judge, spending } = settings;
+  const { model, team, tools, judge, spending, up } = settings;
   if (spending.maxUsd !== undefined && priceOf(spending.price) === undefined)
     throw new UsageError("--max-usd needs to know what tokens cost: give --price <in,out>, or set it in coa.config.ts");
   if (values.tasks !== undefined && !existsSync(values.tasks))
@@ -59,8 +58,8 @@ export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices
     throw new UsageError(`training needs ONNX Runtime, which is not installed. Add it first: ${runtimeRemedy}`);
   return {
     student,
-    questions: numberOf(values.questions, "questions", { min: 1, integer: true })!,
-    heldOut: numberOf(values["held-out"], "held-out", { min: 0, max: 0.9 })!,
+    questions: values.questions,
+    heldOut: up.heldOut,
     tasks: values.tasks,
     players: typedFlags({
       model: model.name,
@@ -71,14 +70,14 @@ export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices
     tools: typedFlags({ tools: tools.names, tool: tools.modules, mcp: tools.mcp }),
     judge: typedFlags({ "judge-model": judge.model, "judge-url": judge.baseUrl }),
     assumeRight: values["assume-right"],
-    steps: numberOf(values.steps, "steps", { min: 1, integer: true }),
+    steps: values.steps,
   };
 }
 
 function chooseStudent(values: UpValues): Student {
   const { student: named } = values;
-  const far = choiceOf(values.engine, "engine", ["embedded", "tinker"]) === "tinker";
-  const rank = numberOf(values.lora, "lora", { min: 1, integer: true })!;
+  const far = values.engine === "tinker";
+  const { lora: rank } = values;
   if (named === "tiny" || named === "small") {
     if (far)
       throw new UsageError(

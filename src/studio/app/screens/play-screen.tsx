@@ -17,8 +17,7 @@ export function PlayScreen(_: { params: Record<string, string> }) {
     return (
       <Problem page title="No model plays here" detail={error}>
         <p>
-          Start <code>coa studio --model &lt;folder or name&gt;</code>, or <code>--serve-url</code> with the address of
-          a running <code>coa serve</code>.
+          Start <code>coa studio --model &lt;folder, name, or the address of a running coa serve&gt;</code>.
         </p>
       </Problem>
     );
