@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../base/work/random.ts";
-import { bootstrap, comparePaired, mean, passAtK, quantile } from "./statistics.ts";
+import { bootstrap, comparePaired, mean, passAtK, quantile, shareEstimate } from "./statistics.ts";
 import { successOfAll } from "./summarise.ts";
 
 function choose(n: number, k: number): number {
@@ -132,5 +132,24 @@ describe("quantile", () => {
   it("interpolates, and keeps infinities", () => {
     assert.equal(quantile([0, 1, 2, 3], 0.5), 1.5);
     assert.equal(quantile([1, Infinity, Infinity], 1), Infinity);
+  });
+});
+
+describe("shareEstimate", () => {
+  it("holds the shares whose count is within 1.96 standard errors of theirs, found by trying all", () => {
+    for (const [right, of] of [
+      [0, 10],
+      [10, 10],
+      [7, 10],
+      [1, 300],
+    ] as const) {
+      const { value, low, high } = shareEstimate(right, of);
+      const within = Array.from({ length: 10_001 }, (_, step) => step / 10_000).filter(
+        (share) => Math.abs(right / of - share) <= 1.96 * Math.sqrt((share * (1 - share)) / of) + 1e-12,
+      );
+      assert.equal(value, right / of);
+      assert.ok(Math.abs(low - within[0]!) < 2e-4 && Math.abs(high - within.at(-1)!) < 2e-4, `${right} of ${of}`);
+    }
+    assert.deepEqual(shareEstimate(0, 0), { value: 0, low: 0, high: 1 });
   });
 });

@@ -20,6 +20,20 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/**
+ * A share of independent pairs with Wilson's 95 % interval: unlike a bootstrap it has a width where all of them agree, which
+ * is where a decision hangs on it.
+ */
+export function shareEstimate(right: number, of: number): Estimate {
+  if (of === 0) return { value: 0, low: 0, high: 1 };
+  const z = 1.96;
+  const share = right / of;
+  const centre = share + z ** 2 / (2 * of);
+  const spread = z * Math.sqrt((share * (1 - share)) / of + z ** 2 / (4 * of ** 2));
+  const scale = 1 + z ** 2 / of;
+  return { value: share, low: Math.max(0, (centre - spread) / scale), high: Math.min(1, (centre + spread) / scale) };
+}
+
 export interface BootstrapOptions {
   /** 0.95: nineteen of twenty intervals hold the truth. */
   level?: number;

@@ -1,5 +1,5 @@
 /** What kept chains say of the switch from an old system, for a terminal. */
-import type { ServedReport } from "../../serve/served-report.ts";
+import type { ServedReport } from "../../evaluate/served-report.ts";
 
 /** Agreement, time, tokens, the first disagreements, fallbacks by reason. */
 export function servedText({ chains, answered, shadow, fallback }: ServedReport): string {

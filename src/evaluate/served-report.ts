@@ -1,5 +1,7 @@
 /** What kept chains say about the switch from an old system: how often both agree, at what cost, and how often the old one was needed. */
 import type { Trajectory } from "../core/trajectory.ts";
+import type { Estimate } from "../report/figures.ts";
+import { mean, shareEstimate } from "./statistics.ts";
 
 export interface ServedReport {
   chains: number;
@@ -9,8 +11,8 @@ export interface ServedReport {
     compared: number;
     /** Pairs whose agreement could not be told. */
     unknown: number;
-    /** Share of compared pairs that agree, with Wilson's 95 % interval. */
-    agreement: { value: number; low: number; high: number };
+    /** Share of compared pairs that agree. */
+    agreement: Estimate;
     /** Means over the pairs. */
     oldSeconds: number;
     chainSeconds: number;
@@ -29,8 +31,7 @@ export function servedReport(chains: readonly Trajectory[], options: { show?: nu
   );
   const compared = pairs.filter(({ shadow }) => shadow.agrees !== null);
   const agreeing = compared.filter(({ shadow }) => shadow.agrees).length;
-  const mean = (of: (pair: (typeof pairs)[number]) => number) =>
-    pairs.length === 0 ? 0 : pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length;
+  const meanOf = (figure: (pair: (typeof pairs)[number]) => number) => mean(pairs.map(figure));
   const fallbacks = chains.flatMap(({ served }) => served?.fallback ?? []);
   const reasons: Record<string, number> = {};
   for (const { reason } of fallbacks) reasons[reason] = (reasons[reason] ?? 0) + 1;
@@ -40,11 +41,11 @@ export function servedReport(chains: readonly Trajectory[], options: { show?: nu
     shadow: {
       compared: compared.length,
       unknown: pairs.length - compared.length,
-      agreement: wilson(agreeing, compared.length),
-      oldSeconds: mean(({ shadow }) => (shadow.ms ?? 0) / 1000),
-      chainSeconds: mean(({ trajectory }) => trajectory.usage.wallMs / 1000),
-      oldTokens: mean(({ shadow }) => (shadow.usage?.promptTokens ?? 0) + (shadow.usage?.completionTokens ?? 0)),
-      chainTokens: mean(({ trajectory }) => trajectory.usage.billedTokens),
+      agreement: shareEstimate(agreeing, compared.length),
+      oldSeconds: meanOf(({ shadow }) => (shadow.ms ?? 0) / 1000),
+      chainSeconds: meanOf(({ trajectory }) => trajectory.usage.wallMs / 1000),
+      oldTokens: meanOf(({ shadow }) => (shadow.usage?.promptTokens ?? 0) + (shadow.usage?.completionTokens ?? 0)),
+      chainTokens: meanOf(({ trajectory }) => trajectory.usage.billedTokens),
       disagreements: compared
         .filter(({ shadow }) => !shadow.agrees)
         .slice(0, options.show ?? 10)
@@ -61,15 +62,4 @@ export function servedReport(chains: readonly Trajectory[], options: { show?: nu
       reasons,
     },
   };
-}
-
-/** A share with Wilson's 95 % interval, which holds for few and for extreme counts too. */
-function wilson(right: number, of: number): { value: number; low: number; high: number } {
-  if (of === 0) return { value: 0, low: 0, high: 1 };
-  const z = 1.96;
-  const share = right / of;
-  const centre = share + z ** 2 / (2 * of);
-  const spread = z * Math.sqrt((share * (1 - share)) / of + z ** 2 / (4 * of ** 2));
-  const scale = 1 + z ** 2 / of;
-  return { value: share, low: Math.max(0, (centre - spread) / scale), high: Math.min(1, (centre + spread) / scale) };
 }
