@@ -58,11 +58,14 @@ export const teamRequests = {
 
 const requests: readonly TeamRequest[] = Object.values(teamRequests);
 
+/** How far from an end of its message a request stands: between them may be documents of any length. */
+const reach = 4_000;
+
 /** The request that a message of the rules makes, where it is one. */
 export function teamRequestIn(content: string): TeamRequest | undefined {
+  const ends = content.length > 2 * reach ? `${content.slice(0, reach)}\n${content.slice(-reach)}` : content;
   return requests.find(
-    ({ text, ending }) =>
-      (ending && content.endsWith(text)) || content.startsWith(text) || content.includes(`\n\n${text}`),
+    ({ text, ending }) => (ending && ends.endsWith(text)) || ends.startsWith(text) || ends.includes(`\n\n${text}`),
   );
 }
 
