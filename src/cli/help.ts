@@ -27,6 +27,7 @@ const renamed: Readonly<Record<string, string>> = {
   "eval report": "coa show <evaluation>",
   "eval show": "coa show <evaluation> <task>",
   "record list": "coa show recordings",
+  "record export": "coa record import --out <file>",
   "record show": "coa show <run>",
   "model info": "coa show <model>",
   "index search": 'coa show <index> "words"',

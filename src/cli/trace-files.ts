@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { messageOf, UsageError } from "../core/errors.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import { importFiles } from "../record/import-file.ts";
+import { holdsRecordings, readRecordings } from "../record/recordings.ts";
 
 /** The file itself, or the JSON and JSONL files of a folder. */
 export async function traceFiles(path: string): Promise<string[]> {
@@ -20,14 +21,22 @@ export interface ImportedTraces {
   unreadable: { file: string; reason: string }[];
 }
 
-/** The runs of these files and folders. A file that was named must be readable; in a folder, others are passed over and named. */
+/**
+ * The runs of these files and folders. A folder of recordings is read as a whole, its calls and traces joined. A file that
+ * was named must be readable; in another folder, files that hold no trace are passed over and named.
+ */
 export async function importTraces(
   paths: readonly string[],
   options: { format?: string } = {},
 ): Promise<ImportedTraces> {
   const readable: string[] = [];
   const unreadable: ImportedTraces["unreadable"] = [];
+  const recorded: TeamRun[] = [];
   for (const path of paths) {
+    if (await holdsRecordings(path)) {
+      recorded.push(...(await readRecordings(path)));
+      continue;
+    }
     const files = await traceFiles(path);
     if (files.length === 1 && files[0] === path) {
       readable.push(path);
@@ -42,5 +51,6 @@ export async function importTraces(
     }
   }
   // Together: several files may hold parts of one trace.
-  return { runs: readable.length === 0 ? [] : await importFiles(readable, options), unreadable };
+  const imported = readable.length === 0 ? [] : await importFiles(readable, options);
+  return { runs: [...recorded, ...imported], unreadable };
 }

@@ -1,5 +1,6 @@
 /** A folder of recordings as team runs: wire calls and traces of the same calls joined, imported runs beside them. */
 
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ReadOptions, readJsonl } from "../base/files/read-jsonl.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -10,6 +11,12 @@ import { resolveItems } from "./resolve-items.ts";
 import { spansToRuns } from "./spans-to-runs.ts";
 import { readTraceLogs, tracesToSpans } from "./trace-log.ts";
 import { exchangeToCall } from "./wire-exchange.ts";
+
+/** Whether a recorder or collector wrote into a folder. */
+export async function holdsRecordings(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => [] as string[]);
+  return names.some((name) => /^(?:calls|traces)-.*\.jsonl$/.test(name));
+}
 
 /** All runs of a folder, oldest first. */
 export async function readRecordings(folder: string, options: ReadOptions = {}): Promise<TeamRun[]> {

@@ -97,8 +97,10 @@ export const commands: CommandTable = {
     summary: "Collect traces: OTLP, LangSmith, OpenAI Agents",
     load: () => import("./record-collect.ts"),
   },
-  "record import": { summary: "Turn files of other systems into team runs", load: () => import("./record-import.ts") },
-  "record export": { summary: "Write recorded runs for distillation", load: () => import("./record-export.ts") },
+  "record import": {
+    summary: "Turn recordings, or files of other systems, into team runs",
+    load: () => import("./record-import.ts"),
+  },
   "tasks select": {
     summary: "Keep tasks that need tools and can be solved with them, or that RL can learn from",
     load: () => import("./tasks-select.ts"),

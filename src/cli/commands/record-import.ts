@@ -1,14 +1,18 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
+import { UsageError } from "../../core/errors.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
-import { runTree, summariseRun } from "../../record/run-summary.ts";
-import { defineCommand, missingArgument } from "../command.ts";
+import { priceRun, runTree, summariseRun } from "../../record/run-summary.ts";
+import { defineCommand } from "../command.ts";
+import { pricesOf } from "../flag-values.ts";
 import { text, toggle } from "../setting.ts";
 import { importTraces } from "../trace-files.ts";
 import { existingFiles } from "./dataset-input.ts";
+import { recordingsFolder } from "./record-folder.ts";
 
 const examples = [
+  "coa record import --out runs.jsonl",
   "coa record import trace.json --out runs.jsonl",
   "coa record import langsmith-*.json --json",
   "coa record import run.jsonl --format oagents --out runs.jsonl",
@@ -16,22 +20,31 @@ const examples = [
 
 export default defineCommand({
   name: "record import",
-  summary: `Turn files of other systems into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace.`,
-  arguments: "<file or folder…>",
+  summary: `Turn recordings, or files of other systems, into team runs: ${Object.keys(importFormats).join(", ")}. Several files may hold parts of one trace; without a file, the workspace's recordings.`,
+  arguments: "[file or folder…]",
   examples,
   options: {
     format: text("Format of the files (default: recognised)", { valueName: "name" }),
     out: text("Append the runs to this JSONL file", { valueName: "file", group: "output" }),
     replace: toggle("Replace the file of --out instead of appending to it", { group: "output" }),
   },
-  async run({ values, positionals, out }) {
-    if (positionals.length === 0) throw missingArgument(this, "files");
-    await existingFiles(positionals);
-    const { runs, unreadable } = await importTraces(positionals, { format: values.format });
+  reads: ["record", "spending"],
+  hides: ["max-usd"],
+  async run({ values, settings, positionals, out }) {
+    const paths = positionals.length > 0 ? positionals : [await recordingsFolder(settings.record.folder)];
+    await existingFiles(paths);
+    const { runs: found, unreadable } = await importTraces(paths, { format: values.format });
+    const runs = found.map((run) => priceRun(run, pricesOf(settings.spending.price)));
+    if (runs.length === 0 && positionals.length === 0)
+      throw new UsageError(`there are no recordings in ${paths[0]} yet. Record with: coa record proxy --to <server>`);
     for (const { file, reason } of unreadable) out.note(`not a trace: ${file}: ${reason}`);
     if (values.out && values.replace)
       await writeFileAtomically(values.out, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
-    else if (values.out) await appendRuns(values.out, runs);
+    else if (values.out) {
+      const writer = await openJsonl<TeamRun>(values.out);
+      for (const run of runs) await writer.append(run);
+      await writer.close();
+    }
     if (values.json) out.json(runs.map(summariseRun));
     else {
       // Into a file: `coa show` draws them.
@@ -46,13 +59,3 @@ export default defineCommand({
     return runs.length > 0 ? 0 : 1;
   },
 });
-
-/** Appends runs to a file of team runs. */
-export async function appendRuns(file: string, runs: readonly TeamRun[]): Promise<void> {
-  const writer = await openJsonl<TeamRun>(file);
-  try {
-    for (const run of runs) await writer.append(run);
-  } finally {
-    await writer.close();
-  }
-}

@@ -82,7 +82,12 @@ describe("coa record", () => {
     assert.match((await command("show", "rec")).stdout, /run .*trainable.*\n.*hello/);
     assert.match((await command("show", "rec", list[0]!.id)).stdout, /answer: good day/);
     await assert.rejects(command("show", "rec", "nope"), /no run in rec begins with "nope"/);
-    assert.match((await coa("export", "--folder", "rec", "--out", "out.jsonl")).stdout, /2 of 2 runs written/);
+    assert.match(
+      (await coa("import", "--folder", "rec", "--out", "out.jsonl")).stdout,
+      /2 runs, 0 of them not for training, written to out\.jsonl/,
+    );
+    await command("show", "rec", list[0]!.id, "--out", "one.jsonl");
+    assert.equal((await readFile(join(folder, "one.jsonl"), "utf8")).trim().split("\n").length, 1);
     assert.doesNotMatch(await readFile(join(folder, "out.jsonl"), "utf8"), /secret/);
   });
 

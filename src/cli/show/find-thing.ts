@@ -2,7 +2,7 @@
  * What a person means by a word: a path as it is, something of the workspace by its name, a recorded run by how its id
  * begins, a profile. Folders are told apart by their manifest or by the files in them, files by their first record.
  */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type ManifestKind, readManifest } from "../../base/files/manifest.ts";
 import { isModelFolder } from "../../base/files/model-folders.ts";
@@ -10,7 +10,7 @@ import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FileKind, fileKindOf } from "../../base/files/record-kind.ts";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
-import { readRecordings } from "../../record/recordings.ts";
+import { holdsRecordings, readRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
 import type { views } from "./views.ts";
@@ -75,7 +75,7 @@ async function kindOf(path: string): Promise<Thing["kind"]> {
   if (kind) return kind;
   for (const [name, shown] of Object.entries(bySign)) if (existsSync(join(path, name))) return shown;
   if (isModelFolder(path)) return "model";
-  return readdirSync(path).some((name) => /^(?:calls|traces)-.*\.jsonl$/.test(name)) ? "recordings" : "workspace";
+  return (await holdsRecordings(path)) ? "recordings" : "workspace";
 }
 
 async function fileKind(path: string): Promise<Thing["kind"]> {

@@ -43,20 +43,21 @@ export async function recordsShown(records: AsyncIterable<unknown>, from: string
 }
 
 function runsShown(all: readonly TeamRun[], from: string, { item, out }: Pick<Asked, "item" | "out">): Shown {
-  const records = async function* () {
-    yield* all;
-  };
   if (item !== undefined) {
     const runs = all.filter((run) => run.id.startsWith(item) || run.taskId === item);
     if (runs.length === 0) throw noneOf(from, "run", item, all);
-    return { json: runs.map(summariseRun), text: runs.map((run) => runTree(run, out.width)).join("\n\n"), records };
+    return {
+      json: runs.map(summariseRun),
+      text: runs.map((run) => runTree(run, out.width)).join("\n\n"),
+      records: each(runs),
+    };
   }
   if (all.length === 0)
     return {
       json: [],
       text: "",
       notes: [`no runs in ${from} yet. Record with: coa record proxy --to <server>`],
-      records,
+      records: each(all),
     };
   const runs = all.map(summariseRun);
   const priced = runs.some(({ costUsd }) => costUsd > 0);
@@ -87,7 +88,7 @@ function runsShown(all: readonly TeamRun[], from: string, { item, out }: Pick<As
         : []),
       `${trainable} of ${runs.length} runs may be trained on${why ? `; not: ${why}` : ""}`,
     ],
-    records,
+    records: each(all),
   };
 }
 
@@ -97,13 +98,10 @@ function chainsShown(
   { item, out }: Pick<Asked, "item" | "out">,
 ): Shown {
   const chains = all.map(({ chain }) => chain);
-  const records = async function* () {
-    yield* chains;
-  };
   if (item !== undefined) {
     const found = chains.filter((chain) => chain.id.startsWith(item) || chain.taskId === item);
     if (found.length === 0) throw noneOf(from, "chain", item, chains);
-    return { json: found, text: found.map((chain) => chainText(chain, out.style)).join("\n\n"), records };
+    return { json: found, text: found.map((chain) => chainText(chain, out.style)).join("\n\n"), records: each(found) };
   }
   const served = servedReport(chains);
   const beside = served.shadow.compared + served.shadow.unknown + served.fallback.asked > 0;
@@ -132,9 +130,14 @@ function chainsShown(
       table([head, ...rows], ["left", "left", "left", "right", "right", "right"]),
       ...(beside ? ["", servedText(served)] : []),
     ].join("\n"),
-    records,
+    records: each(chains),
   };
 }
+
+const each = (records: readonly unknown[]) =>
+  async function* () {
+    yield* records;
+  };
 
 function noneOf(from: string, what: string, item: string, all: readonly { id: string }[]): UsageError {
   const newest = all.slice(-5).map(({ id }) => id);

@@ -14,7 +14,8 @@ export const showTraining: View = async (folder, asked) => {
   const records = rolloutsOf(folder);
   if (asked.item !== undefined || asked.all) {
     if (!records) throw new UsageError(`${folder} has no rollouts: it is not a run of coa train rl or opd`);
-    return { ...(await recordsShown(records(), folder, asked)), records };
+    const shown = await recordsShown(records(), folder, asked);
+    return asked.item === undefined ? { ...shown, records } : shown;
   }
   const file = join(folder, "metrics.jsonl");
   if (!existsSync(file)) throw new UsageError(`${folder} has no metrics.jsonl: nothing was trained in it yet`);
