@@ -33,26 +33,29 @@ export async function servedFolder(folder: string): Promise<ServedModel> {
   };
 }
 
-/** Reads a GGUF file: one of ours with all it holds, another one with its template and window. */
+/** Reads what a GGUF file holds beside its numbers: tokenizer, template, window, and the use of a model of ours. */
 export async function servedGguf(path: string): Promise<ServedModel> {
-  const [{ readGgufMetadata }, { tokenizerFilesOf }, { tokenizerFromJson }, { textTemplate }] = await Promise.all([
+  const [{ readGguf }, { endsOfTurn, tokenizerFilesOf }, { tokenizerFromJson }, { textTemplate }] = await Promise.all([
     import("../engines/embedded/files/gguf-format.ts"),
     import("../engines/embedded/files/gguf-tokenizer.ts"),
     import("../tokenizers/load-tokenizer.ts"),
     import("../tokenizers/chat-template.ts"),
   ]);
-  const metadata = await readGgufMetadata(path);
+  const { metadata } = await readGguf(path);
   const window = metadata.get(`${metadata.get("general.architecture")}.context_length`);
   const contextWindow = typeof window === "number" ? window : undefined;
   const use = useIn(metadata.get("coa.use"), path);
   const template = metadata.get("tokenizer.chat_template");
   const chatTemplate = typeof template === "string" ? textTemplate(template) : undefined;
-  const files = tokenizerFilesOf(metadata);
-  if (files) {
-    const tokenizer = tokenizerFromJson(files.tokenizer, files.config, { endOfTurn: files.endOfTurn });
-    return { client: { tokenizer, chatTemplate, contextWindow }, use };
+  try {
+    const { tokenizer, config, generation } = tokenizerFilesOf(metadata, path);
+    const client = { tokenizer: tokenizerFromJson(tokenizer, config, { endOfTurn: endsOfTurn(generation) }) };
+    return { client: { ...client, chatTemplate, contextWindow }, use };
+  } catch (error) {
+    // A tokenizer of another kind: the server's text is read without its ids.
+    if (!(error instanceof CoaError)) throw error;
+    return { client: { chatTemplate, contextWindow }, use };
   }
-  return { client: { chatTemplate, contextWindow }, use };
 }
 
 function useIn(text: unknown, path: string): ModelUse | undefined {

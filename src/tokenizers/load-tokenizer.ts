@@ -25,6 +25,7 @@ import {
   tokenizerJsonSchema,
   tokenString,
 } from "./tokenizer-json.ts";
+import { unicodePreTokenizer } from "./unicode-patterns.ts";
 
 /** Reads `tokenizer.json` with `tokenizer_config.json` and, where it is a file of its own, `chat_template.jinja`. */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
@@ -53,12 +54,10 @@ export function tokenizerFromJson(
   tokenizerConfig: unknown = {},
   options: { endOfTurn?: readonly number[] } = {},
 ): Tokenizer {
-  const json = tokenizerJsonSchema.parse(tokenizerJson);
+  const parsed = tokenizerJsonSchema.parse(tokenizerJson);
+  const json = { ...parsed, pre_tokenizer: unicodePreTokenizer(parsed.pre_tokenizer) };
   const config = tokenizerConfigSchema.parse(tokenizerConfig);
-  const library = new Library(
-    { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, ...json },
-    config,
-  );
+  const library = new Library({ normalizer: null, post_processor: null, decoder: null, ...json }, config);
   const vocabulary = library.model?.vocab as readonly (string | undefined)[];
   const added = new Map(json.added_tokens.map((token) => [token.content, token]));
   const specialTokens = new Map(json.added_tokens.map((token) => [token.content, token.id]));

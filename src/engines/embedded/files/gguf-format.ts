@@ -1,16 +1,18 @@
 /**
  * The GGUF container of llama.cpp: a header, typed key-value metadata, a table of tensors, and their numbers, each
- * aligned. Dimensions are written innermost first. This file knows the container and the four number formats we use;
- * what the keys and names mean is in `gguf-model.ts`.
+ * aligned. Dimensions are written innermost first. This file knows the container; the number formats are in
+ * `gguf-blocks.ts`, what the keys and names mean is in `gguf-model.ts`.
  */
-import { open, readFile } from "node:fs/promises";
+import { closeSync, openSync, readSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { writeAll } from "../../../base/files/disk.ts";
 import { writeFileAtomically } from "../../../base/files/write-file.ts";
-import { CoaError, messageOf, UsageError } from "../../../core/errors.ts";
-import { widenBfloat16 } from "./bfloat16.ts";
+import { CoaError, messageOf } from "../../../core/errors.ts";
+import { blockFormat, readBlocks, writeQ8 } from "./gguf-blocks.ts";
 import { sizeOf, type Tensor } from "./safetensors.ts";
 
-export type GgufType = "f32" | "f16" | "q8_0" | "bf16";
+/** The number formats that are written here. */
+export type GgufType = "f32" | "f16" | "q8_0";
 export type GgufValue =
   | { type: "u32" | "i32" | "f32"; value: number }
   | { type: "bool"; value: boolean }
@@ -23,10 +25,8 @@ export type GgufMetadata = Map<string, number | boolean | string | (number | boo
 
 const magic = 0x46554747;
 const alignment = 32;
-const typeNumber: Record<GgufType, number> = { f32: 0, f16: 1, q8_0: 8, bf16: 30 };
+const typeNumber: Record<GgufType, number> = { f32: 0, f16: 1, q8_0: 8 };
 const valueNumber = { u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9 } as const;
-/** Numbers of a q8_0 block: they share one scale, itself an f16. */
-const blockSize = 32;
 
 /** One tensor to be written, in the format wanted. */
 export interface GgufTensor extends Tensor {
@@ -99,72 +99,35 @@ export async function writeGguf(
 const padded = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
 
 function byteLength(count: number, type: GgufType): number {
-  if (type === "q8_0") return (count / blockSize) * (blockSize + 2);
-  return count * (type === "f32" ? 4 : 2);
+  const { size, bytes } = blockFormat(typeNumber[type], type);
+  return (count / size) * bytes;
 }
 
 function encode(data: Float32Array, type: GgufType): Uint8Array {
   if (type === "f32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  if (type === "f16") return new Uint8Array(new Float16Array(data).buffer);
-  if (type === "bf16") throw new UsageError("GGUF files are written here as f32, f16 or q8_0, not as bf16");
-  return quantize(data);
+  return type === "f16" ? new Uint8Array(new Float16Array(data).buffer) : writeQ8(data);
 }
 
-/** Blocks of 32: a scale so that the largest magnitude becomes 127, then whole numbers. */
-function quantize(data: Float32Array): Uint8Array {
-  const bytes = Buffer.alloc(byteLength(data.length, "q8_0"));
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let block = 0, at = 0; block < data.length; block += blockSize, at += blockSize + 2) {
-    let largest = 0;
-    for (let index = 0; index < blockSize; index++) largest = Math.max(largest, Math.abs(data[block + index]!));
-    const scale = largest / 127;
-    view.setFloat16(at, scale, true);
-    for (let index = 0; index < blockSize; index++)
-      bytes.writeInt8(scale === 0 ? 0 : Math.round(data[block + index]! / scale), at + 2 + index);
-  }
-  return bytes;
-}
+/** Most of a file is numbers; what it says of itself lies in its first megabytes, also where a large vocabulary is among it. */
+const headBytes = 64 * 2 ** 20;
 
-function dequantize(bytes: Buffer, count: number): Float32Array {
-  const data = new Float32Array(count);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let block = 0, at = 0; block < count; block += blockSize, at += blockSize + 2) {
-    const scale = view.getFloat16(at, true);
-    for (let index = 0; index < blockSize; index++) data[block + index] = scale * bytes.readInt8(at + 2 + index);
-  }
-  return data;
-}
-
-/** Reads a GGUF file: metadata, and every tensor as 32-bit floats. */
+/** Reads what a GGUF file says of itself. A tensor's numbers are read each time its `data` is asked for, and kept by none. */
 export async function readGguf(path: string): Promise<{ metadata: GgufMetadata; tensors: Map<string, Tensor> }> {
-  const bytes = await readFile(path).catch((error) => {
-    throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
-  });
-  try {
-    return parseGguf(bytes, path);
-  } catch (error) {
-    if (error instanceof CoaError) throw error;
-    throw new CoaError("format", `${path} is not a whole GGUF file: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-/** Most of a file is numbers; metadata lie in its first megabytes, also where a large vocabulary is among them. */
-const metadataBytes = 64 * 2 ** 20;
-
-/** Reads what a GGUF file says of itself, without its numbers. */
-export async function readGgufMetadata(path: string): Promise<GgufMetadata> {
   try {
     const file = await open(path);
     try {
-      const bytes = Buffer.alloc(Math.min((await file.stat()).size, metadataBytes));
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(Math.min(size, headBytes));
       const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
-      return parseHeader(bytes.subarray(0, bytesRead), path).metadata;
+      return parseGguf(bytes.subarray(0, bytesRead), size, path);
     } finally {
       await file.close();
     }
   } catch (error) {
     if (error instanceof CoaError) throw error;
-    throw new CoaError("format", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+    const system = (error as NodeJS.ErrnoException).syscall !== undefined;
+    if (system) throw new CoaError("storage", `can't read ${path}: ${messageOf(error)}`, { cause: error });
+    throw new CoaError("format", `${path} is not a whole GGUF file: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -175,10 +138,7 @@ interface TensorInfo {
   offset: number;
 }
 
-function parseHeader(
-  bytes: Buffer,
-  path: string,
-): { metadata: GgufMetadata; tensorInfos(): { infos: TensorInfo[]; end: number } } {
+function parseHeader(bytes: Buffer, path: string): { metadata: GgufMetadata; infos: TensorInfo[]; end: number } {
   let at = 0;
   const u32 = () => bytes.readUInt32LE((at += 4) - 4);
   const u64 = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
@@ -227,42 +187,56 @@ function parseHeader(
       );
     }
   }
-  const tensorInfos = () => {
-    const infos = Array.from({ length: Math.min(tensorCount, bytes.length) }, () => {
-      const name = text();
-      const shape = Array.from({ length: Math.min(u32(), 8) }, u64).reverse();
-      return { name, shape, type: u32(), offset: u64() };
-    });
-    return { infos, end: at };
-  };
-  return { metadata, tensorInfos };
+  const infos = Array.from({ length: Math.min(tensorCount, bytes.length) }, () => {
+    const name = text();
+    const shape = Array.from({ length: Math.min(u32(), 8) }, u64).reverse();
+    return { name, shape, type: u32(), offset: u64() };
+  });
+  return { metadata, infos, end: at };
 }
 
-function parseGguf(bytes: Buffer, path: string): { metadata: GgufMetadata; tensors: Map<string, Tensor> } {
-  const { metadata, tensorInfos } = parseHeader(bytes, path);
-  const { infos, end } = tensorInfos();
+function parseGguf(head: Buffer, fileBytes: number, path: string) {
+  const { metadata, infos, end } = parseHeader(head, path);
   const unit = Number(metadata.get("general.alignment") ?? alignment);
   const start = Math.ceil(end / unit) * unit;
   const tensors = new Map<string, Tensor>();
   for (const { name, shape, type, offset } of infos)
-    tensors.set(name, { shape, data: decode(bytes, start + offset, shape, type, `tensor ${name} in ${path}`) });
+    tensors.set(name, lazyTensor(path, `tensor ${name} in ${path}`, shape, type, start + offset, fileBytes));
   return { metadata, tensors };
 }
 
-function decode(bytes: Buffer, start: number, shape: number[], typeCode: number, what: string): Float32Array {
-  const type = (Object.keys(typeNumber) as GgufType[]).find((name) => typeNumber[name] === typeCode);
-  if (!type)
-    throw new CoaError("format", `${what} has number format ${typeCode}; f32, f16, bf16 and q8_0 are read here`);
-  const count = shape.reduce((a, b) => a * b, 1);
-  const length = byteLength(count, type);
-  if (start + length > bytes.length)
+function lazyTensor(
+  path: string,
+  what: string,
+  shape: number[],
+  type: number,
+  start: number,
+  fileBytes: number,
+): Tensor {
+  const format = blockFormat(type, what);
+  const length = (sizeOf(shape) / format.size) * format.bytes;
+  if (!Number.isSafeInteger(length))
+    throw new CoaError("format", `${what}: its shape [${shape}] holds no whole blocks`);
+  if (start + length > fileBytes)
     throw new CoaError(
       "format",
-      `${what} ends at byte ${start + length} but the file has ${bytes.length}; it is truncated`,
+      `${what} ends at byte ${start + length} but the file has ${fileBytes}; it is truncated`,
     );
-  const part = Buffer.from(bytes.subarray(start, start + length));
-  if (type === "q8_0") return dequantize(part, count);
-  const copy = part.buffer.slice(part.byteOffset, part.byteOffset + length);
-  if (type === "f32") return new Float32Array(copy);
-  return type === "f16" ? new Float32Array(new Float16Array(copy)) : widenBfloat16(new Uint16Array(copy));
+  return {
+    shape,
+    get data() {
+      const bytes = new Uint8Array(length);
+      const file = openSync(path, "r");
+      try {
+        for (let done = 0; done < length; ) {
+          const count = readSync(file, bytes, done, Math.min(length - done, 2 ** 30), start + done);
+          if (count === 0) throw new CoaError("format", `${what} ends early, at ${done} of ${length} bytes`);
+          done += count;
+        }
+      } finally {
+        closeSync(file);
+      }
+      return readBlocks(bytes, format);
+    },
+  };
 }

@@ -56,16 +56,17 @@ function tensorNames(config: ModelConfig): Map<string, string> {
 /** Reorders the rows of each head between halves (Hugging Face) and neighbours (llama.cpp's Llama). */
 export function reorderRows(tensor: Tensor, heads: number, to: "neighbours" | "halves"): Tensor {
   const rows = tensor.shape[0]!;
-  const columns = tensor.data.length / rows;
+  const from = tensor.data;
+  const columns = from.length / rows;
   const headSize = rows / heads;
   const half = headSize / 2;
-  const data = new Float32Array(tensor.data.length);
+  const data = new Float32Array(from.length);
   for (let row = 0; row < rows; row++) {
     const within = row % headSize;
     const neighbour = within < half ? 2 * within : 2 * (within - half) + 1;
     const other = row - within + neighbour;
-    const [from, into] = to === "neighbours" ? [row, other] : [other, row];
-    data.set(tensor.data.subarray(from * columns, (from + 1) * columns), into * columns);
+    const [source, into] = to === "neighbours" ? [row, other] : [other, row];
+    data.set(from.subarray(source * columns, (source + 1) * columns), into * columns);
   }
   return { shape: tensor.shape, data };
 }
@@ -75,7 +76,13 @@ const isKey = (name: string) => name.includes(".k_proj.");
 
 function reordered(config: ModelConfig, name: string, tensor: Tensor, to: "neighbours" | "halves"): Tensor {
   if (config.architecture !== "llama" || !(isQuery(name) || isKey(name))) return tensor;
-  return reorderRows(tensor, isQuery(name) ? config.heads : config.kvHeads, to);
+  const { shape } = tensor;
+  return {
+    shape,
+    get data() {
+      return reorderRows(tensor, isQuery(name) ? config.heads : config.kvHeads, to).data;
+    },
+  };
 }
 
 /** Writes a model as GGUF. `tokenizer` is the metadata of `ggufTokenizer`; without it llama.cpp will not load the file. */
@@ -133,7 +140,7 @@ function describeConfig(config: ModelConfig, type: GgufType, name = "coa"): Map<
   return new Map<string, GgufValue>([
     ["general.architecture", { type: "string", value: config.architecture }],
     ["general.name", { type: "string", value: name }],
-    ["general.file_type", u32({ f32: 0, f16: 1, q8_0: 7, bf16: 32 }[type])],
+    ["general.file_type", u32({ f32: 0, f16: 1, q8_0: 7 }[type])],
     [`${prefix}.context_length`, u32(config.maxContext)],
     [`${prefix}.embedding_length`, u32(config.hiddenSize)],
     [`${prefix}.block_count`, u32(config.layers)],
@@ -149,17 +156,24 @@ function describeConfig(config: ModelConfig, type: GgufType, name = "coa"): Map<
   ]);
 }
 
-/** Reads a GGUF file of a Llama, Qwen2 or Qwen3 model. The tokenizer stays behind; it is in `metadata`. */
+/**
+ * Reads a GGUF file of a Llama, Qwen2 or Qwen3 model. Numbers are read from the file when a parameter's `data` is asked for. The
+ * tokenizer stays behind; it is in `metadata`.
+ */
 export async function loadGguf(
   path: string,
 ): Promise<{ config: ModelConfig; parameters: ParameterSet; metadata: GgufMetadata }> {
   const { metadata, tensors } = await readGguf(path);
   const config = configOf(metadata, tensors, path);
   const parameters: ParameterSet = new Map();
-  for (const [ours, theirs] of tensorNames(config)) {
+  const known = tensorNames(config);
+  for (const [ours, theirs] of known) {
     const tensor = tensors.get(theirs);
     if (tensor) parameters.set(ours, reordered(config, ours, tensor, "halves"));
   }
+  const read = new Set(known.values());
+  const unread = [...tensors.keys()].find((name) => !read.has(name));
+  if (unread !== undefined) throw new CoaError("format", `${path} holds a tensor ${unread} that is not read here`);
   const repeated = parameters.get(headName);
   if (config.tieEmbeddings && repeated) parameters.delete(headName);
   checkParameters(config, parameters, path);
@@ -203,12 +217,16 @@ function configOf(metadata: GgufMetadata, tensors: ReadonlyMap<string, Tensor>, 
     ropeTheta: optional("rope.freq_base") ?? 10_000,
     // Written as a 32-bit float; the decimal number it stands for reads better.
     rmsEpsilon: Number(epsilon.toPrecision(6)),
-    tieEmbeddings: !head || same(head.data, embedding.data),
+    tieEmbeddings: !head || same(head, embedding),
     ...traits(architecture),
     maxContext: optional("context_length") ?? 2048,
   });
 }
 
-function same(a: Float32Array, b: Float32Array): boolean {
-  return a.length === b.length && a.every((value, index) => value === b[index]);
+/** Some writers repeat the embedding as the head of a tied model. */
+function same(head: Tensor, embedding: Tensor): boolean {
+  const [a, b] = [head.data, embedding.data];
+  return a.length === b.length && Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
 }
+
+const bytesOf = (data: Float32Array) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);

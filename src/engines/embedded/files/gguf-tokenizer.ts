@@ -1,24 +1,18 @@
 /**
- * A byte-level BPE tokenizer (tokenizer.json) in the metadata llama.cpp wants: all token strings by id, their kinds, and
- * the merges. llama.cpp knows pre-tokenizers by name only: GPT-2's, Qwen2's and our own pattern are recognised, anything
- * else is refused rather than exported to split text differently.
+ * A byte-level BPE tokenizer as GGUF has it (all token strings by id, their kinds, and the merges) and as Hugging Face has it
+ * (`tokenizer.json`, `tokenizer_config.json`, `generation_config.json`), both ways.
  */
 import { join } from "node:path";
 import { readJson } from "../../../base/files/read-json.ts";
 import { CoaError } from "../../../core/errors.ts";
 import { asObject, parseJson } from "../../../core/json-value.ts";
 import type { GgufMetadata, GgufValue } from "./gguf-format.ts";
+import { type Component, describedPreTokenizer, preTokenizerName } from "./gguf-pre-tokenizer.ts";
 
 interface TokenizerFile {
   model?: { type?: string; vocab?: Record<string, number>; merges?: (string | [string, string])[] };
   added_tokens?: { id: number; content: string; special?: boolean }[];
   pre_tokenizer?: Component | null;
-}
-interface Component {
-  type: string;
-  pretokenizers?: Component[];
-  pattern?: { Regex?: string };
-  use_regex?: boolean;
 }
 
 const kinds = { normal: 1, control: 3, userDefined: 4, unused: 5 } as const;
@@ -92,16 +86,99 @@ const tokenizerKey = "tokenizer.huggingface.json";
 const configKey = "coa.tokenizer_config";
 const generationKey = "coa.generation_config";
 
-/** The files of the tokenizer that a GGUF file of ours holds; undefined in other files. */
-export function tokenizerFilesOf(
-  metadata: GgufMetadata,
-): { tokenizer: unknown; config: unknown; endOfTurn: number[] } | undefined {
+/** A tokenizer's files, parsed. */
+export interface TokenizerFiles {
+  tokenizer: unknown;
+  config: Record<string, unknown>;
+  generation: Record<string, unknown>;
+}
+
+/** The tokenizer of a GGUF file: the very files where the file carries them, else made from what llama.cpp keeps of them. */
+export function tokenizerFilesOf(metadata: GgufMetadata, path: string): TokenizerFiles {
   const [tokenizer, config, generation] = [tokenizerKey, configKey, generationKey].map((key) =>
     parseJson(metadata.get(key)),
   );
-  if (tokenizer === undefined || config === undefined) return undefined;
-  const ends = [asObject(generation)?.["eos_token_id"]].flat().filter((id) => typeof id === "number");
-  return { tokenizer, config, endOfTurn: ends };
+  if (tokenizer === undefined || config === undefined) return describedFiles(metadata, path);
+  return { tokenizer, config: asObject(config) ?? {}, generation: asObject(generation) ?? {} };
+}
+
+/** Ids that end a turn, as a generation configuration names them. */
+export function endsOfTurn(generation: Readonly<Record<string, unknown>>): number[] {
+  return [generation["eos_token_id"]].flat().filter((id): id is number => typeof id === "number");
+}
+
+function describedFiles(metadata: GgufMetadata, path: string): TokenizerFiles {
+  const text = (key: string) => String(metadata.get(`tokenizer.ggml.${key}`) ?? "");
+  const list = (key: string) => metadata.get(`tokenizer.ggml.${key}`) as (string | number)[] | undefined;
+  const tokens = list("tokens") as string[] | undefined;
+  const merges = list("merges") as string[] | undefined;
+  if (text("model") !== "gpt2" || !tokens || !merges)
+    throw new CoaError(
+      "format",
+      `${path} has a tokenizer of kind "${text("model")}"; byte-level BPE ("gpt2") is read here: use the model's folder`,
+    );
+  const { preTokenizer, ignoreMerges } = describedPreTokenizer(text("pre") || "default", path);
+  const types = (list("token_type") as number[] | undefined) ?? tokens.map(() => kinds.normal);
+  const vocab: Record<string, number> = {};
+  const added: Record<string, unknown>[] = [];
+  for (const [id, content] of tokens.entries()) {
+    const kind = types[id];
+    if (kind === kinds.normal) vocab[content] = id;
+    else if (kind !== kinds.unused)
+      added.push({
+        id,
+        content,
+        single_word: false,
+        lstrip: false,
+        rstrip: false,
+        normalized: false,
+        special: kind !== kinds.userDefined,
+      });
+  }
+  const idOf = (name: string) => metadata.get(`tokenizer.ggml.${name}_token_id`);
+  const tokenOf = (name: string) => tokens[Number(idOf(name) ?? -1)];
+  const template = metadata.get("tokenizer.chat_template");
+  const ends = ["eos", "eot"].map(idOf).filter((id) => typeof id === "number");
+  return {
+    tokenizer: {
+      version: "1.0",
+      truncation: null,
+      padding: null,
+      added_tokens: added,
+      // Hugging Face's Qwen2 files compose characters first (NFC); llama.cpp and transformers' reader of GGUF don't.
+      normalizer: null,
+      pre_tokenizer: preTokenizer,
+      post_processor: null,
+      decoder: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
+      model: {
+        type: "BPE",
+        dropout: null,
+        unk_token: null,
+        continuing_subword_prefix: null,
+        end_of_word_suffix: null,
+        fuse_unk: false,
+        byte_fallback: false,
+        ignore_merges: ignoreMerges,
+        vocab,
+        merges: merges.map((merge) => merge.split(" ")),
+      },
+    },
+    config: {
+      tokenizer_class: "PreTrainedTokenizerFast",
+      clean_up_tokenization_spaces: false,
+      add_bos_token: metadata.get("tokenizer.ggml.add_bos_token") === true,
+      bos_token: tokenOf("bos") ?? null,
+      eos_token: tokenOf("eos") ?? null,
+      pad_token: tokenOf("padding") ?? tokenOf("eos") ?? null,
+      unk_token: tokenOf("unknown") ?? null,
+      ...(typeof template === "string" ? { chat_template: template } : {}),
+    },
+    generation: {
+      ...(idOf("bos") === undefined ? {} : { bos_token_id: idOf("bos") }),
+      eos_token_id: [...new Set(ends)],
+      ...(idOf("padding") === undefined ? {} : { pad_token_id: idOf("padding") }),
+    },
+  };
 }
 
 function textOf(token: unknown): string | undefined {
@@ -110,28 +187,3 @@ function textOf(token: unknown): string | undefined {
 
 /** `<answer>` and `</answer>` are tags; `<|end|>` is a mark of the conversation's form. */
 const isTag = (text: string) => /^<\/?[a-z][\w-]*>$/i.test(text);
-
-const gpt2Pattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-const qwen2Pattern = String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`;
-/** Of the tokenizers trained here. llama.cpp's nearest (digits apart, then GPT-2) differs only after an apostrophe: `'sun`. */
-const ownPattern = String.raw`\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-
-function preTokenizerName(component: Component | null | undefined, path: string): string {
-  const parts = flatten(component);
-  const pattern = parts.find((part) => part.type === "Split")?.pattern?.Regex;
-  if (pattern === qwen2Pattern) return "qwen2";
-  if (pattern === ownPattern) return "starcoder";
-  if (pattern === gpt2Pattern) return "gpt-2";
-  if (pattern === undefined && parts.some((part) => part.type === "ByteLevel" && part.use_regex !== false))
-    return parts.some((part) => part.type === "Digits") ? refuse(path, "Digits before ByteLevel") : "gpt-2";
-  return refuse(path, pattern === undefined ? "its pre-tokenizer" : `the pattern ${pattern}`);
-}
-
-function refuse(path: string, what: string): never {
-  throw new CoaError("format", `${path}: ${what} has no name in llama.cpp, so a GGUF would split text differently`);
-}
-
-function flatten(component: Component | null | undefined): Component[] {
-  if (!component) return [];
-  return component.type === "Sequence" ? (component.pretokenizers ?? []).flatMap(flatten) : [component];
-}
