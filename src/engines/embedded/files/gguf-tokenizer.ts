@@ -123,8 +123,10 @@ function describedFiles(metadata: GgufMetadata, path: string): TokenizerFiles {
   const added: Record<string, unknown>[] = [];
   for (const [id, content] of tokens.entries()) {
     const kind = types[id];
-    if (kind === kinds.normal) vocab[content] = id;
-    else if (kind !== kinds.unused)
+    if (kind === kinds.unused) continue;
+    // Special tokens too: Hugging Face's library gives one that is not in the vocabulary an id of its own choice.
+    vocab[content] = id;
+    if (kind !== kinds.normal)
       added.push({
         id,
         content,
