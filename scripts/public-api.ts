@@ -4,8 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
@@ -15,23 +14,21 @@ export const snapshotFile = "docs/public-api.txt";
 
 /** Lists the public API as text: a block per entry point, a line per name. */
 export function publicApi(): string {
-  const folder = mkdtempSync(join(tmpdir(), "coa-api-"));
-  try {
-    const args = ["-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", folder];
-    const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" });
-    if (status !== 0) throw new Error(`tsc: ${stdout}`);
-    const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-      exports: Record<string, { types?: string } | string>;
-    };
-    const blocks = Object.entries(exports).flatMap(([entry, target]) => {
-      if (typeof target === "string" || !target.types) return [];
-      const file = join(folder, target.types.replace("./dist/", ""));
-      return [[`## chain-of-agents${entry.slice(1)}`, ...namesOf(file)].join("\n")];
-    });
-    return `${blocks.join("\n\n")}\n`;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  // Kept between checks: tsc then writes what has changed alone.
+  const folder = join(root, "node_modules", ".cache", "coa", "declarations");
+  const kept = ["--incremental", "--tsBuildInfoFile", `${folder}.tsbuildinfo`];
+  const args = ["-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", folder, ...kept];
+  const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" });
+  if (status !== 0) throw new Error(`tsc: ${stdout}`);
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    exports: Record<string, { types?: string } | string>;
+  };
+  const blocks = Object.entries(exports).flatMap(([entry, target]) => {
+    if (typeof target === "string" || !target.types) return [];
+    const file = join(folder, target.types.replace("./dist/", ""));
+    return [[`## chain-of-agents${entry.slice(1)}`, ...namesOf(file)].join("\n")];
+  });
+  return `${blocks.join("\n\n")}\n`;
 }
 
 /** The names that an entry point exports, each with its declaration on one line, in order. */
