@@ -141,7 +141,7 @@ describe("rolloutHandler", () => {
         [{ baseURL, items: [{}] }, "question"],
         [{ baseURL, items, n: 0 }, "n"],
         [{ baseURL, items, sampling: { temperature: -1 } }, "sampling.temperature"],
-        [{ baseURL, items: [{ task, n: 1.5 }] }, "items.0.n"],
+        [{ baseURL, items: [{ task, n: 1.5 }] }, "items[0].n"],
       ] as const) {
         const { status, body } = await ask("/rollouts", wrong);
         assert.deepEqual([status, body.error.param], [400, param]);
