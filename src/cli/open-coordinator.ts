@@ -51,7 +51,7 @@ export async function openCoordinator(
       sampler,
     },
     access: accessOf(host),
-    ...(key ? { apiKeys: [key] } : {}),
+    ...(key ? { keys: [key] } : {}),
   });
   const server = await listen(handler, { port, host });
   note(`Rollouts wait for workers: coa worker --coordinator ${server.origin}`);

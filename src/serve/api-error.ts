@@ -1,8 +1,6 @@
 /** Refusals in the shapes that clients of each API expect. */
-import { RefusedRequest, refusalOf } from "../base/http/refusal.ts";
+import type { Refusal } from "../base/http/refusal.ts";
 import type { Json } from "../core/json-value.ts";
-
-export { RefusedRequest as ApiError, refusalOf as apiErrorOf };
 
 const openaiTypes: Record<number, string> = {
   400: "invalid_request_error",
@@ -17,7 +15,7 @@ const openaiTypes: Record<number, string> = {
 };
 
 /** The error body of OpenAI's APIs. */
-export function openaiError({ status, message, code, param }: RefusedRequest): Json {
+export function openaiError({ status, message, code, param }: Refusal): Json {
   return { error: { message, type: openaiTypes[status] ?? "server_error", param, code } };
 }
 
@@ -32,18 +30,18 @@ const anthropicTypes: Record<number, string> = {
 };
 
 /** The error body of Anthropic's API. */
-export function anthropicError({ status, message }: RefusedRequest): Json {
+export function anthropicError({ status, message }: Refusal): Json {
   const type = anthropicTypes[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
   return { type: "error", error: { type, message } };
 }
 
 /** Refusals before the Model Context Protocol is spoken, in its own shape. */
-function mcpError({ message, status }: RefusedRequest): Json {
+function mcpError({ message, status }: Refusal): Json {
   return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
 }
 
 /** The error body of the API that a path belongs to. */
-export function apiErrorBody(refusal: RefusedRequest, path: string): Json {
+export function apiErrorBody(refusal: Refusal, path: string): Json {
   if (path === "/mcp") return mcpError(refusal);
   return path.startsWith("/v1/messages") ? anthropicError(refusal) : openaiError(refusal);
 }

@@ -3,8 +3,8 @@
  * thrown.
  */
 import { isAbort, messageOf } from "../core/errors.ts";
-import { asObject } from "../core/json-value.ts";
-import type { StandardSchema, Tool } from "../core/tool.ts";
+import type { Tool } from "../core/tool.ts";
+import { checkInput } from "../language/check-input.ts";
 
 /** How a call went. */
 export interface CalledTool {
@@ -30,19 +30,12 @@ export async function callTool(
     cutCharacters: Math.max(0, text.length - maxCharacters),
   });
   try {
-    const input = await checkedInput(tool, given);
-    const output = await tool.execute(input, { signal: AbortSignal.any([signal, late]) });
+    const input = await checkInput(tool, given ?? {});
+    if ("problem" in input) return answer(false, `error: the input is wrong: ${input.problem}`);
+    const output = await tool.execute(input.value, { signal: AbortSignal.any([signal, late]) });
     return answer(true, typeof output === "string" ? output : (JSON.stringify(output) ?? ""));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     return answer(false, `error: ${late.aborted && isAbort(error) ? "the tool took too long" : messageOf(error)}`);
   }
-}
-
-async function checkedInput(tool: Tool, given: unknown): Promise<unknown> {
-  const standard = (asObject(tool.inputSchema) as Partial<StandardSchema> | undefined)?.["~standard"];
-  if (!standard) return given ?? {};
-  const checked = await standard.validate(given ?? {});
-  if (checked.issues) throw new Error(`the input is wrong: ${checked.issues.map(({ message }) => message).join("; ")}`);
-  return checked.value;
 }

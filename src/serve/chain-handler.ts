@@ -2,11 +2,12 @@
  * One model with its tools behind the APIs that people use. A handler is written once; `coa serve` puts it on a port,
  * `fetchHandler` into a framework.
  */
+
 import { accessParts } from "../base/http/access.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import type { Json } from "../core/json-value.ts";
 import { defineTask } from "../core/task.ts";
-import { ApiError } from "./api-error.ts";
 import { backgroundRuns } from "./background-runs.ts";
 import { type ChainServiceOptions, chainService } from "./chain-service.ts";
 import { chainsEndpoint, deleteChainEndpoint } from "./chains-endpoint.ts";
@@ -76,7 +77,7 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     "GET /v1/models": () => ({ object: "list", data: [card()] }),
     "GET /v1/models/{id}"({ request }) {
       const { id } = request.params;
-      if (!service.knows(id)) throw new ApiError(404, `the model "${id}" does not exist`, { code: "model_not_found" });
+      if (!service.knows(id)) throw new Refusal(404, `the model "${id}" does not exist`, { code: "model_not_found" });
       return card();
     },
     "POST /v1/chat/completions": chatEndpoint(service, options),

@@ -3,7 +3,9 @@
  * client; results of such tools continue the chain that waits for them. What can't be served is refused here, before
  * anything runs.
  */
+
 import { randomUUID } from "node:crypto";
+import { Refusal } from "../base/http/refusal.ts";
 import type { ToolDefinition, WireRequest } from "../base/wire/wire-api.ts";
 import type { Sampling } from "../chain/chain-options.ts";
 import type { Limits } from "../chain/limits.ts";
@@ -13,7 +15,6 @@ import type { Message } from "../core/message.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import { defineTask, type Task } from "../core/task.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
 import { clientTools } from "./client-tools.ts";
 import { type Continuation, continuedChain, rebuiltChain, toolResults, unknownCall } from "./continued-chain.ts";
@@ -76,7 +77,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   const { owner } = caller;
   checkModel(service, wire.model);
   if (service.media === "refuse") checkMedia(wire);
-  if ((wire.samples ?? 1) > 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });
+  if ((wire.samples ?? 1) > 1) throw new Refusal(400, "n above 1 is not served", { param: "n" });
   const noTools = toolChoice(body["tool_choice"]) === "none";
   const tools = functions.length > 0 ? offered(service, functions) : [];
   const system = wire.messages.filter(({ role }) => role === "system").map(({ content }) => content);
@@ -128,7 +129,7 @@ function newChainId(): string {
 /** The last question of a conversation, and what user and assistant said before it. */
 function taskOf(messages: readonly Message[], id: string): Task {
   const asked = messages.findLastIndex((message) => message.role === "user" && message.content.trim() !== "");
-  if (asked === -1) throw new ApiError(400, "the request has no message of a user", { param: "messages" });
+  if (asked === -1) throw new Refusal(400, "the request has no message of a user", { param: "messages" });
   // Calls of earlier turns are not shown again: their results are in the answers.
   const said = messages.slice(0, asked).filter(({ role, content }) => role === "user" || (role === "assistant" && content !== "")); // biome-ignore format: one condition
   const history = said.map(({ role, content }) => ({ role, content }));
@@ -144,7 +145,7 @@ function conversationKey(owner: string, system: readonly string[], messages: rea
 
 function offered(service: ChainService, functions: readonly ToolDefinition[]): ToolDescription[] {
   if (service.clientTools) return clientTools(functions);
-  throw new ApiError(400, "this model was taught with its own tools and never saw others: send no function tools", {
+  throw new Refusal(400, "this model was taught with its own tools and never saw others: send no function tools", {
     code: "unsupported_tool",
     param: "tools",
   });

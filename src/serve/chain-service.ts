@@ -3,6 +3,7 @@
  * leaves stops its chain, model and tools included. Finished chains are passed to `onTrajectory`.
  */
 
+import { Refusal } from "../base/http/refusal.ts";
 import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { defaultLimits, type Limits } from "../chain/limits.ts";
@@ -19,7 +20,6 @@ import { readJsonAnswer } from "../language/json-schema.ts";
 import { advance, startState } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
 import { type KnownTool, withTools } from "../language/with-tools.ts";
-import { ApiError } from "./api-error.ts";
 import { type BestOfChains, startCandidates } from "./best-of-chains.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { Seal } from "./sealed-state.ts";
@@ -103,7 +103,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
     const own = options.toolsOf(task);
     const taken = clientTools.find((tool) => own.some(({ name }) => name === tool.name));
     if (!taken) return own;
-    throw new ApiError(400, `this server has a tool named ${taken.name} itself: give yours another name`, {
+    throw new Refusal(400, `this server has a tool named ${taken.name} itself: give yours another name`, {
       code: "tool_name_taken",
       param: "tools",
     });
@@ -170,7 +170,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
 
   async function place(signal: AbortSignal): Promise<Release> {
     if (places.waiting >= maxQueue) {
-      throw new ApiError(429, "the server is busy: try again shortly", {
+      throw new Refusal(429, "the server is busy: try again shortly", {
         code: "queue_full",
         headers: { "retry-after": "2" },
       });

@@ -3,12 +3,11 @@
  * and answers with the trajectory (or streams what happens and ends with it); `DELETE /v1/chains/{id}` removes a kept one.
  */
 
-import { parse } from "../base/http/refusal.ts";
+import { parse, Refusal } from "../base/http/refusal.ts";
 import { asNumber, asString, defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
-import { ApiError } from "./api-error.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -23,7 +22,7 @@ export function chainsEndpoint(service: ChainService): Endpoint {
     const body = parse(requestFields.chains, await call.json());
     const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
     const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
-    if (!question) throw new ApiError(400, "give a question, or a trajectory to continue", { param: "question" });
+    if (!question) throw new Refusal(400, "give a question, or a trajectory to continue", { param: "question" });
     const settings = defined({
       maxTokens: asNumber(body["max_tokens"]),
       temperature: asNumber(body["temperature"]),
@@ -62,7 +61,7 @@ function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
   try {
     read = readTrajectory(value);
   } catch {
-    throw new ApiError(400, "this is not a trajectory", { param: "trajectory" });
+    throw new Refusal(400, "this is not a trajectory", { param: "trajectory" });
   }
   const { promptTokens: _promptTokens, pending: _pending, reward: _reward, ...rest } = read;
   const spells = ({ tokens, ...segment }: Segment) =>
@@ -76,7 +75,9 @@ function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
   });
   const ended = segments.findLastIndex(({ tag, by }) => by === "model" && tag === read.language?.profile.answer);
   if (ended === segments.length - 1 && ended >= 0)
-    throw new ApiError(400, "this trajectory has its answer: cut it before you continue it", { param: "trajectory" });
+    throw new Refusal(400, "this trajectory has its answer: cut it before you continue it", {
+      param: "trajectory",
+    });
   return { ...rest, segments, answer: null };
 }
 
@@ -92,7 +93,7 @@ export function deleteChainEndpoint(
     await chains.delete(id, caller.owner);
     const kept = (await forget?.(id, caller.owner)) ?? false;
     if (!kept && !waited)
-      throw new ApiError(404, `there is no kept chain ${id}`, { code: "chain_not_found", param: "id" });
+      throw new Refusal(404, `there is no kept chain ${id}`, { code: "chain_not_found", param: "id" });
     return { id, object: "chain", deleted: true };
   };
 }

@@ -3,11 +3,11 @@
  * suspends the chain. The id of a call names its chain and its place in it, so that the result leads back there in
  * every API.
  */
+import { Refusal } from "../base/http/refusal.ts";
 import type { ToolDefinition } from "../base/wire/wire-api.ts";
 import { asObject } from "../core/json-value.ts";
 import type { ToolDescription } from "../core/profile.ts";
 import type { PendingCall } from "../core/trajectory.ts";
-import { ApiError } from "./api-error.ts";
 
 /** A call that a client is to make. */
 export interface ClientCall {
@@ -33,7 +33,7 @@ export function clientTools(functions: readonly ToolDefinition[]): ToolDescripti
   const names = new Set<string>();
   return functions.map(({ name, description = "", parameters }, index) => {
     const refuse = (message: string): never => {
-      throw new ApiError(400, message, { code: "invalid_tool", param: `tools[${index}]` });
+      throw new Refusal(400, message, { code: "invalid_tool", param: `tools[${index}]` });
     };
     if (!/^[\w.-]{1,64}$/.test(name)) refuse(`"${name}" can't be the name of a tool: letters, digits, _ and - only`);
     if (names.has(name)) refuse(`two tools are named ${name}`);

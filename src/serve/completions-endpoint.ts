@@ -2,14 +2,13 @@
  * `POST /v1/completions`, token-in/token-out: the bare model without chain or tools, as trainers use a sampling server. A
  * prompt is text or token ids; ids and log-probabilities come back as sampled, so that nothing is tokenised twice.
  */
-import { parse } from "../base/http/refusal.ts";
+import { parse, Refusal } from "../base/http/refusal.ts";
 import { readSettings } from "../base/wire/openai-chat.ts";
 import { openaiCompletions } from "../base/wire/openai-completions.ts";
 import type { ReplyTokens, ReplyWriter } from "../base/wire/reply-writer.ts";
 import { asNumber, asObject } from "../core/json-value.ts";
 import type { ContinueEvent } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
-import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Caller } from "./keys.ts";
@@ -26,11 +25,11 @@ export function completionsEndpoint(service: ChainService): Endpoint {
     checkModel(service, settings.model);
     const { tokenizer } = service.model;
     if (!tokenizer) {
-      throw new ApiError(400, "/v1/completions needs a model that runs in this process: call the model's own server", {
+      throw new Refusal(400, "/v1/completions needs a model that runs in this process: call the model's own server", {
         code: "unsupported_model",
       });
     }
-    if ((settings.samples ?? 1) !== 1) throw new ApiError(400, "n above 1 is not served", { param: "n" });
+    if ((settings.samples ?? 1) !== 1) throw new Refusal(400, "n above 1 is not served", { param: "n" });
     const prompt = promptTokens(body["prompt"], tokenizer);
     const stop = (settings.stop ?? []).filter((text) => text !== "");
     const events = service.model.continue({
@@ -103,17 +102,17 @@ async function* completionEvents(
     yield* writer.end({ finish: finish === "length" ? "length" : "stop", usage: { ...usage, cachedTokens } });
     return;
   }
-  throw new ApiError(502, "the model stopped before its answer was complete", { code: "model_failed" });
+  throw new Refusal(502, "the model stopped before its answer was complete", { code: "model_failed" });
 }
 
 function promptTokens(prompt: unknown, tokenizer: Tokenizer): number[] {
   const one = Array.isArray(prompt) && prompt.length === 1 && typeof prompt[0] !== "number" ? prompt[0] : prompt;
   if (typeof one === "string") return tokenizer.encodeWithSpecials(one);
   if (!Array.isArray(one) || one.length === 0)
-    throw new ApiError(400, "prompt must be text or token ids", { param: "prompt" });
+    throw new Refusal(400, "prompt must be text or token ids", { param: "prompt" });
   const wrong = one.find((token) => !Number.isInteger(token) || token < 0 || token >= tokenizer.vocabularySize);
   if (wrong !== undefined) {
-    throw new ApiError(400, `${JSON.stringify(wrong)} is not a token of this model; send one prompt in each request`, {
+    throw new Refusal(400, `${JSON.stringify(wrong)} is not a token of this model; send one prompt in each request`, {
       param: "prompt",
     });
   }

@@ -4,6 +4,7 @@
  * (also one that another server began). The first two hold every token as it was sampled, so that nothing is tokenised
  * again.
  */
+import { Refusal } from "../base/http/refusal.ts";
 import type { ClientResult } from "../chain/chain-options.ts";
 import type { Message } from "../core/message.ts";
 import type { Profile, ToolDescription } from "../core/profile.ts";
@@ -11,7 +12,6 @@ import type { Segment, Trajectory } from "../core/trajectory.ts";
 import { emptyUsage } from "../core/usage.ts";
 import { callArguments, writeCallBody } from "../language/call-body.ts";
 import { neutralFor, observation } from "../language/observation.ts";
-import { ApiError } from "./api-error.ts";
 import { callOf, clientCall } from "./client-tools.ts";
 import { isSealed } from "./sealed-state.ts";
 import { readSuspended, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
@@ -69,7 +69,7 @@ export async function continuedChain(given: ToolResults, options: ContinuedChain
     const key = found ? ids.find((one) => one.endsWith(wanted)) : ids[index];
     const result = key === undefined ? undefined : given.results.get(key);
     if (!result) {
-      throw new ApiError(400, `no tool output was given for the call call_${wanted} of ${call.tool}`, {
+      throw new Refusal(400, `no tool output was given for the call call_${wanted} of ${call.tool}`, {
         code: "missing_tool_output",
       });
     }
@@ -138,8 +138,8 @@ export function rebuiltChain({ before, results }: ToolResults, options: RebuildO
 }
 
 /** The refusal of a result that belongs to nothing. */
-export function unknownCall(): ApiError {
-  return new ApiError(400, "a tool result answers no call: send the question and the call before it", {
+export function unknownCall(): Refusal {
+  return new Refusal(400, "a tool result answers no call: send the question and the call before it", {
     code: "unknown_tool_call",
   });
 }

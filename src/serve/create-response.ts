@@ -3,12 +3,11 @@
  * request, its chain is started, and its events are made. What is to be stored is on disk before the last.
  */
 import { randomUUID } from "node:crypto";
-import { parse } from "../base/http/refusal.ts";
+import { parse, Refusal, refusalOf } from "../base/http/refusal.ts";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
 import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
-import { ApiError, apiErrorOf } from "./api-error.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
@@ -77,7 +76,7 @@ export async function prepareResponse(
       yield* replyEvents(chain, { writer, parts, caller, save });
     } catch (error) {
       if (signal.aborted) throw error;
-      const refused = apiErrorOf(error);
+      const refused = refusalOf(error);
       yield* writer.fail(refused.code ?? "server_error", refused.message);
     }
   }
@@ -96,20 +95,22 @@ function conversationOf(
     typeof given === "string"
       ? [{ type: "message", role: "user", content: [{ type: "input_text", text: given }] }]
       : objectsOf(given);
-  if (items.length === 0) throw new ApiError(400, "the request has no input", { param: "input" });
+  if (items.length === 0) throw new Refusal(400, "the request has no input", { param: "input" });
   const input = items.flatMap((item, index): Json[] => {
     if (item["type"] === "compaction")
-      throw new ApiError(400, "compacted items are not read here: send the conversation", { param: `input[${index}]` });
+      throw new Refusal(400, "compacted items are not read here: send the conversation", {
+        param: `input[${index}]`,
+      });
     if (item["type"] !== "item_reference") return [{ id: `msg_${id.slice(5)}_in${index}`, ...item }];
     const found = store.item(asString(item["id"]) ?? "", owner);
-    if (!found) throw new ApiError(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
+    if (!found) throw new Refusal(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
     return [found];
   });
   const before = asString(body["previous_response_id"]);
   if (before === undefined) return { input, conversation: input };
   const previous = store.find(before, owner);
   if (!previous) {
-    throw new ApiError(404, `there is no response ${before}`, {
+    throw new Refusal(404, `there is no response ${before}`, {
       code: "previous_response_not_found",
       param: "previous_response_id",
     });

@@ -5,10 +5,10 @@
  */
 
 import { type Reply, type ReplyHeaders, replyJson, type StreamWriter } from "../base/http/handler.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { type FollowableLog, followableLog } from "../base/work/followable-log.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { fingerprint } from "../core/fingerprint.ts";
-import { ApiError } from "./api-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 const lifeMs = 24 * 3_600_000;
@@ -45,7 +45,7 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
     const body = fingerprint(await call.bytes());
     for (let known = kept.get(key); known; known = kept.get(key)) {
       if (known.body !== body) {
-        throw new ApiError(409, "this idempotency key was used with another request", {
+        throw new Refusal(409, "this idempotency key was used with another request", {
           code: "idempotency_key_reused",
         });
       }

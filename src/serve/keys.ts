@@ -2,12 +2,13 @@
  * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute and its cost since the
  * start of the server. Without keys everybody on this machine may ask.
  */
+
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { Refusal } from "../base/http/refusal.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { UsageError } from "../core/errors.ts";
-import { ApiError } from "./api-error.ts";
 
 const keySchema = z.object({
   key: z.string().min(8),
@@ -74,7 +75,7 @@ export function admission(
     if (count.tokens >= (entry.maxTokens ?? Infinity) || count.usd >= (entry.maxUsd ?? Infinity)) {
       // Trying again shortly would not help, and the openai client believes this header.
       const headers = { "x-should-retry": "false" };
-      throw new ApiError(429, "the budget of this key is used up", { code: "insufficient_quota", headers });
+      throw new Refusal(429, "the budget of this key is used up", { code: "insufficient_quota", headers });
     }
     const most = entry.requestsPerMinute;
     const resetSeconds = Math.ceil((minute + 1) * 60 - now() / 1000);
@@ -87,7 +88,7 @@ export function admission(
             "x-ratelimit-reset-requests": `${resetSeconds}s`,
           };
     if (most !== undefined && count.requests >= most) {
-      throw new ApiError(429, `this key may send ${most} requests a minute`, {
+      throw new Refusal(429, `this key may send ${most} requests a minute`, {
         code: "rate_limit_exceeded",
         headers: { ...headers, "retry-after": String(resetSeconds), "retry-after-ms": String(resetSeconds * 1000) },
       });

@@ -4,6 +4,7 @@
  * chain ended without an answer, or was itself not sure of it. What happened is written into the trajectory
  * (`served.shadow`, `served.fallback`).
  */
+import { Refusal } from "../base/http/refusal.ts";
 import { checkScore } from "../chain/check-score.ts";
 import type { Served } from "../core/chain-marks.ts";
 import { messageOf } from "../core/errors.ts";
@@ -12,7 +13,6 @@ import type { ChatModel, ChatReply } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { addUsage, usageOfCall } from "../core/usage.ts";
-import { ApiError } from "./api-error.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService, Finish } from "./chain-service.ts";
 import type { Metrics } from "./metrics.ts";
@@ -127,7 +127,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
         running.add(chain);
         const { reply } = await old.catch((error: unknown) => {
           if (signal.aborted) throw error;
-          throw new ApiError(502, `the old system failed: ${messageOf(error)}`, { code: "shadow_failed" });
+          throw new Refusal(502, `the old system failed: ${messageOf(error)}`, { code: "shadow_failed" });
         });
         return (async function* () {
           yield* eventsOfTrajectory(oldTrajectory(request, shadow.name, reply, service), service.profile);

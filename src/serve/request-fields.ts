@@ -3,12 +3,13 @@
  * before anything runs. Fields that are not named here are left alone, as clients of these APIs expect. What every API
  * refuses alike stands below: a model that is not here, forms of answers that are not served.
  */
+
 import { z } from "zod";
+import { Refusal } from "../base/http/refusal.ts";
 import type { WireRequest } from "../base/wire/wire-api.ts";
 import { asObject } from "../core/json-value.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { anyObject, plainSchema, SchemaProblem } from "../language/json-schema.ts";
-import { ApiError } from "./api-error.ts";
 import type { ChainService } from "./chain-service.ts";
 
 const count = z.int().min(1).nullish();
@@ -89,7 +90,7 @@ export const requestFields = {
 /** Refuses a model that this server does not have. */
 export function checkModel(service: ChainService, asked: string | undefined): void {
   if (service.knows(asked)) return;
-  throw new ApiError(404, `the model "${asked}" does not exist; ask for "${service.name}"`, {
+  throw new Refusal(404, `the model "${asked}" does not exist; ask for "${service.name}"`, {
     code: "model_not_found",
     param: "model",
   });
@@ -98,14 +99,14 @@ export function checkModel(service: ChainService, asked: string | undefined): vo
 /** Refuses what only a model that sees or hears would understand. */
 export function checkMedia({ lost }: WireRequest): void {
   if (!lost?.includes("media")) return;
-  throw new ApiError(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
+  throw new Refusal(400, "images, sound and files are not understood: send text", { code: "unsupported_media" });
 }
 
 /** Which tools may be called. A chain decides itself which one it calls: a request may only forbid them all. */
 export function toolChoice(choice: unknown): "auto" | "none" {
   const type = typeof choice === "string" ? choice : (asObject(choice)?.["type"] ?? "auto");
   if (type === "auto" || type === "none") return type;
-  throw new ApiError(400, `a chain chooses its tools itself: tool_choice can be auto or none, not ${String(type)}`, {
+  throw new Refusal(400, `a chain chooses its tools itself: tool_choice can be auto or none, not ${String(type)}`, {
     code: "unsupported_value",
     param: "tool_choice",
   });
@@ -118,7 +119,7 @@ export function answerSchema(format: unknown): JsonSchema | undefined {
   if (!asked || type === "text") return undefined;
   if (type === "json_object") return anyObject;
   const refuse = (message: string): never => {
-    throw new ApiError(400, message, { code: "unsupported_format", param: "response_format" });
+    throw new Refusal(400, message, { code: "unsupported_format", param: "response_format" });
   };
   if (type !== "json_schema") refuse(`answers of the form ${String(type)} are not served`);
   try {

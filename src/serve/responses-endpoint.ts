@@ -1,7 +1,8 @@
 /** OpenAI's Responses API: create (whole, streamed, in the background), get, delete, cancel, list of input items. */
+
 import { streamReply } from "../base/http/event-stream.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { asObject, asString, type Json } from "../core/json-value.ts";
-import { ApiError } from "./api-error.ts";
 import type { BackgroundRuns } from "./background-runs.ts";
 import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
@@ -34,7 +35,7 @@ export function responsesEndpoints(
       await live?.cancel();
       if (live) return live.response();
       if (!store.find(id, caller.owner)) throw notFound(id);
-      throw new ApiError(400, "only a response in the background that is still running can be cancelled");
+      throw new Refusal(400, "only a response in the background that is still running can be cancelled");
     },
     "GET /v1/responses/{id}/input_items"({ request, caller }) {
       const stored = store.find(request.params["id"]!, caller.owner);
@@ -46,8 +47,8 @@ export function responsesEndpoints(
   };
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError(404, `there is no response ${id}`, { code: "response_not_found", param: "id" });
+function notFound(id: string): Refusal {
+  return new Refusal(404, `there is no response ${id}`, { code: "response_not_found", param: "id" });
 }
 
 function create(service: ChainService, options: ResponsesOptions, running: BackgroundRuns): Endpoint {
@@ -56,7 +57,7 @@ function create(service: ChainService, options: ResponsesOptions, running: Backg
     const body = await call.json();
     const [background, stream] = [body["background"] === true, body["stream"] === true];
     if (background && body["store"] === false)
-      throw new ApiError(400, "a response in the background must be stored", { param: "store" });
+      throw new Refusal(400, "a response in the background must be stored", { param: "store" });
     const { id, chain, writer, events } = await prepareResponse(service, options, body, caller);
     call.headers["x-coa-trajectory"] = chain;
     if (background) {
@@ -74,7 +75,7 @@ function unfailed(response: Json): Json {
   if (!error) return response;
   const code = asString(error["code"]) ?? "server_error";
   const ofModel = code === "model_failed" || code === "invalid_answer";
-  throw new ApiError(ofModel ? 502 : 500, asString(error["message"]) ?? "", { code });
+  throw new Refusal(ofModel ? 502 : 500, asString(error["message"]) ?? "", { code });
 }
 
 async function get(call: Call, store: ResponseStore, running: BackgroundRuns): Promise<unknown> {
@@ -84,7 +85,7 @@ async function get(call: Call, store: ResponseStore, running: BackgroundRuns): P
   if (live && request.query.get("stream") === "true") {
     const after = Number(request.query.get("starting_after") ?? -1);
     if (!Number.isInteger(after) || after < -1)
-      throw new ApiError(400, "starting_after must be the number of an event", { param: "starting_after" });
+      throw new Refusal(400, "starting_after must be the number of an event", { param: "starting_after" });
     return streamReply(call, {}, (opened) => sendEvents(opened, live.follow(after + 1, request.signal), true));
   }
   const response = live?.response() ?? store.find(id, caller.owner)?.response;

@@ -4,7 +4,7 @@
  * never 0: a trainer must leave it out, not learn from it.
  */
 
-import { RefusedRequest } from "../base/http/refusal.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import type { Grade, Grader } from "../core/grader.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
@@ -70,12 +70,12 @@ function readItem(item: Json): { task: Task; answer: string | null; format: bool
   const task = readTask(item, { id: "reward", graded: true });
   if (item["trajectory"] !== undefined) {
     const parsed = trajectorySchema.safeParse(item["trajectory"]);
-    if (!parsed.success) throw new RefusedRequest(400, "the trajectory is not one of ours", { param: "trajectory" });
+    if (!parsed.success) throw new Refusal(400, "the trajectory is not one of ours", { param: "trajectory" });
     return { task, answer: parsed.data.answer, format: parsed.data.violations.length === 0 };
   }
   const text = item["text"];
   if (text === null) return { task, answer: null, format: false };
-  if (typeof text !== "string") throw new RefusedRequest(400, "give a trajectory or a text", { param: "text" });
+  if (typeof text !== "string") throw new Refusal(400, "give a trajectory or a text", { param: "text" });
   // The last answer of a chain's text; a text without tags is the answer itself.
   const from = text.lastIndexOf("<answer>");
   if (from === -1) return { task, answer: text, format: null };

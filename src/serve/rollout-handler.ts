@@ -5,7 +5,7 @@
  */
 
 import { streamReply } from "../base/http/event-stream.ts";
-import { RefusedRequest } from "../base/http/refusal.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { inOrder } from "../base/work/in-order.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
@@ -107,14 +107,13 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
       const { request, caller, id: requestId } = call;
       const { id = requestId, policy, jobs, stream } = readRollouts(await call.json());
       if (board.running + board.waiting + jobs.length > maxQueue + maxChains)
-        throw new RefusedRequest(429, `${jobs.length} more rollouts do not fit the queue`, {
+        throw new Refusal(429, `${jobs.length} more rollouts do not fit the queue`, {
           code: "queue_full",
           headers: { "retry-after": "5" },
         });
-      if (batches.has(id))
-        throw new RefusedRequest(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
+      if (batches.has(id)) throw new Refusal(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
       const { tokenizer } = await policyAt(policy);
-      if (!tokenizer) throw new RefusedRequest(400, "rollouts need a policy that works on token ids");
+      if (!tokenizer) throw new Refusal(400, "rollouts need a policy that works on token ids");
       const stop = new AbortController();
       // One failure that only the user can fix ends the whole batch: every other rollout would have it too.
       const failed = new AbortController();
@@ -145,7 +144,7 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
     "POST /rollouts/{id}/cancel"({ request, caller }) {
       const id = request.params["id"]!;
       const batch = batches.get(id);
-      if (batch?.caller !== caller.name) throw new RefusedRequest(404, `no batch ${id} is running`);
+      if (batch?.caller !== caller.name) throw new Refusal(404, `no batch ${id} is running`);
       batch.stop.abort(new DOMException("cancelled", "AbortError"));
       return { id, cancelled: true };
     },

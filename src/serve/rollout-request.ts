@@ -1,7 +1,7 @@
 /** What a trainer asks of `POST /rollouts`: where its policy is, and the chains to run, `n` of each task with seeds of their own. */
 import { randomInt, randomUUID } from "node:crypto";
 import { z } from "zod";
-import { parse, RefusedRequest } from "../base/http/refusal.ts";
+import { parse, Refusal } from "../base/http/refusal.ts";
 import { derivedSeed } from "../base/work/random.ts";
 import { defined, type Json } from "../core/json-value.ts";
 import type { Task } from "../core/task.ts";
@@ -56,7 +56,7 @@ const requestSchema = itemSchema.extend({
 export function readRollouts(given: Json): RolloutRequest {
   const baseURL = given["baseURL"] ?? given["base_url"];
   if (!/^https?:$/.test(URL.parse(String(baseURL))?.protocol ?? ""))
-    throw new RefusedRequest(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
+    throw new Refusal(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
       param: "baseURL",
     });
   const body = parse(requestSchema, given);

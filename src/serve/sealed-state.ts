@@ -4,12 +4,13 @@
  * limit. The key is in a file, so that state from before a restart can be opened after it; of several keys the first
  * seals and all open.
  */
+
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { Refusal } from "../base/http/refusal.ts";
 import { UsageError } from "../core/errors.ts";
-import { ApiError } from "./api-error.ts";
 
 /** Seals and opens. */
 export interface Seal {
@@ -79,8 +80,8 @@ function decrypted(bytes: Buffer, keys: readonly Uint8Array[], bound: Buffer): B
   return undefined;
 }
 
-function refused(why: string): ApiError {
-  return new ApiError(400, `the encrypted state can't be opened: ${why}`, { code: "invalid_encrypted_content" });
+function refused(why: string): Refusal {
+  return new Refusal(400, `the encrypted state can't be opened: ${why}`, { code: "invalid_encrypted_content" });
 }
 
 /** The keys of a file, one to a line in hexadecimal, the newest first; a file that is not there is made with a new key. */

@@ -9,7 +9,7 @@ import { idempotentReplies } from "./idempotent-replies.ts";
 import { admission, type ServeKey } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
 
-export interface ServeOptions extends GuardSettings {
+export interface ServeOptions extends Omit<GuardSettings, "keys"> {
   /** Keys that callers need; none means that everybody who reaches the port may send requests. */
   keys?: readonly ServeKey[];
   /** Largest body of a request; 20 MB by default. */

@@ -1,6 +1,6 @@
 /** The end of a served chain: what it used is counted for its caller, and one that failed becomes the API's own error. */
+import { Refusal } from "../base/http/refusal.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { ApiError } from "./api-error.ts";
 import type { Caller } from "./keys.ts";
 import type { ServedEvent } from "./served-events.ts";
 
@@ -9,7 +9,7 @@ export function settle({ trajectory, usage }: Extract<ServedEvent, { type: "end"
   caller.spend(usage.billedTokens, usage.costUsd);
   const { reason, detail, code } = trajectory.ending;
   if (reason === "error") {
-    throw new ApiError(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {
+    throw new Refusal(502, `the model behind this server failed: ${detail ?? "no reason given"}`, {
       code: code === "invalid_answer" ? code : "model_failed",
     });
   }

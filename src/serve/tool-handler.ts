@@ -4,7 +4,7 @@
  */
 
 import type { Route } from "../base/http/guard.ts";
-import { RefusedRequest } from "../base/http/refusal.ts";
+import { Refusal } from "../base/http/refusal.ts";
 import { inParallel } from "../base/work/limiter.ts";
 import { asString, objectsOf } from "../core/json-value.ts";
 import type { Tool } from "../core/tool.ts";
@@ -32,7 +32,7 @@ export function toolHandler(options: ToolHandlerOptions): ServedHandler {
     const tool = byName.get(name ?? "");
     if (tool) return tool;
     const known = [...byName.keys()].join(", ");
-    throw new RefusedRequest(404, `there is no tool "${name}"; there are: ${known}`, { code: "unknown_tool" });
+    throw new Refusal(404, `there is no tool "${name}"; there are: ${known}`, { code: "unknown_tool" });
   };
   const endpoints: Record<string, Endpoint> = {
     ...mcpRoutes(mcpTools(options.tools, maxCharacters), options.maxBodyBytes),

@@ -4,9 +4,9 @@
  */
 
 import { streamReply } from "../base/http/event-stream.ts";
+import { Refusal, refusalOf } from "../base/http/refusal.ts";
 import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import type { Message } from "../core/message.ts";
-import { ApiError, apiErrorOf } from "./api-error.ts";
 import { type BackgroundRun, backgroundRuns } from "./background-runs.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
@@ -57,7 +57,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
             yield* projection.add(event);
           }
         } catch (error) {
-          yield* signal.aborted ? [{ type: "abort" }] : projection.fail(apiErrorOf(error).message);
+          yield* signal.aborted ? [{ type: "abort" }] : projection.fail(refusalOf(error).message);
         }
       }
       call.headers["x-coa-trajectory"] = asked.id;
@@ -75,7 +75,7 @@ export function uiEndpoints(service: ChainService): Record<string, (call: Call) 
 /** The messages of the page as messages of a chat: texts of each, in order. */
 function uiMessages(body: Json): { messages: Message[]; media: boolean } {
   const given = asArray(body["messages"]);
-  if (given.length === 0) throw new ApiError(400, "the request has no messages", { param: "messages" });
+  if (given.length === 0) throw new Refusal(400, "the request has no messages", { param: "messages" });
   let media = false;
   const messages = given.flatMap((one): Message[] => {
     const message = asObject(one) ?? {};

@@ -145,7 +145,7 @@ serverContract("the training server", async () => {
     maxContext: 16,
     openAdapter: async () => broken(),
     checkpoints,
-    apiKeys: ["contract-key"],
+    keys: ["contract-key"],
     onRequest,
   });
   const ask = new Request("http://localhost/api/v1/create_session", { method: "POST", headers: key });
@@ -168,7 +168,7 @@ serverContract("the coordinator", () => {
     coordinatorHandler({
       board: board as Loose,
       run: digitRun(digitEngine(), 1000),
-      apiKeys: ["contract-key"],
+      keys: ["contract-key"],
       onRequest,
     }),
     {

@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { UsageError } from "../../core/errors.ts";
 import { optionNames } from "../work/check-options.ts";
-import { RefusedRequest } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -45,11 +45,11 @@ export function checkOrigin(header: (name: string) => string | undefined, option
   const name = host.replace(/:\d+$/, "").toLowerCase();
   const hosts = options.hosts ?? [];
   if (!loopbackNames.has(name) && !hosts.includes("*") && !hosts.includes(name) && !hosts.includes(host)) {
-    throw new RefusedRequest(403, `this server is not known as "${host}"`);
+    throw new Refusal(403, `this server is not known as "${host}"`);
   }
   const origin = header("origin");
   if (origin === undefined || options.origins?.includes(origin) || options.origins?.includes("*")) return;
-  if (URL.parse(origin)?.host !== host) throw new RefusedRequest(403, `pages of ${origin} may not use this server`);
+  if (URL.parse(origin)?.host !== host) throw new Refusal(403, `pages of ${origin} may not use this server`);
 }
 
 /** Headers for a web page that was allowed by name. */

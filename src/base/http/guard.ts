@@ -9,7 +9,7 @@ import { isAbort, messageOf } from "../../core/errors.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
 import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
-import { type Protocol, parse, RefusedRequest, refusalOf, statusOf } from "./refusal.ts";
+import { type Protocol, parse, Refusal, refusalOf, statusOf } from "./refusal.ts";
 import { type BodyMeter, jsonOf, unpack } from "./request-body.ts";
 import { routeFinder } from "./routes.ts";
 
@@ -53,12 +53,14 @@ export interface RequestLine {
 export interface GuardSettings {
   /** Web pages and host names that may ask, besides this machine's own. */
   access?: AccessOptions;
+  /** Keys that callers must bring; none: everyone who reaches the port may send requests. */
+  keys?: readonly string[];
   /** Called with each request that was answered; faults of this server go to stderr by default. */
   onRequest?: (line: RequestLine) => void;
 }
 
-export interface GuardOptions<Caller, Key extends { key: string }> extends GuardSettings {
-  /** Keys that callers must bring; none: everyone who reaches the port may ask. */
+export interface GuardOptions<Caller, Key extends string | { key: string }> extends Omit<GuardSettings, "keys"> {
+  /** Keys that callers must bring, bare or with what belongs to them. */
   keys?: readonly Key[];
   /** The caller of a key, or of no key where none is needed; refuses one that may send no more. */
   admit?: (key: Key | undefined) => Caller & { headers?: Record<string, string> };
@@ -73,7 +75,7 @@ export interface GuardOptions<Caller, Key extends { key: string }> extends Guard
   maxUnpackedBytes?: number;
   maxHeldBytes?: number;
   /** The body of an error in the server's API. */
-  errorBody: (refusal: RefusedRequest, path: string) => unknown;
+  errorBody: (refusal: Refusal, path: string) => unknown;
   /** The protocol, where it has statuses of its own. */
   protocol?: Protocol;
   /** False while the server stops. */
@@ -92,7 +94,7 @@ export interface Guarded {
 }
 
 /** Puts routes, or one route for everything, behind the guard. */
-export function guarded<Caller = undefined, Key extends { key: string } = { key: string }>(
+export function guarded<Caller = undefined, Key extends string | { key: string } = string>(
   served: Readonly<Record<string, Route<Caller>>> | Route<Caller>,
   options: GuardOptions<Caller, Key>,
 ): Guarded {
@@ -100,17 +102,17 @@ export function guarded<Caller = undefined, Key extends { key: string } = { key:
   const { onRequest = logFault, accepting = () => true } = options;
   const isOpen = options.isOpen ?? (() => false);
   const find = typeof served === "function" ? undefined : routeFinder(served);
-  const findKey = keyFinder(keys);
+  const findKey = keyFinder(keys.map((own) => ({ own, key: typeof own === "string" ? own : own.key })));
   const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Number.POSITIVE_INFINITY };
 
   const callerOf = (header: HttpRequest["header"]) => {
     if (keys.length === 0) return options.admit?.(undefined);
     const given = (options.keyOf ?? keyOf)(header);
     const found = given === undefined ? undefined : findKey(given);
-    if (found) return options.admit?.(found);
+    if (found) return options.admit?.(found.own);
     const text =
       given === undefined ? "send a key (Authorization: Bearer <key>, or X-API-Key)" : "this key is not known";
-    throw new RefusedRequest(401, options.keyText ?? text, { code: "invalid_api_key" });
+    throw new Refusal(401, options.keyText ?? text, { code: "invalid_api_key" });
   };
 
   const handler: Handler = async (request, plain) => {
@@ -148,7 +150,7 @@ export function guarded<Caller = undefined, Key extends { key: string } = { key:
     const bytes = once(async () => unpack(await raw(), request.header("content-encoding"), maxUnpackedBytes));
     const json = async (): Promise<Json> => {
       const body = asObject(jsonOf(await bytes()));
-      if (!body) throw new RefusedRequest(400, "the body must be a JSON object");
+      if (!body) throw new Refusal(400, "the body must be a JSON object");
       return body;
     };
     try {
@@ -159,11 +161,10 @@ export function guarded<Caller = undefined, Key extends { key: string } = { key:
       const found = find?.(request.method, request.path);
       if (found && "pattern" in found) pattern = found.pattern;
       const open = isOpen(request.path);
-      if (!open && !accepting())
-        throw new RefusedRequest(503, "the server is stopping", { headers: { "retry-after": "5" } });
+      if (!open && !accepting()) throw new Refusal(503, "the server is stopping", { headers: { "retry-after": "5" } });
       const caller = (open ? undefined : callerOf(request.header)) as Caller & { headers?: Record<string, string> };
       Object.assign(headers, caller?.headers);
-      if (found instanceof RefusedRequest) throw found;
+      if (found instanceof Refusal) throw found;
       const { work, params } = found ?? { work: served as Route<Caller>, params: {} };
       const value = await work({ request: { ...request, params }, reply, caller, id, headers, raw, bytes, json, errorBody }); // biome-ignore format: one call
       if (value !== undefined) replyJson(reply, 200, value);

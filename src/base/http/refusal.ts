@@ -14,8 +14,8 @@ export interface RefusalOptions {
 }
 
 /** A request that can't be taken, with everything its answer needs. */
-export class RefusedRequest extends Error {
-  override readonly name = "RefusedRequest";
+export class Refusal extends Error {
+  override readonly name = "Refusal";
   readonly status: number;
   readonly code: string | null;
   readonly param: string | null;
@@ -51,20 +51,19 @@ export type Protocol = keyof typeof statusOfProtocol;
 export function statusOf(error: unknown, protocol?: Protocol): number {
   const { code } = error as { code?: unknown };
   const own: Record<string, number> = protocol ? statusOfProtocol[protocol] : {};
-  if (error instanceof RefusedRequest) return own[String(code)] ?? error.status;
+  if (error instanceof Refusal) return own[String(code)] ?? error.status;
   if (!(error instanceof CoaError)) return 500;
   if (error.boundary === "usage" && code === "not-found") return 404;
   return own[error.boundary] ?? statusOfBoundary[error.boundary] ?? 500;
 }
 
 /** Any error as a refusal. */
-export function refusalOf(error: unknown, protocol?: Protocol): RefusedRequest {
+export function refusalOf(error: unknown, protocol?: Protocol): Refusal {
   const status = statusOf(error, protocol);
-  if (error instanceof RefusedRequest && error.status === status) return error;
-  if (status === 500)
-    return new RefusedRequest(500, "internal error: the server's log says more", { code: "internal_error" });
-  const { code, param, headers } = error as RefusedRequest;
-  return new RefusedRequest(status, messageOf(error), { code: code ?? undefined, param: param ?? undefined, headers });
+  if (error instanceof Refusal && error.status === status) return error;
+  if (status === 500) return new Refusal(500, "internal error: the server's log says more", { code: "internal_error" });
+  const { code, param, headers } = error as Refusal;
+  return new Refusal(status, messageOf(error), { code: code ?? undefined, param: param ?? undefined, headers });
 }
 
 /** A value of this form; another is refused. */
@@ -73,7 +72,7 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   if (parsed.success) return parsed.data;
   const [{ path, message }] = parsed.error.issues as [z.core.$ZodIssue];
   const param = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("").replace(/^\./, ""); // biome-ignore format: one path
-  throw new RefusedRequest(400, param ? `${param}: ${message}` : message, {
+  throw new Refusal(400, param ? `${param}: ${message}` : message, {
     code: "invalid_value",
     ...(param && { param }),
   });

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import { messageOf } from "../../core/errors.ts";
 import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
-import { RefusedRequest } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** Counts what all requests together hold, so that many at once can't fill the memory either. */
 export interface BodyMeter {
@@ -19,33 +19,33 @@ export async function readBytes(
   { stated, meter }: { stated?: string; meter?: BodyMeter } = {},
 ): Promise<Buffer> {
   if (Number(stated ?? 0) > maxBytes)
-    throw new RefusedRequest(413, `the body has ${stated} bytes, at most ${maxBytes} are taken`);
+    throw new Refusal(413, `the body has ${stated} bytes, at most ${maxBytes} are taken`);
   const kept: Uint8Array[] = [];
   let size = 0;
   try {
     for await (const chunk of chunks) {
       size += chunk.length;
       if (meter) meter.held += chunk.length;
-      if (meter && meter.held > meter.max) throw new RefusedRequest(503, "too much is arriving at once: try again");
-      if (size > maxBytes) throw new RefusedRequest(413, `the body has more than ${maxBytes} bytes`);
+      if (meter && meter.held > meter.max) throw new Refusal(503, "too much is arriving at once: try again");
+      if (size > maxBytes) throw new Refusal(413, `the body has more than ${maxBytes} bytes`);
       kept.push(chunk);
     }
   } catch (error) {
     if (meter) meter.held -= size;
-    throw error instanceof RefusedRequest ? error : new RefusedRequest(499, `the client left: ${messageOf(error)}`);
+    throw error instanceof Refusal ? error : new Refusal(499, `the client left: ${messageOf(error)}`);
   }
   return Buffer.concat(kept, size);
 }
 
 /** Bytes as JSON; what is not UTF-8, not JSON or nested without end is refused. */
 export function jsonOf(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new RefusedRequest(400, "the body is not UTF-8");
+  if (!isUtf8(bytes)) throw new Refusal(400, "the body is not UTF-8");
   const text = bytes.toString("utf8");
-  if (isTextNestedDeeper(text)) throw new RefusedRequest(400, `the body is nested more than ${maxDepth} levels deep`);
+  if (isTextNestedDeeper(text)) throw new Refusal(400, `the body is nested more than ${maxDepth} levels deep`);
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new RefusedRequest(400, `the body is not JSON: ${messageOf(error).slice(0, 200)}`);
+    throw new Refusal(400, `the body is not JSON: ${messageOf(error).slice(0, 200)}`);
   }
 }
 
@@ -62,14 +62,14 @@ export async function unpack(body: Buffer, encoding: string | undefined, maxUnpa
   const name = (encoding ?? "").trim().toLowerCase();
   if (name === "" || name === "identity") return body;
   const unpacker = unpackers[name as keyof typeof unpackers];
-  if (!unpacker) throw new RefusedRequest(415, `content-encoding "${name}" is not known`);
+  if (!unpacker) throw new Refusal(415, `content-encoding "${name}" is not known`);
   try {
     return (await unpacker(body, { maxOutputLength: maxUnpackedBytes })) as Buffer;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ERR_BUFFER_TOO_LARGE") {
-      throw new RefusedRequest(413, `the body unpacks to more than ${maxUnpackedBytes} bytes`);
+      throw new Refusal(413, `the body unpacks to more than ${maxUnpackedBytes} bytes`);
     }
-    throw new RefusedRequest(400, `the body is not valid ${name}: ${(error as Error).message}`);
+    throw new Refusal(400, `the body is not valid ${name}: ${(error as Error).message}`);
   }
 }

@@ -3,7 +3,7 @@
  * number of them. A path that is not served is refused with 404, one that is served under another method with 405. HEAD is
  * answered as GET is: the server leaves the body out.
  */
-import { RefusedRequest } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** A route that was found, with the parts of the path that it names. */
 export interface Found<Work> {
@@ -15,7 +15,7 @@ export interface Found<Work> {
 /** Finds the route of a request, or what it is refused with. */
 export function routeFinder<Work>(
   table: Readonly<Record<string, Work>>,
-): (method: string, path: string) => Found<Work> | RefusedRequest {
+): (method: string, path: string) => Found<Work> | Refusal {
   const routes = Object.entries(table).map(([pattern, work]) => {
     const [method = "", path = ""] = pattern.split(" ");
     return { pattern, method, parts: path.split("/"), work };
@@ -32,8 +32,8 @@ export function routeFinder<Work>(
       if (params && served === method) return { pattern, work, params };
       if (params) fitting.push(served);
     }
-    if (fitting.length === 0) return new RefusedRequest(404, `nothing is served at ${asked} ${path}`);
-    return new RefusedRequest(405, `${asked} is not served at ${path}`, { headers: { allow: fitting.join(", ") } });
+    if (fitting.length === 0) return new Refusal(404, `nothing is served at ${asked} ${path}`);
+    return new Refusal(405, `${asked} is not served at ${path}`, { headers: { allow: fitting.join(", ") } });
   };
 }
 

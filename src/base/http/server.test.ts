@@ -8,7 +8,7 @@ import { checkOrigin, keyFinder, keyOf } from "./access.ts";
 import { type Guarded, guarded } from "./guard.ts";
 import { type Handler, replyJson } from "./handler.ts";
 import { listen } from "./listen.ts";
-import { RefusedRequest } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 const table = guarded(
   {
@@ -145,7 +145,7 @@ describe("access", () => {
       { host: "evil.example:4242" },
       { host: "127.0.0.1.evil.example" },
     ];
-    for (const headers of foreign) assert.throws(() => check(headers), RefusedRequest, JSON.stringify(headers));
+    for (const headers of foreign) assert.throws(() => check(headers), Refusal, JSON.stringify(headers));
   });
 
   it("finds a key among many, and no other", () => {

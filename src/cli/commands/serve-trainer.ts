@@ -38,8 +38,8 @@ export default defineCommand({
     if (found.kind !== "folder") throw missingArgument(this, "a model folder: --model <folder>");
     const { folder } = found;
     if (!/^[\w.-]+\/[\w.-]+$/.test(name)) throw new UsageError(`--name takes a name like coa/lab-2m, not "${name}"`);
-    const apiKeys = (await keysOf(apiKeyFile)).map(({ key }) => key);
-    checkReach(host, apiKeys.length > 0, "api-key-file");
+    const keys = (await keysOf(apiKeyFile)).map(({ key }) => key);
+    checkReach(host, keys.length > 0, "api-key-file");
     const most = maxMemoryGb ?? 0.6 * (memoryHere() / 1e9);
     const config = await loadModelConfig(folder);
     const memoryOf = (rank: number) => adapterMemory(config, { rank, cacheBytes, ...(threads ? { threads } : {}) });
@@ -60,7 +60,7 @@ export default defineCommand({
       checkpoints,
       maxModels,
       access: accessOf(host),
-      apiKeys,
+      keys,
     });
     if (workdir !== undefined) await linkModel(folder, join(workdir, name));
     const server = await listen(trainer, { port: values.port, host });

@@ -1,6 +1,6 @@
 /** LangSmith's multipart batches: each run in parts named `post.<id>`, `post.<id>.inputs`, `patch.<id>.outputs`… */
 
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { jsonOf, unpack } from "../../base/http/request-body.ts";
 import { asObject } from "../../core/json-value.ts";
 
@@ -12,12 +12,12 @@ export async function readMultipartRuns(
 ): Promise<{ post: unknown[]; patch: unknown[] }> {
   const boundary = /boundary=(?:"([^"]{1,200})"|([^;\s]{1,200}))/i.exec(contentType);
   const mark = boundary?.[1] ?? boundary?.[2];
-  if (!mark) throw new RefusedRequest(400, "multipart without a boundary");
+  if (!mark) throw new Refusal(400, "multipart without a boundary");
   const runs = { post: new Map<string, Record<string, unknown>>(), patch: new Map<string, Record<string, unknown>>() };
   let left = maxBytes;
   for (const part of split(body, `--${mark}`)) {
     const end = part.indexOf("\r\n\r\n");
-    if (end === -1) throw new RefusedRequest(400, "a part has no headers");
+    if (end === -1) throw new Refusal(400, "a part has no headers");
     const headers = part.subarray(0, end).toString("utf8");
     const name = /name="([^"]*)"/i.exec(headers)?.[1] ?? "";
     const [kind, id, field] = name.split(".");
@@ -26,7 +26,7 @@ export async function readMultipartRuns(
     // Many small bombs are one large one: the limit is for all parts together.
     const bytes = await unpack(part.subarray(end + 4), packed, Math.max(1, left));
     left -= bytes.length;
-    if (left < 0) throw new RefusedRequest(413, `the parts unpack to more than ${maxBytes} bytes`);
+    if (left < 0) throw new Refusal(413, `the parts unpack to more than ${maxBytes} bytes`);
     const run = runs[kind].get(id) ?? { id };
     const value = jsonOf(bytes);
     if (field === undefined) Object.assign(run, asObject(value) ?? {}, { id });
@@ -39,12 +39,12 @@ export async function readMultipartRuns(
 function split(body: Buffer, mark: string): Buffer[] {
   const parts: Buffer[] = [];
   let from = body.indexOf(mark);
-  if (from === -1) throw new RefusedRequest(400, "the boundary is not in the body");
+  if (from === -1) throw new Refusal(400, "the boundary is not in the body");
   while (from !== -1) {
     const start = from + mark.length;
     if (body.subarray(start, start + 2).toString() === "--") return parts;
     const next = body.indexOf(mark, start);
-    if (next === -1) throw new RefusedRequest(400, "the last part has no end");
+    if (next === -1) throw new Refusal(400, "the last part has no end");
     parts.push(body.subarray(start + 2, next - 2));
     from = next;
   }

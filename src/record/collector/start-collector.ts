@@ -9,7 +9,7 @@ import { type AccessOptions, accessOf, accessParts } from "../../base/http/acces
 import { type Call, faults, guarded, type Route } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
 import { listen } from "../../base/http/listen.ts";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { jsonOf } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { checkOptions, optionNames } from "../../base/work/check-options.ts";
@@ -72,7 +72,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
         const payload = await parse(await call.bytes(), call);
         const spans = check(payload);
         const cycle = findCycle(spans);
-        if (cycle !== undefined) throw new RefusedRequest(400, `span ${cycle} is its own ancestor`);
+        if (cycle !== undefined) throw new Refusal(400, `span ${cycle} is its own ancestor`);
         const secrets = headerSecrets(Object.entries(call.request.headers));
         await writer.append({
           version: 1,
@@ -105,7 +105,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   };
   const served = guarded(table, {
     access: accessOf(host, options.access),
-    keys: options.keys?.map((key) => ({ key })),
+    keys: options.keys,
     maxBodyBytes: options.maxBytes ?? 32 * 2 ** 20,
     maxUnpackedBytes,
     maxHeldBytes,

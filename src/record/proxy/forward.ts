@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import type { Agent, IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Reply, StreamWriter } from "../../base/http/handler.ts";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 
@@ -89,7 +89,7 @@ export async function forward(options: ForwardOptions): Promise<void> {
     const message = `can't reach ${url.origin}: ${messageOf(error)}`;
     await end("upstream-error", message);
     signal.throwIfAborted();
-    throw new RefusedRequest(502, message, { code: "coa_upstream" });
+    throw new Refusal(502, message, { code: "coa_upstream" });
   } finally {
     if (!upstream) signal.removeEventListener("abort", leave);
   }

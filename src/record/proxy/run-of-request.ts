@@ -1,6 +1,6 @@
 /** Which run a request belongs to: by path (`/r/<run>/v1/…`), by the `x-coa-run` header, or by its trace. */
 import type { IncomingHttpHeaders } from "node:http";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 
 /** The run id, if one is given, and the path without it. */
 export function runOfRequest(url: string, headers: IncomingHttpHeaders): { runId?: string; path: string } {
@@ -10,7 +10,7 @@ export function runOfRequest(url: string, headers: IncomingHttpHeaders): { runId
   const path = inPath?.[2] ?? url;
   if (given !== undefined) {
     if (!/^[\w.:@-]{1,128}$/.test(given)) {
-      throw new RefusedRequest(400, "a run id has 1 to 128 letters, digits and . : @ _ -");
+      throw new Refusal(400, "a run id has 1 to 128 letters, digits and . : @ _ -");
     }
     return { runId: given, path };
   }
@@ -22,6 +22,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new RefusedRequest(400, `the run id in the path can't be decoded: ${text}`);
+    throw new Refusal(400, `the run id in the path can't be decoded: ${text}`);
   }
 }

@@ -10,7 +10,7 @@ import { type Replay, replayOf } from "../../base/files/call-store.ts";
 import { type AccessOptions, accessOf, accessParts } from "../../base/http/access.ts";
 import { type Call, faults, guarded } from "../../base/http/guard.ts";
 import { listen } from "../../base/http/listen.ts";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { unpack } from "../../base/http/request-body.ts";
 import { headerSecrets, type Redact, redactSecrets } from "../../base/redact/redact.ts";
 import { apiOf } from "../../base/wire/apis.ts";
@@ -105,7 +105,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   const { port, host, onProblem } = options;
   const served = guarded((call) => handle(setup, call), {
     access: accessOf(host, options.access),
-    keys: options.keys?.map((key) => ({ key })),
+    keys: options.keys,
     keyOf: (header) => header("x-coa-key"), // the other headers for keys belong to the model server
     keyText: "send a key of this proxy in the header x-coa-key",
     maxBodyBytes: options.maxRequestBytes ?? 64 * 2 ** 20,
@@ -189,7 +189,7 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       truncated: false,
     };
     await record({ ...refusal, error: message, response: "" });
-    throw new RefusedRequest(402, message, { code: "coa_budget" });
+    throw new Refusal(402, message, { code: "coa_budget" });
   }
   const capped = reservation !== undefined && reservation.body !== json;
   const headers = { ...request.headers };
@@ -242,14 +242,13 @@ function answerFrom(setup: Setup, replay: Replay<WireExchange>, { reply }: Call,
   if (!found) {
     const message = replay.explainMiss(kindOf(path), request);
     setup.onProblem?.(`replay: ${message}`);
-    throw new RefusedRequest(404, message, { code: "coa_replay_miss" });
+    throw new Refusal(404, message, { code: "coa_replay_miss" });
   }
   reply.send(found.status, found.response, { "content-type": found.contentType, "x-coa-replay": found.id });
 }
 
 async function passThrough(setup: Setup, { request, reply }: Call, path: string, body: Buffer): Promise<void> {
-  if (setup.replay)
-    throw new RefusedRequest(404, `${request.method} ${path} is not a model call and can't be replayed`);
+  if (setup.replay) throw new Refusal(404, `${request.method} ${path} is not a model call and can't be replayed`);
   setup.missed.add(`${request.method} ${path.split("?")[0]}`);
   await forward({
     url: upstreamUrl(setup.to!, path),

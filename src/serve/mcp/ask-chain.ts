@@ -1,7 +1,7 @@
 /** The chain as a tool of the Model Context Protocol: a question in, the answer out, roles and calls as progress. */
+import { refusalOf } from "../../base/http/refusal.ts";
 import { asObject, asString } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
-import { apiErrorOf } from "../api-error.ts";
 import { chainRequest } from "../chain-request.ts";
 import type { ChainService } from "../chain-service.ts";
 import { settle } from "../settle.ts";
@@ -58,7 +58,7 @@ export function askChain(service: ChainService): McpTool {
         return { text: "error: the chain broke off", failed: true };
       } catch (error) {
         if (signal.aborted) throw error;
-        return { text: `error: ${apiErrorOf(error).message}`, failed: true };
+        return { text: `error: ${refusalOf(error).message}`, failed: true };
       }
     },
   };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { writeTar } from "../../base/files/tar.ts";
 import { writeFolder } from "../../base/files/write-folder.ts";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 
 export type CheckpointKind = "weights" | "sampler_weights";
 
@@ -42,7 +42,7 @@ export interface Checkpoints {
 /** Checkpoints under a folder. */
 export function checkpointStore(root: string, now: () => number = Date.now): Checkpoints {
   const safe = (part: string) => {
-    if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new RefusedRequest(422, `"${part}" is not a name`);
+    if (!/^[\w.-]{1,128}$/.test(part) || part.startsWith(".")) throw new Refusal(422, `"${part}" is not a name`);
     return part;
   };
   const place = (model: string, kind: string, name: string) => join(root, safe(model), safe(kind), safe(name));
@@ -51,20 +51,19 @@ export function checkpointStore(root: string, now: () => number = Date.now): Che
     const note = text === null ? null : (JSON.parse(text) as CheckpointNote);
     if (note?.expires_at && Date.parse(note.expires_at) <= now()) await rm(folder, { recursive: true, force: true });
     else if (note) return note;
-    throw new RefusedRequest(404, "Checkpoint not found");
+    throw new Refusal(404, "Checkpoint not found");
   };
   const parse = (uri: string) => {
     const [, model, kind = "sampler_weights", name] =
       /^tinker:\/\/([^/]+)\/(?:(weights|sampler_weights)\/)?([^/#]+)/.exec(uri) ?? [];
-    if (!model || !name)
-      throw new RefusedRequest(422, `"${uri}" is not an address like tinker://<model>/weights/<name>`);
+    if (!model || !name) throw new Refusal(422, `"${uri}" is not an address like tinker://<model>/weights/<name>`);
     return { model, kind, name };
   };
   return {
     async save(model, kind, name, note, write) {
       const folder = place(model, kind, name);
       if (await stat(folder).catch(() => null))
-        throw new RefusedRequest(409, `Checkpoint '${name}' already exists for model '${model}'`);
+        throw new Refusal(409, `Checkpoint '${name}' already exists for model '${model}'`);
       await mkdir(join(root, model, kind), { recursive: true });
       await writeFolder(folder, async (temporary) => {
         await write(temporary);

@@ -3,7 +3,7 @@
  * it was read, or as long as the results that were read fit a limit. What nobody asks for is deleted as well, so that a
  * server that runs for weeks does not fill its memory.
  */
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import { within } from "../../base/work/within.ts";
 import { messageOf } from "../../core/errors.ts";
@@ -69,7 +69,7 @@ export function futures(now: () => number = steadyNow): Futures {
 
 function failure(error: unknown): Outcome {
   const boundary = (error as { boundary?: string } | undefined)?.boundary;
-  const refused = error instanceof RefusedRequest && error.status < 500;
+  const refused = error instanceof Refusal && error.status < 500;
   const category = refused || boundary === "usage" || boundary === "format" ? "user" : "server";
   return { error: messageOf(error), category };
 }

@@ -3,7 +3,7 @@
  * parallel and the first part last. A number that comes again with the same body is the same request; with another body it is refused.
  */
 import { createHash } from "node:crypto";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 
 export interface OrderedRequests {
   /** Takes a request; `start` is called when all smaller numbers have been. Returns what `start` gave, now or before. */
@@ -39,9 +39,9 @@ export function orderedRequests(register: (work: Promise<never>) => string): Ord
       const digest = createHash("sha256").update(name).update(body).digest("base64");
       const before = known.get(seqId);
       if (before?.digest === digest) return before.id;
-      if (before || seqId < next) throw new RefusedRequest(409, `seq_id ${seqId} was used for another request`);
+      if (before || seqId < next) throw new Refusal(409, `seq_id ${seqId} was used for another request`);
       if (waiting.size >= maxWaiting || (seqId > next && waitingBytes + body.length > maxWaitingBytes))
-        throw new RefusedRequest(429, "too many requests wait for a smaller seq_id");
+        throw new Refusal(429, "too many requests wait for a smaller seq_id");
       const id = register(promise);
       known.set(seqId, { digest, id });
       known.delete(seqId - maxWaiting);
@@ -56,7 +56,7 @@ export function orderedRequests(register: (work: Promise<never>) => string): Ord
       return id;
     },
     close() {
-      const reason = new RefusedRequest(400, `the model was unloaded before seq_id ${next} came`);
+      const reason = new Refusal(400, `the model was unloaded before seq_id ${next} came`);
       for (const { giveUp } of waiting.values()) giveUp(reason);
       waiting.clear();
     },

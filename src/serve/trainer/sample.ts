@@ -1,5 +1,5 @@
 /** Answers one sampling request of the Tinker API: ids or strings stop it, and prompts are scored where that is asked for. */
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { toSamples, type WireSampleRequest, type WireSamples } from "../../base/wire/tinker.ts";
 import type { Policy, Sample, SampleRequest } from "../../core/engine.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -15,10 +15,10 @@ export async function answerSample(
   const { sampling_params: params, num_samples: n } = asked;
   const tokens = asked.prompt.chunks.flatMap((chunk) => chunk.tokens);
   if (asked.topk_prompt_logprobs)
-    throw new RefusedRequest(400, "topk_prompt_logprobs: this server gives the log-probabilities of the prompt alone");
+    throw new Refusal(400, "topk_prompt_logprobs: this server gives the log-probabilities of the prompt alone");
   const { maxContext } = policy.capabilities;
   if (tokens.length >= maxContext)
-    throw new RefusedRequest(400, `the prompt has ${tokens.length} tokens and the model takes ${maxContext}`);
+    throw new Refusal(400, `the prompt has ${tokens.length} tokens and the model takes ${maxContext}`);
   const stops = typeof params.stop === "string" ? [params.stop] : (params.stop ?? []);
   const strings = stops.filter((stop) => typeof stop === "string");
   const request: SampleRequest = {
@@ -39,7 +39,7 @@ export async function answerSample(
 
   async function manySamples(): Promise<Sample[]> {
     if (strings.length === 0) return policy.sampleMany(request, n);
-    if (!tokenizer) throw new RefusedRequest(400, "this server stops at token ids only: it has no tokenizer");
+    if (!tokenizer) throw new Refusal(400, "this server stops at token ids only: it has no tokenizer");
     return Promise.all(
       Array.from({ length: n }, (_, at) => {
         const seed = request.seed === undefined ? {} : { seed: request.seed + at };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { type Call, type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
-import { parse, RefusedRequest } from "../../base/http/refusal.ts";
+import { parse, Refusal } from "../../base/http/refusal.ts";
 import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
 import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
 import { CoaError } from "../../core/errors.ts";
@@ -44,8 +44,6 @@ export interface TrainerServerOptions extends GuardSettings {
   sessionTimeoutMs?: number;
   /** How long a question for a result is held before the client is told to ask again. */
   holdMs?: number;
-  /** Keys that clients must bring; none: whoever reaches the server may use it. */
-  apiKeys?: readonly string[];
 }
 
 const maxBodyBytes = 2 ** 30;
@@ -142,7 +140,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     }),
     "POST /api/v1/create_model": withBody(createModel, (asked) => {
       if (asked.base_model !== options.baseModel)
-        throw new RefusedRequest(400, `this server has the base model ${options.baseModel}, not ${asked.base_model}`);
+        throw new Refusal(400, `this server has the base model ${options.baseModel}, not ${asked.base_model}`);
       const { rank, seed } = asked.lora_config;
       const made = models.create(asked.session_id, asked.model_seq_id, { rank, seed: seed ?? 0 });
       const lora = {
@@ -195,7 +193,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       const asked = parse(loadWeights, await call.json());
       const model = models.get(asked.model_id);
       if (model.requests.started > 0 && (asked.seq_id ?? 0) > 1)
-        throw new RefusedRequest(400, `LoadWeights is not permitted with seq_id ${asked.seq_id}`);
+        throw new Refusal(400, `LoadWeights is not permitted with seq_id ${asked.seq_id}`);
       const { folder } = await store.find(asked.path);
       const start = async (): Promise<Outcome> => {
         model.changes++;
@@ -216,7 +214,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
             if (model.changes === changes) return scoreOf(engine, tokens);
             const what =
               "the model has been trained since these weights were published, so no prompt is scored with them";
-            throw new RefusedRequest(400, `${what}; save them under a name and sample from there`);
+            throw new Refusal(400, `${what}; save them under a name and sample from there`);
           };
           const open = async () => ({ policy: await engine.publish({ pinned: true }), score });
           return { path: null, type, sampling_session_id: await models.publish(model, open) };
@@ -239,7 +237,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       return { sampler_id: params["id"], base_model: options.baseModel, model_path: source };
     },
     "POST /api/v1/asample": withBody(sampleRequestSchema, async (asked) => {
-      if (!asked.sampling_params.max_tokens) throw new RefusedRequest(400, "sampling_params.max_tokens is missing");
+      if (!asked.sampling_params.max_tokens) throw new Refusal(400, "sampling_params.max_tokens is missing");
       const session = asked.sampling_session_id ?? (await sessionOf(asked.model_path));
       models.sourceOf(session);
       const work = models.usePolicy(session, async (served) => {
@@ -252,7 +250,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
       z.object({ request_id: z.coerce.string() }),
       async ({ request_id }, { request, reply }) => {
         const outcome = await pending.wait(request_id, options.holdMs ?? 30_000, request.signal);
-        if (outcome === undefined) throw new RefusedRequest(404, "Future not found");
+        if (outcome === undefined) throw new Refusal(404, "Future not found");
         if (outcome === null) return replyJson(reply, 408, { type: "try_again", request_id, queue_state: "active" });
         if ("error" in outcome) return outcome;
         if (!outcome.bytes || !request.header("accept")?.includes(protobufType)) return outcome.json;
@@ -324,8 +322,8 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
 
   const served = guarded(table, {
     access: options.access,
+    keys: options.keys,
     onRequest: options.onRequest,
-    keys: options.apiKeys?.map((key) => ({ key })),
     isOpen: (path) => path === "/api/v1/healthz",
     maxBodyBytes,
     errorBody: ({ message }) => ({ detail: message }),

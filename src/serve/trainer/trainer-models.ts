@@ -6,7 +6,7 @@
  * its models, as on other servers of this kind.
  */
 import { randomUUID } from "node:crypto";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import type { Engine, Policy } from "../../core/engine.ts";
 import type { Outcome } from "./futures.ts";
@@ -100,7 +100,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
 
   const sessionOf = (id: string) => {
     const session = sessions.get(id);
-    if (!session) throw new RefusedRequest(404, "Session not found");
+    if (!session) throw new Refusal(404, "Session not found");
     session.seen = now();
     return session;
   };
@@ -143,10 +143,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
       else {
         const mb = (value: number) => `${Math.ceil(value / 1e6)} MB`;
         const there = `${models.size + opening.length} adapters and ${[...policies.values()].filter(isOpen).length} policies take ${mb(usedBytes())} of ${mb(memory.limit)}`;
-        throw new RefusedRequest(
-          400,
-          `no memory for ${what}, which takes ${mb(bytes)}: ${there}; unload a model first`,
-        );
+        throw new Refusal(400, `no memory for ${what}, which takes ${mb(bytes)}: ${there}; unload a model first`);
       }
     }
   };
@@ -179,12 +176,9 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
 
   async function open(session: string, lora: { rank: number; seed: number }): Promise<TrainerModel> {
     if (!(Number.isInteger(lora.rank) && lora.rank >= 1))
-      throw new RefusedRequest(
-        400,
-        `LoRA rank ${lora.rank}: this server trains adapters of rank 1 or more, not whole models`,
-      );
+      throw new Refusal(400, `LoRA rank ${lora.rank}: this server trains adapters of rank 1 or more, not whole models`);
     if (models.size + opening.length >= options.maxModels)
-      throw new RefusedRequest(400, `Maximum number of LoRA adapters (${options.maxModels}) reached`);
+      throw new Refusal(400, `Maximum number of LoRA adapters (${options.maxModels}) reached`);
     makeRoom(`another adapter of rank ${lora.rank}`, memory?.model(lora.rank) ?? 0);
     opening.push(lora.rank);
     try {
@@ -224,7 +218,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     },
     get(id) {
       const model = models.get(id);
-      if (!model) throw new RefusedRequest(404, "Model not found");
+      if (!model) throw new Refusal(404, "Model not found");
       const session = sessions.get(model.session);
       if (session) session.seen = now();
       return model;
@@ -254,7 +248,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     },
     async usePolicy(id, work) {
       const entry = policies.get(id);
-      if (!entry) throw new RefusedRequest(404, "Sampling session not found");
+      if (!entry) throw new Refusal(404, "Sampling session not found");
       policies.delete(id);
       policies.set(id, entry);
       entry.inUse++;
@@ -273,7 +267,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     },
     sourceOf(id) {
       const entry = policies.get(id);
-      if (!entry) throw new RefusedRequest(404, "Sampling session not found");
+      if (!entry) throw new Refusal(404, "Sampling session not found");
       return entry.source;
     },
     async close() {

@@ -4,7 +4,7 @@
  */
 import type { Route } from "../../base/http/guard.ts";
 import { replyJson } from "../../base/http/handler.ts";
-import { parse, RefusedRequest } from "../../base/http/refusal.ts";
+import { parse, Refusal } from "../../base/http/refusal.ts";
 import { type AnnotationTarget, annotationSchema, chainHash } from "../../core/annotation.ts";
 import type { Trajectory, Violation } from "../../core/trajectory.ts";
 import { editChain } from "../../language/edit-chain.ts";
@@ -38,8 +38,8 @@ export function annotationRoutes(context: StudioContext): Readonly<Record<string
 function shownChain({ id, hash }: AnnotationTarget, context: StudioContext, file?: string): Trajectory {
   const query = new URLSearchParams({ id, ...(file !== undefined && { in: file }) });
   const { stored } = askedItem(query, context, "chain");
-  if (stored.kind !== "chain") throw new RefusedRequest(400, `${id} is not a chain`);
+  if (stored.kind !== "chain") throw new Refusal(400, `${id} is not a chain`);
   if (chainHash(stored.chain) !== hash)
-    throw new RefusedRequest(409, `${id} has changed since it was shown: load the page again`);
+    throw new Refusal(409, `${id} has changed since it was shown: load the page again`);
   return stored.chain;
 }

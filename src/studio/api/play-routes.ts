@@ -10,7 +10,7 @@ import { openJsonl } from "../../base/files/open-jsonl.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { streamReply } from "../../base/http/event-stream.ts";
 import type { Route } from "../../base/http/guard.ts";
-import { RefusedRequest } from "../../base/http/refusal.ts";
+import { Refusal } from "../../base/http/refusal.ts";
 import { serverEvents } from "../../base/http/server-events.ts";
 import { messageOf } from "../../core/errors.ts";
 import { asObject, asString, type Json } from "../../core/json-value.ts";
@@ -57,7 +57,7 @@ export function playRoutes(context: StudioContext, players: readonly Player[]): 
       const { signal } = call.request;
       const { player: name, ...body } = await call.json();
       const response = await named(asString(name)).ask({ ...body, stream: true }, signal);
-      if (!response.ok || !response.body) throw new RefusedRequest(response.status, await refusalOf(response));
+      if (!response.ok || !response.body) throw new Refusal(response.status, await refusalOf(response));
       // Where the browser leaves, reading ends and the player is told to stop.
       const said = response.body.pipeThrough(new TransformStream<Uint8Array>(), { signal });
       await streamReply(call, {}, async (stream) => {

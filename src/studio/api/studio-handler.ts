@@ -29,7 +29,7 @@ const safety = {
 /** Answers requests. `more` are routes of other parts (a playground), behind the same checks. */
 export function studioHandler(
   context: StudioContext,
-  options: { token: string; app: AppFiles; more?: Readonly<Record<string, Route>> } & GuardSettings,
+  options: { token: string; app: AppFiles; more?: Readonly<Record<string, Route>> } & Pick<GuardSettings, "onRequest">,
 ): Guarded {
   const table: Record<string, Route> = { ...options.more, "GET /api/events": eventsRoute(context) };
   for (const [name, reader] of Object.entries(readers))
@@ -39,7 +39,7 @@ export function studioHandler(
     for (const at of path === "/index.html" ? ["/", path] : [path])
       table[`GET ${at}`] = ({ reply }) => reply.send(200, bytes, { "content-type": type });
   return guarded(table, {
-    keys: [{ key: options.token }],
+    keys: [options.token],
     keyText: "this page has no key: open the address that coa studio printed",
     onRequest: options.onRequest,
     isOpen: (path) => !path.startsWith("/api/"),

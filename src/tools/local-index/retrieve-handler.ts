@@ -5,7 +5,7 @@
 
 import { z } from "zod";
 import { type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
-import type { RefusedRequest } from "../../base/http/refusal.ts";
+import type { Refusal } from "../../base/http/refusal.ts";
 import type { Hit } from "./build-index.ts";
 
 const requestSchema = z.object({
@@ -40,7 +40,7 @@ export function retrieveHandler(
   options: { topk?: number } & GuardSettings = {},
 ): (request: Request) => Promise<Response> {
   const { topk, ...settings } = options;
-  const errorBody = ({ message }: RefusedRequest) => ({ error: message });
+  const errorBody = ({ message }: Refusal) => ({ error: message });
   return guarded({ "POST /retrieve": retrieveRoute(index, { topk }) }, { ...settings, errorBody }).fetch;
 }
 

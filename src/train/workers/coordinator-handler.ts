@@ -7,23 +7,18 @@
 import { z } from "zod";
 import { packRecord, unpackRecord } from "../../base/files/packed-records.ts";
 import { type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
-import { parse, RefusedRequest } from "../../base/http/refusal.ts";
+import { parse, Refusal } from "../../base/http/refusal.ts";
 import { CoaError } from "../../core/errors.ts";
 import { readTrajectory } from "../../core/trajectory.ts";
 import type { LeaseBoard } from "./lease-board.ts";
 import { differences } from "./worker-identity.ts";
 import { leaseRequest, type RunForWorkers, resultRecord, sampleRequest } from "./worker-protocol.ts";
 
-export interface CoordinatorRoutesOptions {
+export interface CoordinatorOptions {
   board: LeaseBoard;
   run: RunForWorkers;
   /** How long a request for leases is held where there is nothing to do. */
   holdMs?: number;
-}
-
-export interface CoordinatorOptions extends CoordinatorRoutesOptions, GuardSettings {
-  /** Keys that workers must bring; none: whoever reaches the port may work. */
-  apiKeys?: readonly string[];
 }
 
 const maxBodyBytes = 2 ** 28;
@@ -31,7 +26,7 @@ const fromWorker = z.object({ worker: z.string() });
 const endedSession = z.object({ lease: z.string(), sessionKey: z.string() });
 
 /** The routes under `/worker/`, for a server that has others too. */
-export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorRoutesOptions): Record<string, Route> {
+export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorOptions): Record<string, Route> {
   return {
     "GET /worker/run": () => run,
     "POST /worker/alive": withBody(fromWorker, ({ worker }) => {
@@ -41,16 +36,16 @@ export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorRo
     "POST /worker/lease": withBody(leaseRequest, async ({ worker, count, identity }, { request }) => {
       const found = differences(identity, run.identity);
       // 412: a repeated request would be refused again.
-      if (found.length > 0) throw new RefusedRequest(412, `worker ${worker} is refused: ${found.join("; ")}`);
+      if (found.length > 0) throw new Refusal(412, `worker ${worker} is refused: ${found.join("; ")}`);
       const leases = await board.lease(worker, count, holdMs, request.signal);
-      if (!leases) throw new RefusedRequest(410, "the run has ended");
+      if (!leases) throw new Refusal(410, "the run has ended");
       return { leases };
     }),
     "POST /worker/sample": async ({ request, reply, bytes }) => {
       const asked = parse(sampleRequest, unpackRecord(await bytes()));
       board.heard(asked.worker);
       const policy = board.policyOf(asked.lease);
-      if (!policy) throw new RefusedRequest(410, "this rollout is no longer needed");
+      if (!policy) throw new Refusal(410, "this rollout is no longer needed");
       const sample = await policy.sample({ ...asked.request, signal: request.signal });
       reply.send(200, packRecord(sample), { "content-type": "application/octet-stream" });
     },
@@ -69,11 +64,16 @@ export function coordinatorRoutes({ board, run, holdMs = 20_000 }: CoordinatorRo
 }
 
 /** The routes by themselves. */
-export function coordinatorHandler({ apiKeys, access, onRequest, ...options }: CoordinatorOptions): Guarded {
+export function coordinatorHandler({
+  access,
+  keys,
+  onRequest,
+  ...options
+}: CoordinatorOptions & GuardSettings): Guarded {
   return guarded(coordinatorRoutes(options), {
     access,
+    keys,
     onRequest,
-    keys: apiKeys?.map((key) => ({ key })),
     maxBodyBytes,
     errorBody: ({ message }) => ({ error: { message } }),
   });

@@ -22,10 +22,10 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function open({ silenceMs = 400, apiKeys }: { silenceMs?: number; apiKeys?: string[] } = {}) {
+async function open({ silenceMs = 400, keys }: { silenceMs?: number; keys?: string[] } = {}) {
   const engine = digitEngine();
   const board = leaseBoard({ deadlineMs: 60_000, silenceMs });
-  const handler = coordinatorHandler({ board, run: digitRun(engine, silenceMs), apiKeys });
+  const handler = coordinatorHandler({ board, run: digitRun(engine, silenceMs), keys });
   const server = await listen(handler);
   servers.push(server);
   const work = (extra: Partial<WorkerOptions> = {}) =>
@@ -133,7 +133,7 @@ describe("workers", () => {
   });
 
   it("stop the run when only its user can help, and need the key", async () => {
-    const { board, work } = await open({ apiKeys: ["secret"] });
+    const { board, work } = await open({ keys: ["secret"] });
     await assert.rejects(work(), /HTTP 401: send a key/);
     const played = board.play(task, { seed: 1, sample: 0, step: 0, maxContext: 16, policy: {} as never });
     const working = work({ apiKey: "secret", name: "w-2", play: () => Promise.reject(new Error("no such index")) });
