@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { readyLine } from "../../base/http/listen.ts";
+import { scoreTokens } from "../../base/work/score-tokens.ts";
 import { UsageError } from "../../core/errors.ts";
 import { playRoutes } from "../../studio/api/play-routes.ts";
 import { serveStudio } from "../../studio/api/serve-studio.ts";
@@ -42,8 +43,13 @@ export default defineCommand({
       port: values.port,
       // The engine is loaded when somebody compares two models.
       score: async (folder, tokens) => {
-        const { scoreTokens } = await import("../score-tokens.ts");
-        return [null, ...(await scoreTokens(folder, tokens))];
+        const { openEmbeddedEngine } = await import("../../engines/embedded/embedded-engine.ts");
+        const engine = await openEmbeddedEngine({ folder });
+        try {
+          return [null, ...(await scoreTokens(engine, tokens))];
+        } finally {
+          await engine.close();
+        }
       },
       profiles: namedProfiles,
       onBuild: out.note,

@@ -4,6 +4,7 @@
  * are sums; nothing is clipped that the request does not say. Beyond the protocol, `coa` in the client configuration names
  * what this server adds: `dual_clip` and `temperature` in loss_fn_config.
  */
+
 import { join } from "node:path";
 import { z } from "zod";
 import { type Call, type Guarded, type GuardSettings, guarded, type Route, withBody } from "../../base/http/guard.ts";
@@ -11,6 +12,7 @@ import { replyJson } from "../../base/http/handler.ts";
 import { parse, Refusal } from "../../base/http/refusal.ts";
 import { adamSchema, fromAdam, sampleRequestSchema, toPassResult } from "../../base/wire/tinker.ts";
 import { decodePass, encodePassResult, encodeSamples, protobufType } from "../../base/wire/tinker-protobuf.ts";
+import { scoreTokens } from "../../base/work/score-tokens.ts";
 import { CoaError } from "../../core/errors.ts";
 import { tokenizerFingerprint } from "../../core/fingerprint.ts";
 import type { Tokenizer } from "../../core/tokenizer.ts";
@@ -18,7 +20,7 @@ import { checkpointStore } from "./checkpoints.ts";
 import { futures, type Outcome } from "./futures.ts";
 import { passFromJson, requestIds } from "./read-request.ts";
 import { answerSample } from "./sample.ts";
-import { elementwise, scoreOf } from "./score-tokens.ts";
+import { elementwise } from "./token-losses.ts";
 import { loraAlpha, type OpenAdapter, type ServedPolicy, type TrainerMemory, trainerModels } from "./trainer-models.ts";
 
 /** The trainer as a handler for node:http and as one for frameworks that use fetch. */
@@ -211,7 +213,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         const type = "save_weights_for_sampler";
         if (!path) {
           const score = (tokens: readonly number[]) => {
-            if (model.changes === changes) return scoreOf(engine, tokens);
+            if (model.changes === changes) return scoreTokens(engine, tokens);
             const what =
               "the model has been trained since these weights were published, so no prompt is scored with them";
             throw new Refusal(400, `${what}; save them under a name and sample from there`);
@@ -298,7 +300,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
   async function openAlone(lora: Parameters<OpenAdapter>[0]): Promise<ServedPolicy> {
     const engine = await options.openAdapter(lora);
     const policy = { ...(await engine.publish()), close: () => engine.close() };
-    return { policy, score: (tokens) => scoreOf(engine, tokens) };
+    return { policy, score: (tokens) => scoreTokens(engine, tokens) };
   }
 
   const noteOf = (rank: number, seconds?: number | null) => ({

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { naiveForward } from "../../test/engine/naive-forward.ts";
-import { openEmbeddedEngine } from "../engines/embedded/embedded-engine.ts";
-import { loadModelFolder, saveModelFolder } from "../engines/embedded/files/model-folder.ts";
-import { modelConfig } from "../engines/embedded/model/config.ts";
-import { initialParameters } from "../engines/embedded/model/parameters.ts";
+import { naiveForward } from "../../../test/engine/naive-forward.ts";
+import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { loadModelFolder, saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
+import { modelConfig } from "../../engines/embedded/model/config.ts";
+import { initialParameters } from "../../engines/embedded/model/parameters.ts";
 import { scoreTokens } from "./score-tokens.ts";
 
 let folder: string;
@@ -26,11 +26,11 @@ describe("scoreTokens", () => {
     const draw = (seed: number) =>
       engine.sample({ tokens: prompt, maxTokens: 6, temperature: 1, seed, stopTokens: [] });
     const [sampled, again, other] = [await draw(3), await draw(3), await draw(4)];
-    await engine.close();
     assert.deepEqual(again, sampled);
     assert.notDeepEqual(other.tokens, sampled.tokens);
     const tokens = [...prompt, ...sampled.tokens];
-    const scores = await scoreTokens(folder, tokens);
+    const scores = await scoreTokens(engine, tokens);
+    await engine.close();
     const { config, parameters } = await loadModelFolder(folder);
     const expected = naiveForward(config, parameters, tokens);
     for (const [index, score] of scores.entries())
