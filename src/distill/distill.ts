@@ -8,6 +8,7 @@ import { type FileHandle, open, truncate } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type ClaimedFolder, claimFolder, type Resume } from "../base/files/claim-folder.ts";
 import { fileFingerprint } from "../base/files/fingerprint.ts";
+import type { Line } from "../base/files/lines.ts";
 import { openJsonl } from "../base/files/open-jsonl.ts";
 import { readJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
@@ -20,7 +21,7 @@ import { distillHtml } from "../report/distill-html.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
 import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
-import { type InputLine, inputLines } from "./input-lines.ts";
+import { inputLines } from "./input-lines.ts";
 import type { WireOutcome } from "./judge-batch.ts";
 import { judgeLines } from "./judge-lines.ts";
 import { type DuplicateIndex, duplicateIndex } from "./stages/near-duplicates.ts";
@@ -135,7 +136,7 @@ async function judgeAll(options: DistillOptions, tally: Tally, state: State): Pr
   const files = await openFiles(options.out);
   await cutAfter(join(options.out, "kept.jsonl"), state.members.length);
   const skip = state.processed;
-  async function* remaining(): AsyncGenerator<InputLine> {
+  async function* remaining(): AsyncGenerator<Line> {
     let index = 0;
     for await (const line of inputLines(options.inputs, options.signal)) if (index++ >= skip) yield line;
   }
@@ -167,7 +168,7 @@ async function judgeAll(options: DistillOptions, tally: Tally, state: State): Pr
 }
 
 /** The journal's record of an outcome; near-duplicates are found here, where lines come in order. */
-function settle(state: State, outcome: WireOutcome, input: InputLine, index: number): OutcomeRecord {
+function settle(state: State, outcome: WireOutcome, input: Line, index: number): OutcomeRecord {
   const { line: _line, signature, ...rest } = outcome;
   const record: OutcomeRecord = { index, file: input.file, line: input.line, ...rest };
   if (outcome.stage !== null || !signature || !state.duplicates) return record;

@@ -1,10 +1,11 @@
 /** Lines judged in batches, in this thread or in several; batches come out in the order they went in. */
+
 import { availableParallelism } from "node:os";
+import type { Line } from "../base/files/lines.ts";
 import { startThread } from "../base/work/thread.ts";
 import { UsageError } from "../core/errors.ts";
 import { type DistillConfig, type DistillPlugins, loadPlugins } from "./distill-config.ts";
 import type { DistillCalls, WorkerSetup } from "./distill-worker.ts";
-import type { InputLine } from "./input-lines.ts";
 import { judgeBatch, readTasks, type WireOutcome } from "./judge-batch.ts";
 import { recordJudge } from "./judge-record.ts";
 import { taskIndex } from "./task-index.ts";
@@ -19,17 +20,14 @@ export interface JudgeLinesOptions {
 }
 
 export interface JudgedBatch {
-  lines: InputLine[];
+  lines: Line[];
   outcomes: WireOutcome[];
 }
 
 const batchLines = 64;
 
 /** Judges all lines. */
-export async function* judgeLines(
-  lines: AsyncIterable<InputLine>,
-  options: JudgeLinesOptions,
-): AsyncGenerator<JudgedBatch> {
+export async function* judgeLines(lines: AsyncIterable<Line>, options: JudgeLinesOptions): AsyncGenerator<JudgedBatch> {
   const { plugins, modules = [], tasksFiles = [] } = options;
   const workers = options.workers ?? (plugins ? 0 : Math.max(1, availableParallelism() - 1));
   if (workers > 0 && plugins) {
@@ -52,7 +50,7 @@ export async function* judgeLines(
   }
   const pool = startPool(workers, { config: options.config, modules, tasksFiles });
   try {
-    const waiting: { lines: InputLine[]; outcomes: Promise<WireOutcome[]> }[] = [];
+    const waiting: { lines: Line[]; outcomes: Promise<WireOutcome[]> }[] = [];
     for await (const batch of batches(lines)) {
       options.signal?.throwIfAborted();
       waiting.push({ lines: batch, outcomes: pool.judge(batch.map((line) => line.text)) });
@@ -68,8 +66,8 @@ export async function* judgeLines(
   }
 }
 
-async function* batches(lines: AsyncIterable<InputLine>): AsyncGenerator<InputLine[]> {
-  let batch: InputLine[] = [];
+async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
+  let batch: Line[] = [];
   for await (const line of lines) {
     batch.push(line);
     if (batch.length < batchLines) continue;

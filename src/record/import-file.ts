@@ -2,6 +2,7 @@
 
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { fileLines } from "../base/files/lines.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
@@ -73,15 +74,16 @@ async function readRecords(file: string): Promise<unknown[]> {
   if (found.size > maxFileBytes) {
     throw new CoaError("record", `${file} has ${found.size} bytes, at most ${maxFileBytes} are read: split it`);
   }
-  const text = await readFile(file, "utf8");
-  const whole = parseJson(text);
+  const whole = parseJson(await readFile(file, "utf8"));
   if (whole !== undefined) return [whole];
-  return text.split("\n").flatMap((line, index) => {
-    if (line.trim() === "") return [];
-    const value = parseJson(line);
-    if (value === undefined) throw new CoaError("record", `${file}:${index + 1}: neither JSON nor JSONL`);
-    return [value];
-  });
+  const records: unknown[] = [];
+  for await (const { line, text } of fileLines(file)) {
+    if (text.trim() === "") continue;
+    const value = parseJson(text);
+    if (value === undefined) throw new CoaError("record", `${file}:${line}: neither JSON nor JSONL`);
+    records.push(value);
+  }
+  return records;
 }
 
 /** Recognises a format by the fields of its first record. */

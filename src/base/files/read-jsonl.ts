@@ -5,9 +5,9 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createReadStream } from "node:fs";
 import type { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
+import { fileLines, type Line } from "./lines.ts";
 
 export interface BadLine {
   file: string;
@@ -32,8 +32,6 @@ export function readingWith<T>(options: ReadOptions, work: () => T): T {
   return scope.run(options, work);
 }
 
-const maxLineBytes = 256 * 1024 * 1024;
-
 /** Streams the records of a file; a missing file has none. */
 export async function* readJsonl<T = unknown>(
   file: string,
@@ -41,14 +39,12 @@ export async function* readJsonl<T = unknown>(
   options: ReadOptions = {},
 ): AsyncGenerator<T> {
   const settings = { ...scope.getStore(), ...options };
-  let line = 0;
-  for await (const { text: raw, complete } of lines(file, settings.signal)) {
-    const text = line === 0 && raw.startsWith("\uFEFF") ? raw.slice(1) : raw;
+  for await (const { line, text: raw, complete } of linesIfAny(file, settings.signal)) {
+    const text = line === 1 && raw.startsWith("\uFEFF") ? raw.slice(1) : raw;
     // A UTF-16 byte order mark is not valid UTF-8: both of its bytes come out as the replacement character.
-    if (line === 0 && raw.startsWith("\uFFFD\uFFFD")) {
+    if (line === 1 && raw.startsWith("\uFFFD\uFFFD")) {
       throw new CoaError("storage", `${file} is written in UTF-16; save it as UTF-8 (a byte order mark may stay)`);
     }
-    line++;
     if (text.trim() === "") continue;
     let value: unknown;
     try {
@@ -76,6 +72,14 @@ export async function* readJsonl<T = unknown>(
     const parsed = schema.safeParse(value);
     if (parsed.success) yield parsed.data;
     else handle({ file, line, kind: "schema", message: explain(value, parsed.error.issues) }, settings);
+  }
+}
+
+async function* linesIfAny(file: string, signal?: AbortSignal): AsyncGenerator<Line> {
+  try {
+    yield* fileLines(file, { signal });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
 
@@ -117,32 +121,4 @@ function explain(value: unknown, issues: readonly { path: PropertyKey[]; message
   }
   const shown = issues.slice(0, 3).map((issue) => `${issue.path.join(".") || "record"}: ${issue.message}`);
   return `not what was expected: ${shown.join("; ")}`;
-}
-
-/** Splits a file at newlines without ever holding more than one line; `complete` says whether its newline was there. */
-async function* lines(file: string, signal?: AbortSignal): AsyncGenerator<{ text: string; complete: boolean }> {
-  const stream = createReadStream(file, { highWaterMark: 1 << 18, signal });
-  const parts: Buffer[] = [];
-  let held = 0;
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      let from = 0;
-      for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-        parts.push(chunk.subarray(from, end));
-        yield { text: Buffer.concat(parts).toString("utf8"), complete: true };
-        parts.length = 0;
-        held = 0;
-        from = end + 1;
-      }
-      if (from < chunk.length) {
-        parts.push(chunk.subarray(from));
-        held += chunk.length - from;
-        if (held > maxLineBytes) throw new CoaError("storage", `${file}: a line is longer than ${maxLineBytes} bytes`);
-      }
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  if (parts.length > 0) yield { text: Buffer.concat(parts).toString("utf8"), complete: false };
 }

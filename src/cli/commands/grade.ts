@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline";
+import { fileLines } from "../../base/files/lines.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
@@ -42,10 +42,8 @@ export default defineCommand({
     const judging = kind === "judge" ? { ...settings, judge: { ...settings.judge, baseUrl } } : settings;
     const graders = await openGrader(judging, [sample], { parts: "whole" });
     const grades: Grade[] = [];
-    let number = 0;
     try {
-      for await (const text of createInterface({ input: process.stdin })) {
-        number++;
+      for await (const { line: number, text } of fileLines("standard input", { stream: process.stdin })) {
         if (text.trim() === "") continue;
         signal.throwIfAborted();
         const line = readLine(text, number);

@@ -6,6 +6,7 @@
 
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { lineCutter, maxLineBytes } from "../../base/files/lines.ts";
 import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { SeenFile } from "./find-files.ts";
@@ -13,7 +14,6 @@ import type { FileRow } from "./index-database.ts";
 import { indexRow } from "./index-row.ts";
 
 const blockBytes = 1 << 22;
-const maxLineBytes = 1 << 28;
 const headBytes = 256;
 const chunkLines = 2_000;
 
@@ -101,7 +101,7 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
   /** Reads from the old end on. What comes after the last line break counts only once it is whole. */
   function read(handle: number, file: FileRow, onChunk?: (file: FileRow) => void): void {
     const block = Buffer.allocUnsafe(Math.min(blockBytes, Math.max(1, file.size - file.indexed)));
-    let held: Buffer = Buffer.alloc(0);
+    const cutter = lineCutter();
     let [position, sinceChunk] = [file.indexed, 0];
     const commit = () => {
       const { kind, size, mtime, indexed, lines, bad, problem, id } = file;
@@ -115,24 +115,21 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
       const count = readSync(handle, block, 0, Math.min(block.length, file.size - position), position);
       if (count === 0) break;
       position += count;
-      const bytes = held.length === 0 ? block.subarray(0, count) : Buffer.concat([held, block.subarray(0, count)]);
-      let from = 0;
-      for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
-        take(file, bytes.toString("utf8", from, end), end - from);
-        file.indexed += end - from + 1;
-        from = end + 1;
+      for (const bytes of cutter.cut(block.subarray(0, count))) {
+        take(file, bytes.toString("utf8"), bytes.length);
+        file.indexed += bytes.length + 1;
         if (++sinceChunk < chunkLines) continue;
         commit();
         database.exec("BEGIN");
       }
-      held = Buffer.from(bytes.subarray(from));
-      if (held.length <= maxLineBytes) continue;
+      if (cutter.held <= maxLineBytes) continue;
       file.problem ??= `a line is longer than ${maxLineBytes} bytes: what follows it is not loaded`;
       break;
     }
-    if (isWhole(held)) {
-      take(file, held.toString("utf8"), held.length);
-      file.indexed += held.length;
+    const rest = cutter.rest();
+    if (isWhole(rest)) {
+      take(file, rest.toString("utf8"), rest.length);
+      file.indexed += rest.length;
     }
     commit();
   }

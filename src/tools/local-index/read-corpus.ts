@@ -4,10 +4,9 @@
  * contains nothing about this machine, `coa://docs/<name>/<path>`, by which it is found, read and cited.
  */
 
-import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
-import { createInterface } from "node:readline";
+import { fileLines } from "../../base/files/lines.ts";
 import { CoaError, messageOf, UsageError } from "../../core/errors.ts";
 import { extractPage } from "../crawl/extract-page.ts";
 import type { IndexDocument } from "./build-index.ts";
@@ -92,12 +91,10 @@ export async function* readCorpus(path: string, options: CorpusOptions = {}): As
 }
 
 async function* readLines(path: string, root: string, options: CorpusOptions): AsyncIterable<IndexDocument> {
-  let number = 0;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-    number++;
-    if (line.trim() === "") continue;
-    const document = parseLine(line, number);
-    if (typeof document === "string") report(options, `${path} line ${number}: ${document}`);
+  for await (const { line, text } of fileLines(path)) {
+    if (text.trim() === "") continue;
+    const document = parseLine(text, line);
+    if (typeof document === "string") report(options, `${path} line ${line}: ${document}`);
     else yield { ...document, url: document.url ?? `${root}${encodeURIComponent(document.id)}` };
   }
 }

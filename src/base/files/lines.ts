@@ -1,0 +1,66 @@
+/** The lines of bytes that come in blocks: cut at newlines only, whatever else a text contains, and no more than one held. */
+import { createReadStream } from "node:fs";
+import { CoaError } from "../../core/errors.ts";
+
+/** Longest line that is read. */
+export const maxLineBytes = 256 * 2 ** 20;
+
+export interface LineCutter {
+  /** The lines that this block ends; it may be overwritten once they are taken. */
+  cut(block: Buffer): Generator<Buffer>;
+  /** What has come since the last newline. */
+  rest(): Buffer;
+  /** Bytes of the rest. */
+  readonly held: number;
+}
+
+/** Cuts blocks into lines. */
+export function lineCutter(): LineCutter {
+  const parts: Buffer[] = [];
+  let held = 0;
+  return {
+    get held() {
+      return held;
+    },
+    rest: () => Buffer.concat(parts),
+    *cut(block) {
+      let from = 0;
+      for (let end = block.indexOf(10); end >= 0; end = block.indexOf(10, from)) {
+        const last = block.subarray(from, end);
+        const line = held === 0 ? last : Buffer.concat([...parts.splice(0), last]);
+        held = 0;
+        from = end + 1;
+        yield line;
+      }
+      if (from === block.length) return;
+      parts.push(Buffer.from(block.subarray(from)));
+      held += block.length - from;
+    },
+  };
+}
+
+/** One line of a file or stream. */
+export interface Line {
+  file: string;
+  /** Counted from 1. */
+  line: number;
+  text: string;
+  /** Its newline was there. */
+  complete: boolean;
+}
+
+/** Streams the lines of a file, or of a stream under that name. */
+export async function* fileLines(
+  file: string,
+  options: { signal?: AbortSignal; stream?: AsyncIterable<Buffer> } = {},
+): AsyncGenerator<Line> {
+  const { signal, stream = createReadStream(file, { highWaterMark: 1 << 18, signal }) } = options;
+  const cutter = lineCutter();
+  let line = 0;
+  for await (const block of stream as AsyncIterable<Buffer>) {
+    for (const bytes of cutter.cut(block)) yield { file, line: ++line, text: bytes.toString("utf8"), complete: true };
+    if (cutter.held > maxLineBytes)
+      throw new CoaError("storage", `${file}: a line is longer than ${maxLineBytes} bytes`);
+  }
+  if (cutter.held > 0) yield { file, line: ++line, text: cutter.rest().toString("utf8"), complete: false };
+}
