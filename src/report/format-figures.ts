@@ -16,6 +16,12 @@ export function signed(value: number, digits = 2): string {
   return `${value <= -0.5 * 10 ** -digits ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
 }
 
+/** `−0.603`, `0.000`: never a zero with a sign. */
+export function decimal(value: number, digits: number): string {
+  const size = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(size) !== 0 ? `−${size}` : size;
+}
+
 /** `24.0k`, `156k`, `1.2M`. */
 export function count(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";

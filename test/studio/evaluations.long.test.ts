@@ -77,7 +77,7 @@ describe("evaluations in the studio", { skip: noBrowser }, () => {
     const { page } = watched;
     await visit(watched, "/evaluations", ".matrix-row");
     assert.equal(await page.locator(".matrix-row").count(), tasksPerTeam);
-    assert.equal(await page.locator(".matrix-cell.wrong").count(), differing);
+    assert.equal(await page.locator(".matrix-cell.hue-rose").count(), differing);
     assert.match(await page.locator(".pairs").innerText(), /hasty against careful|careful against hasty/);
     await assertAccessible(watched, "matrix");
     await page.keyboard.press("f");

@@ -1,10 +1,11 @@
 /** Evaluations side by side: tasks down, systems across, and how far two systems differ on the same tasks. */
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { readEvaluation, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { comparePaired } from "../../evaluate/statistics.ts";
 import type { Estimate } from "../../report/figures.ts";
 import { type CutText, cutText } from "./cut-text.ts";
-import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import { NotFound, type Reader } from "./reader.ts";
+import { stageFolders } from "./stage-folders.ts";
 
 /** What one system did with one task, over all its samples. */
 export interface MatrixCell {
@@ -44,19 +45,11 @@ export interface MatrixView {
   problems: string[];
 }
 
-function folders({ index, root }: StudioContext): string[] {
-  const files = index.files().filter(({ kind }) => kind === "evaluation");
-  return [...new Set(files.map(({ path }) => relative(root, dirname(path)) || "."))];
-}
-
-/** `GET /api/evaluations`: their folders. */
-export const readEvaluations: Reader = (_query, context) => folders(context);
-
 /** `GET /api/matrix?folder=…&folder=…`: all evaluations where none is named. */
 export const readMatrix: Reader = async (query, context): Promise<MatrixView> => {
-  const known = folders(context);
+  const known = new Set(stageFolders(context, "evaluation").map(({ folder }) => folder));
   const asked = query.getAll("folder");
-  const missing = asked.find((folder) => !known.includes(folder));
+  const missing = asked.find((folder) => !known.has(folder));
   if (missing !== undefined) throw new NotFound(`no evaluation is in "${missing}"`);
   const problems: string[] = [];
   const stored: { folder: string; evaluation: StoredEvaluation }[] = [];

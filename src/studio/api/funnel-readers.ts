@@ -1,12 +1,12 @@
 /** Distillations: the funnel, each dropped record with the rule's evidence, and what another bound would keep. */
-import { statSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
 import type { StageReport } from "../../report/distill-report.ts";
 import type { DroppedPage, FunnelView, WhatIfView } from "./funnel-view.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import { askedFolder } from "./stage-folders.ts";
 import { measuredStages, whatIf } from "./what-if.ts";
 
 const read = new Map<string, { stamp: string; outcomes: Promise<OutcomeRecord[]> }>();
@@ -16,11 +16,9 @@ async function outcomesOf(
   query: URLSearchParams,
   context: StudioContext,
 ): Promise<{ folder: string; outcomes: OutcomeRecord[] }> {
-  const folder = query.get("folder") ?? "";
-  if (!distillations(context).includes(folder)) throw new NotFound(`no distillation is in "${folder}"`);
-  const file = join(context.root, folder, "outcomes.jsonl");
-  const { size, mtimeMs } = statSync(file);
-  const stamp = `${size} ${mtimeMs}`;
+  const { folder, row } = askedFolder(query, context, "outcomes");
+  const { path: file, size, mtime } = row;
+  const stamp = `${size} ${mtime}`;
   let known = read.get(file);
   if (known?.stamp !== stamp) {
     known = { stamp, outcomes: readAllJsonl<OutcomeRecord>(file, undefined, { onBad: () => {}, onTorn: () => {} }) };
@@ -28,16 +26,6 @@ async function outcomesOf(
   }
   return { folder, outcomes: await known.outcomes };
 }
-
-function distillations({ index, root }: StudioContext): string[] {
-  return index
-    .files()
-    .filter(({ path }) => basename(path) === "outcomes.jsonl")
-    .map(({ path }) => relative(root, dirname(path)) || ".");
-}
-
-/** `GET /api/distillations`: folders of all distillations. */
-export const readDistillations: Reader = (_query, context) => distillations(context);
 
 /** `GET /api/funnel?folder=…`. */
 export const readFunnel: Reader = async (query, context): Promise<FunnelView> => {

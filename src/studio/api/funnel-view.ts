@@ -1,6 +1,7 @@
 /** A distillation as the browser draws it: how many passed each filter, what each measured, and what another bound would change. */
 import type { FilterDecision } from "../../core/chain-marks.ts";
 import type { DistillReport, StageReport } from "../../report/distill-report.ts";
+import type { SpreadStep } from "./spread.ts";
 
 /** A filter that compares a figure with a bound. */
 export interface MeasuredStage {
@@ -9,8 +10,8 @@ export interface MeasuredStage {
   threshold: number;
   /** Which side passes: at least the bound, or at most. */
   side: "least" | "most";
-  /** How many records have each value, in up to 40 steps; `to` is not part of a step unless it is the last. */
-  steps: { from: number; to: number; kept: number; dropped: number }[];
+  /** How many records have each value. */
+  steps: SpreadStep[];
   /** What is typed before the bound in `coa distill run`: `--max-tokens `. */
   flag?: string;
 }

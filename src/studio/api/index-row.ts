@@ -2,7 +2,6 @@
 
 import type { FoundRecord } from "../../base/files/record-kind.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
-import type { Segment } from "../../core/trajectory.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
 /** What the index knows of a run or a chain. */
@@ -39,91 +38,74 @@ export interface IndexRow {
 const searchedCharacters = 200_000;
 const shownCharacters = 300;
 
+const nothing = { question: "", family: "", reward: null, runId: "", step: null, rollout: "" };
+
 /** The row of a record; whatever it lacks is left empty, for a broken record must be seen, not hidden. */
 export function indexRow(found: FoundRecord): IndexRow {
   if (found.kind === "example") return exampleRow(found.example as TrainingSequence);
   const { around = {} } = found;
+  const record = found.kind === "run" ? found.run : found.chain;
+  const both = {
+    key: word(record.id),
+    taskId: word(record.taskId),
+    family: word(record.family ?? around.family),
+    ending: word(record.ending?.reason),
+    answer: short(record.answer),
+    toolCalls: figure(record.usage?.toolCalls),
+    billed: figure(record.usage?.billedTokens),
+    computed: figure(record.usage?.computedTokens),
+  };
   if (found.kind === "run") {
     const { run } = found;
     return {
+      ...nothing,
+      ...both,
       kind: "run",
-      key: word(run.id),
-      taskId: word(run.taskId),
       question: short(run.question),
       system: word(run.topology),
       origin: word(run.source),
-      family: word(run.family ?? around.family),
-      ending: word(run.ending?.reason),
       reward: around.reward ?? null,
-      answer: short(run.answer),
       moves: run.steps.length,
-      toolCalls: figure(run.usage?.toolCalls),
-      billed: figure(run.usage?.billedTokens),
-      computed: figure(run.usage?.computedTokens),
       violations: run.completeness?.untrainable?.length ?? 0,
-      runId: "",
-      step: null,
-      rollout: "",
       text: joined(runTexts(run.question, run.steps, run.answer)),
     };
   }
   const { chain } = found;
   const question = around.question ?? chain.prompt.findLast((message) => message?.role === "user")?.content;
   return {
+    ...both,
     kind: "chain",
-    key: word(chain.id),
-    taskId: word(chain.taskId),
     question: short(question),
     system: word(chain.model),
     origin: around.step === undefined ? (around.stage ? "dropped" : word(chain.source?.kind) || "chain") : "rollout",
-    family: word(chain.family ?? around.family),
-    ending: word(chain.ending?.reason),
     reward: around.reward ?? chain.reward ?? null,
-    answer: short(chain.answer),
     moves: chain.segments.length,
-    toolCalls: figure(chain.usage?.toolCalls),
-    billed: figure(chain.usage?.billedTokens),
-    computed: figure(chain.usage?.computedTokens),
     violations: chain.violations?.length ?? 0,
     runId: chain.source?.kind === "distilled" ? word(chain.source.id) : "",
     step: around.step ?? null,
     rollout: around.rollout ?? "",
-    text: joined(chainTexts(question, chain.segments, chain.answer)),
+    text: joined([question, ...chain.segments.map((segment) => segment?.text), chain.answer]),
   };
 }
 
 /** A line of a dataset: its tokens are counted as moves, those that are learned as calls. */
-function exampleRow({
-  id,
-  taskId,
-  profile,
-  run,
-  tokens,
-  spans,
-  promptLength,
-  cutSegments,
-}: TrainingSequence): IndexRow {
-  const learned = spans.reduce((sum, [start, end]) => sum + end - start, 0);
+function exampleRow(example: TrainingSequence): IndexRow {
+  const { id, taskId, profile, run, tokens, spans, promptLength, cutSegments } = example;
   return {
+    ...nothing,
     kind: "example",
     key: word(id),
     taskId: word(taskId),
-    question: "",
     system: word(profile),
     origin: run === undefined ? "chain" : "distilled",
-    family: "",
     ending: cutSegments > 0 ? "cut" : "whole",
-    reward: null,
     // The same tokens have the same hash: how duplicates are counted.
     answer: fingerprint(tokens.join()),
     moves: tokens.length,
-    toolCalls: learned,
+    toolCalls: spans.reduce((sum, [start, end]) => sum + end - start, 0),
     billed: figure(promptLength),
     computed: tokens.length,
     violations: figure(cutSegments),
-    runId: "",
-    step: null,
-    rollout: "",
     text: word(id),
   };
 }
@@ -139,12 +121,6 @@ function* runTexts(question: unknown, steps: readonly unknown[], answer: unknown
       yield call?.["result"];
     }
   }
-  yield answer;
-}
-
-function* chainTexts(question: unknown, segments: readonly Segment[], answer: unknown): Generator<unknown> {
-  yield question;
-  for (const segment of segments) yield segment?.text;
   yield answer;
 }
 

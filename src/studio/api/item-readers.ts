@@ -1,10 +1,10 @@
 /** Lists, facets and the parts of long texts. */
 import { UsageError } from "../../core/errors.ts";
 import { textAt } from "./cut-text.ts";
-import type { FacetName, ItemFilter, ItemSort } from "./item-view.ts";
+import type { ItemFilter, ItemSort } from "./item-view.ts";
+import { facetNames, sorts } from "./query-items.ts";
 import { askedItem, NotFound, type Reader } from "./reader.ts";
 
-const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
 const largestPage = 500;
 const partCharacters = 100_000;
 
@@ -24,7 +24,7 @@ export const readItems: Reader = (query, { items }) => {
   const named = query.get("sort") || "order";
   const down = named.startsWith("-");
   const by = (down ? named.slice(1) : named) as ItemSort;
-  if (!["order", "reward", "tokens", "moves", "calls"].includes(by)) throw new UsageError(`can't sort by "${by}"`);
+  if (!Object.hasOwn(sorts, by)) throw new UsageError(`can't sort by "${by}"`);
   const offset = Math.max(0, Number(query.get("offset") ?? 0) || 0);
   const limit = Math.min(largestPage, Math.max(1, Number(query.get("limit") ?? 100) || 100));
   return items.page(filterOf(query), { by, down }, offset, limit);

@@ -1,6 +1,5 @@
 /** Lists as the browser gets them. */
 import type { IndexRow } from "./index-row.ts";
-import type { IndexState } from "./open-index.ts";
 
 /** One line of a list. */
 export interface ItemView extends Omit<IndexRow, "text"> {
@@ -30,7 +29,6 @@ export interface ItemPage {
   rows: ItemView[];
   total: number;
   offset: number;
-  index: IndexState;
 }
 
 /** The values of one facet with how many items have each. */

@@ -6,7 +6,6 @@ import type { StageView } from "./overview-reader.ts";
 const stage = (path: string, kind: string, configuration: Record<string, unknown> = {}): StageView => ({
   path,
   kind,
-  createdAt: "",
   inputs: [],
   fingerprint: path,
   configuration,

@@ -36,50 +36,47 @@ const columnOf: Record<string, LineageNode["column"]> = {
 
 /** Makes the graph from manifests and files. */
 export function lineageOf(root: string, stages: readonly StageView[], files: readonly FileView[]): LineageView {
-  const nodes: LineageNode[] = [];
-  for (const { path, kind, lines } of files) {
-    const inside = stages.some((stage) => columnOf[stage.kind] === "evaluation" && path.startsWith(`${stage.path}/`));
-    if (kind !== "runs" || inside) continue;
-    const title = basename(path) === "runs.jsonl" ? dirname(path) : path;
-    const figures: LineageNode["figures"] = [["runs", lines]];
+  const evaluations = stages.filter(({ kind }) => kind === "evaluation");
+  const nodes = files
+    .filter(({ path, kind }) => kind === "runs" && !evaluations.some((stage) => path.startsWith(`${stage.path}/`)))
+    .map(
+      ({ path, lines }): LineageNode => ({
+        id: path,
+        column: "runs",
+        kind: "runs",
+        title: basename(path) === "runs.jsonl" ? dirname(path) : path,
+        figures: [["runs", lines]],
+        href: `/runs?${new URLSearchParams({ file: path })}`,
+      }),
+    );
+  for (const { path, kind, configuration, progress, state, problem } of stages) {
+    const column = columnOf[kind];
+    if (!column || (column === "runs" && nodes.some(({ id }) => id.startsWith(`${path}/`)))) continue;
+    const { done, total, updatedAt, figures = {} } = progress ?? {};
+    const named = configuration["stage"] ?? configuration["system"];
     nodes.push({
       id: path,
-      column: "runs",
-      kind: "runs",
-      title,
-      figures,
-      href: `/runs?${new URLSearchParams({ file: path })}`,
-    });
-  }
-  for (const stage of stages) {
-    const column = columnOf[stage.kind];
-    if (!column || (column === "runs" && nodes.some(({ id }) => id.startsWith(`${stage.path}/`)))) continue;
-    const named = stage.configuration["stage"] ?? stage.configuration["system"];
-    nodes.push({
-      id: stage.path,
       column,
-      kind: typeof named === "string" ? named : stage.kind,
-      title: stage.path,
-      figures: Object.entries(stage.progress?.figures ?? {}).slice(0, 4),
-      state: stage.state,
-      done: stage.progress?.done,
-      total: stage.progress?.total,
-      updatedAt: stage.progress?.updatedAt,
-      href: addressOf(column, stage.path),
-      problem: stage.problem,
+      kind: typeof named === "string" ? named : kind,
+      title: path,
+      figures: Object.entries(figures).slice(0, 4),
+      state,
+      done,
+      total,
+      updatedAt,
+      href: addressOf(column, path),
+      problem,
     });
   }
   const edges = stages.flatMap((stage) =>
     stage.inputs.flatMap(({ path, fingerprint }) => {
       const from =
-        nodes.find(({ id }) => id !== stage.path && holds(root, id, path)) ?? byFingerprint(stages, fingerprint, stage);
-      const to = nodes.find(({ id }) => id === stage.path);
-      return from && to ? [{ from: "id" in from ? from.id : from.path, to: to.id }] : [];
+        nodes.find(({ id }) => id !== stage.path && holds(root, id, path))?.id ??
+        stages.find((one) => one !== stage && fingerprint !== undefined && one.fingerprint === fingerprint)?.path;
+      return from !== undefined && nodes.some(({ id }) => id === stage.path) ? [{ from, to: stage.path }] : [];
     }),
   );
-  edges.push(
-    ...stages.filter(({ kind }) => kind === "quickstart").flatMap(({ path }) => withinQuickstart(path, nodes)),
-  );
+  for (const { kind, path } of stages) if (kind === "quickstart") edges.push(...withinQuickstart(path, nodes));
   return { nodes, edges: [...new Map(edges.map((edge) => [JSON.stringify(edge), edge])).values()] };
 }
 
@@ -100,12 +97,15 @@ function withinQuickstart(path: string, nodes: readonly LineageNode[]): LineageV
   });
 }
 
+const screens = {
+  distillation: "/distill/",
+  dataset: "/datasets/",
+  training: "/training/",
+  evaluation: "/evaluations?folder=",
+};
+
 function addressOf(column: LineageNode["column"], path: string): string {
-  const name = encodeURIComponent(path.toWellFormed());
-  if (column === "distillation") return `/distill/${name}`;
-  if (column === "dataset") return `/datasets/${name}`;
-  if (column === "training") return `/training/${name}`;
-  return column === "evaluation" ? `/evaluations?folder=${name}` : "/runs";
+  return column === "runs" ? "/runs" : screens[column] + encodeURIComponent(path.toWellFormed());
 }
 
 /** Whether an input lies in the folder (or is the file) of a node. */
@@ -113,14 +113,4 @@ function holds(root: string, id: string, path: string | undefined): boolean {
   if (path === undefined) return false;
   const inside = relative(join(root, id), isAbsolute(path) ? path : join(root, path));
   return inside === "" || (!inside.startsWith("..") && !isAbsolute(inside));
-}
-
-function byFingerprint(
-  stages: readonly StageView[],
-  fingerprint: string | undefined,
-  own: StageView,
-): StageView | undefined {
-  return fingerprint === undefined
-    ? undefined
-    : stages.find((stage) => stage !== own && stage.fingerprint === fingerprint);
 }

@@ -1,38 +1,26 @@
-/** What was opened: the stages that left folders, how they follow from each other, the files, and how far the index is. */
+/** What was opened: the stages that left folders, how they follow from each other, the files, and what can't be read. */
 import { stat } from "node:fs/promises";
 import { join, relative } from "node:path";
-import type { Lineage, Manifest } from "../../base/files/manifest.ts";
+import type { Manifest } from "../../base/files/manifest.ts";
 import type { WorkState } from "../../base/files/work-state.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
+import type { FileRow } from "./index-database.ts";
 import { type LineageView, lineageOf } from "./lineage.ts";
-import type { IndexState } from "./open-index.ts";
 import type { Reader } from "./reader.ts";
 
-export interface StageView {
-  /** Relative to what was opened. */
+/** A stage by its manifest; paths are relative to what was opened. */
+export interface StageView extends Pick<Manifest, "inputs" | "fingerprint" | "configuration"> {
   path: string;
   kind: string;
-  createdAt: string;
   progress?: Manifest["progress"];
   /** Work whose process was killed is `stopped`, whatever its manifest says. */
   state?: WorkState;
-  inputs: Lineage[];
-  fingerprint: string;
-  configuration: Record<string, unknown>;
   /** Why the manifest can't be read. */
   problem?: string;
 }
 
-export interface FileView {
-  path: string;
-  kind: string;
-  size: number;
-  indexed: number;
-  lines: number;
-  bad: number;
-  problem: string | null;
-  mtime: number;
-}
+/** A file as the index knows it. */
+export type FileView = Omit<FileRow, "id" | "head">;
 
 export interface OverviewView {
   root: string;
@@ -41,32 +29,27 @@ export interface OverviewView {
   /** Manifests and files that can't be read. */
   problems: { path: string; problem: string }[];
   counts: Record<string, number>;
-  index: IndexState;
 }
 
 /** `GET /api/overview`. */
-export const readOverview: Reader = async (_query, { root, paths, index, items }) => {
+export const readOverview: Reader = async (_query, { root, paths, index, items }): Promise<OverviewView> => {
   const stages: StageView[] = [];
-  for (const path of paths) {
-    if (!(await stat(path).catch(() => undefined))?.isDirectory()) continue;
-    for (const entry of await listWorkspace(path)) {
-      const shown = relative(root, join(path, entry.path)) || ".";
-      if ("problem" in entry) {
-        const missing = { kind: "unknown", createdAt: "", inputs: [], fingerprint: "", configuration: {} };
-        stages.push({ path: shown, ...missing, problem: entry.problem });
-        continue;
-      }
-      const { kind, createdAt, progress, inputs, fingerprint, configuration } = entry.manifest;
-      stages.push({ path: shown, kind, createdAt, progress, state: entry.state, inputs, fingerprint, configuration });
+  for (const opened of paths) {
+    if (!(await stat(opened).catch(() => undefined))?.isDirectory()) continue;
+    for (const entry of await listWorkspace(opened)) {
+      const path = relative(root, join(opened, entry.path)) || ".";
+      const unknown = { kind: "unknown", inputs: [], fingerprint: "", configuration: {} };
+      stages.push(
+        "problem" in entry ? { ...unknown, ...entry, path } : { ...entry.manifest, state: entry.state, path },
+      );
     }
   }
-  const files = index.files().map(({ path, kind, size, indexed, lines, bad, problem, mtime }) => {
-    return { path: relative(root, path) || path, kind, size, indexed, lines, bad, problem, mtime };
-  });
-  const lineage = lineageOf(root, stages, files);
-  const notes = [
+  const files = index
+    .files()
+    .map(({ id: _id, head: _head, ...file }) => ({ ...file, path: relative(root, file.path) || file.path }));
+  const problems = [
     ...stages.flatMap(({ path, problem }) => (problem === undefined ? [] : [{ path, problem }])),
     ...index.problems().map(({ path, problem }) => ({ path: relative(root, path), problem })),
   ];
-  return { root, lineage, files, problems: notes, counts: items.counts(), index: index.state() } satisfies OverviewView;
+  return { root, lineage: lineageOf(root, stages, files), files, problems, counts: items.counts() };
 };

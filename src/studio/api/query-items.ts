@@ -6,8 +6,10 @@ import { relative } from "node:path";
 import type { FacetName, FacetView, ItemFilter, ItemPage, ItemSort, ItemView } from "./item-view.ts";
 import type { StudioIndex } from "./open-index.ts";
 
-const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
-const sorts: Record<ItemSort, string> = {
+/** What lists can be narrowed by, in the order that the page shows. */
+export const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
+/** What lists can be sorted by, with the column. */
+export const sorts: Readonly<Record<ItemSort, string>> = {
   order: "id",
   reward: "reward",
   tokens: "billed",
@@ -16,14 +18,7 @@ const sorts: Record<ItemSort, string> = {
 };
 const rewardBucket =
   "CASE WHEN reward IS NULL THEN 'none' WHEN reward <= 0 THEN '0' WHEN reward >= 1 THEN '1' ELSE 'between' END";
-const columnOf: Record<FacetName, string> = {
-  origin: "origin",
-  system: "system",
-  family: "family",
-  ending: "ending",
-  reward: rewardBucket,
-  file: "file",
-};
+const columnOf = (name: FacetName) => (name === "reward" ? rewardBucket : name);
 
 export interface ItemQueries {
   page(filter: ItemFilter, sort: { by: ItemSort; down: boolean }, offset: number, limit: number): ItemPage;
@@ -34,7 +29,7 @@ export interface ItemQueries {
   /** Numbers of the chains with any of these keys, each with its key. */
   withKeys(keys: Iterable<string>): Map<number, string>;
   /** One item by its key, in a certain file where several have the key; undefined where there is none. */
-  find(kind: ItemView["kind"] | undefined, key: string, file?: string): ItemView | undefined;
+  find(kind: ItemView["kind"], key: string, file?: string): ItemView | undefined;
   /** Chains that were distilled from a run. */
   chainsOf(runKey: string): ItemView[];
   /** Everything that was done for a task. */
@@ -67,7 +62,7 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     for (const name of facetNames) {
       const wanted = values[name];
       if (!wanted || wanted.length === 0) continue;
-      parts.push(`${columnOf[name]} IN (${wanted.map(() => "?").join(", ")})`);
+      parts.push(`${columnOf(name)} IN (${wanted.map(() => "?").join(", ")})`);
       bound.push(...wanted.map((value) => (name === "file" ? fileId(value) : value)));
     }
     if (task) {
@@ -82,6 +77,8 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     return { sql: parts.join(" AND "), bound };
   }
 
+  const itemsWhere = (where: string, ...bound: (string | number)[]) =>
+    viewsOf(database.prepare(`SELECT * FROM item WHERE ${where}`).all(...bound));
   const viewsOf = (rows: readonly unknown[]): ItemView[] =>
     (rows as (Omit<ItemView, "file"> & { file: number })[]).map((row) => ({
       ...row,
@@ -92,7 +89,7 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
     const open: ItemFilter = { kind: filter.kind, q: filter.q, task: filter.task };
     return remember(`cube ${JSON.stringify(open)}`, () => {
       const { sql, bound } = condition(open);
-      const named = facetNames.map((name) => `${columnOf[name]} AS ${name}`).join(", ");
+      const named = facetNames.map((name) => `${columnOf(name)} AS ${name}`).join(", ");
       const rows = database
         .prepare(`SELECT ${named}, count(*) AS count FROM item WHERE ${sql} GROUP BY ${facetNames.join(", ")}`)
         .all(...bound) as unknown as (Record<FacetName, string | number> & { count: number })[];
@@ -122,18 +119,14 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
       const total = cube(filter).reduce((sum, { values, count }) => sum + (passes(values, filter) ? count : 0), 0);
       const { sql, bound } = condition(filter);
       const order = `${sorts[by]} ${down ? "DESC" : "ASC"}${by === "order" ? "" : `, id ${down ? "DESC" : "ASC"}`}`;
-      let rows: unknown[];
       if (offset === 0) {
         // The plus signs keep the choice of an index to the order: with a limit that is the fast one.
         const filtered = by === "order" ? sql : sql.replaceAll(/ AND (\w+) IN/g, " AND +$1 IN");
-        rows = database.prepare(`SELECT * FROM item WHERE ${filtered} ORDER BY ${order} LIMIT ?`).all(...bound, limit);
-      } else {
-        const wanted = [...idsOf(filter, order).subarray(offset, offset + limit)];
-        const found = database.prepare(`SELECT * FROM item WHERE id IN (${wanted.join(",")})`).all();
-        const byId = new Map(found.map((row) => [row["id"], row]));
-        rows = wanted.map((id) => byId.get(id)).filter((row) => row !== undefined);
+        return { rows: itemsWhere(`${filtered} ORDER BY ${order} LIMIT ?`, ...bound, limit), total, offset };
       }
-      return { rows: viewsOf(rows), total, offset, index: index.state() };
+      const wanted = [...idsOf(filter, order).subarray(offset, offset + limit)];
+      const found = new Map(itemsWhere(`id IN (${wanted.join(",")})`).map((item) => [item.id, item]));
+      return { rows: wanted.flatMap((id) => found.get(id) ?? []), total, offset };
     },
     facets(filter) {
       const all = cube(filter);
@@ -152,7 +145,7 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
       });
     },
     ids: (filter) => idsOf(filter, "id ASC"),
-    byId: (id) => viewsOf(database.prepare("SELECT * FROM item WHERE id = ?").all(id))[0],
+    byId: (id) => itemsWhere("id = ?", id)[0],
     withKeys(keys) {
       const statement = database.prepare("SELECT id FROM item WHERE key = ? AND +kind = 'chain'");
       const found = new Map<number, string>();
@@ -160,17 +153,11 @@ export function itemQueries(index: StudioIndex, root: string): ItemQueries {
       return found;
     },
     find(kind, key, file) {
-      const rows = viewsOf(
-        kind
-          ? database.prepare("SELECT * FROM item WHERE key = ? AND +kind = ? ORDER BY id DESC LIMIT 50").all(key, kind)
-          : database.prepare("SELECT * FROM item WHERE key = ? ORDER BY id DESC LIMIT 50").all(key),
-      );
-      return file === undefined ? rows[0] : rows.find((row) => row.file === file);
+      const found = itemsWhere("key = ? AND +kind = ? ORDER BY id DESC LIMIT 50", key, kind);
+      return file === undefined ? found[0] : found.find((item) => item.file === file);
     },
-    chainsOf: (runKey) =>
-      viewsOf(database.prepare("SELECT * FROM item WHERE runId = ? ORDER BY id LIMIT 50").all(runKey)),
-    ofTask: (taskId) =>
-      viewsOf(database.prepare("SELECT * FROM item WHERE taskId = ? ORDER BY id LIMIT 500").all(taskId)),
+    chainsOf: (runKey) => itemsWhere("runId = ? ORDER BY id LIMIT 50", runKey),
+    ofTask: (taskId) => itemsWhere("taskId = ? ORDER BY id LIMIT 500", taskId),
     counts: () =>
       remember("counts", () => {
         const rows = database.prepare("SELECT kind, count(*) AS count FROM item GROUP BY kind").all();

@@ -42,14 +42,14 @@ export class NotFound extends UsageError {
 export function askedItem(
   query: URLSearchParams,
   { items, index, root }: StudioContext,
-  kind: ItemView["kind"] | undefined,
+  kind: ItemView["kind"],
   name = "id",
 ): { item: ItemView; stored: StoredItem } {
   const key = query.get(name) ?? "";
   const item = items.find(kind, key, query.get("in") ?? undefined);
   if (!item) {
     const still = index.state().ready ? "" : " (the files are still being read: it may come)";
-    throw new NotFound(`no ${kind ?? "run or chain"} "${key}" is in what was opened${still}`);
+    throw new NotFound(`no ${kind} "${key}" is in what was opened${still}`);
   }
   return { item, stored: readItem(root, item) };
 }

@@ -1,14 +1,15 @@
 /** Every question that the browser may ask, by path. A new screen adds its readers here. */
 import { readBeside } from "./beside-reader.ts";
 import { readCompare } from "./compare-reader.ts";
-import { readDataset, readDatasets } from "./dataset-readers.ts";
-import { readEvaluations, readMatrix } from "./evaluation-readers.ts";
-import { readDistillations, readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
+import { readDataset } from "./dataset-reader.ts";
+import { readMatrix } from "./evaluation-readers.ts";
+import { readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
 import { readFacets, readItems, readText } from "./item-readers.ts";
 import { readLines } from "./lines-reader.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
 import { readReview } from "./review-reader.ts";
+import { readFolders } from "./stage-folders.ts";
 import { readScore, readTokensOf } from "./tokens-reader.ts";
 import { readStepRollouts, readTrainings } from "./training-readers.ts";
 import { readViews } from "./views-routes.ts";
@@ -22,17 +23,15 @@ export const readers: Readonly<Record<string, Reader>> = {
   text: readText,
   lines: readLines,
   tokens: readTokensOf,
-  distillations: readDistillations,
+  folders: readFolders,
   funnel: readFunnel,
   dropped: readDropped,
   whatif: readWhatIf,
   score: readScore,
   views: readViews,
-  datasets: readDatasets,
   dataset: readDataset,
   trainings: readTrainings,
   rollouts: readStepRollouts,
-  evaluations: readEvaluations,
   matrix: readMatrix,
   compare: readCompare,
   review: readReview,

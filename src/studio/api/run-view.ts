@@ -14,16 +14,9 @@ export interface AgentView {
   id: string;
   name: string;
   role: string;
-  /** How many agents of the same name began before it. */
-  number: number;
-  /** Who called it or handed over to it. */
-  parent?: string;
-  ambiguous?: boolean;
-  report?: CutText;
 }
 
 export interface CallView {
-  id: string;
   name: string;
   arguments: CutText;
   result?: CutText;
@@ -33,13 +26,10 @@ export interface CallView {
   delegatesTo?: string;
 }
 
-export interface StepView {
-  id: string;
+export interface StepView extends Pick<TeamStep, "id" | "move" | "model" | "finish" | "error"> {
   agent: string;
   /** Which step of its agent, from 1. */
   number: number;
-  move?: string;
-  model?: string;
   /** Milliseconds since the run began; absent where the recording has no times. */
   start?: number;
   end?: number;
@@ -50,20 +40,12 @@ export interface StepView {
   messages: number;
   seenMessages: number;
   tokens: { prompt: number; reread: number; retold: number; completion: number };
-  finish?: string;
-  error?: string;
 }
 
-export interface RunView {
-  id: string;
-  taskId?: string;
+export interface RunView
+  extends Pick<TeamRun, "id" | "taskId" | "topology" | "source" | "family" | "ending" | "usage"> {
   question: CutText;
   answer: CutText | null;
-  topology: string;
-  source: string;
-  family?: string;
-  ending: TeamRun["ending"];
-  usage: TeamRun["usage"];
   agents: AgentView[];
   steps: StepView[];
   /** What the recording lost, and why it must not be trained on. */
@@ -73,32 +55,43 @@ export interface RunView {
 
 /** The view of a run. */
 export function runView(run: TeamRun): RunView {
+  const { id, taskId, topology, source, family, ending, usage } = run;
+  const told = { id, taskId, topology, source, family, ending, usage };
+  return {
+    ...told,
+    question: cutText(run.question),
+    answer: run.answer === null ? null : cutText(run.answer),
+    agents: run.agents.map(({ id, name, role = name }) => ({ id, name, role })),
+    steps: stepViews(run),
+    notes: run.completeness.notes,
+    untrainable: run.completeness.untrainable ?? [],
+  };
+}
+
+function stepViews(run: TeamRun): StepView[] {
   const began = Math.min(...run.steps.map((step) => step.startedAt ?? Number.POSITIVE_INFINITY));
   const since = (time: number | undefined) =>
     time === undefined || !Number.isFinite(began) ? undefined : Math.max(0, time - began);
-  const calls = run.steps.map((step) => countedCall(run, step));
-  const reread = rereadTokens(calls);
+  const rereads = rereadTokens(run.steps.map((step) => countedCall(run, step)));
   const seen = new Set<string>();
   const numbers = new Map<string, number>();
-  const steps = run.steps.map((step, index): StepView => {
-    const number = (numbers.get(step.agentId) ?? 0) + 1;
-    numbers.set(step.agentId, number);
+  return run.steps.map((step, index): StepView => {
+    const { id, agentId: agent, move, model, finish, error } = step;
+    const number = (numbers.get(agent) ?? 0) + 1;
+    numbers.set(agent, number);
     const seenMessages = step.input.filter((hash) => seen.has(hash)).length;
     const prompt = Math.max(step.promptTokens, 0);
-    const again = toldAgain(run, step, seen, prompt, reread[index]!);
+    const reread = Math.min(prompt, rereads[index]!);
+    const retold = toldAgain(run, step, seen, prompt, rereads[index]!);
     for (const hash of step.input) seen.add(hash);
+    const told = { id, agent, move, model, finish, error, number, seenMessages };
     return {
-      id: step.id,
-      agent: step.agentId,
-      number,
-      move: step.move,
-      model: step.model,
+      ...told,
       start: since(step.startedAt),
       end: since(step.endedAt),
       text: cutText(step.text),
       ...(step.reasoning && { reasoning: cutText(step.reasoning) }),
       calls: step.toolCalls.map((call) => ({
-        id: call.id,
         name: call.name,
         arguments: cutText(call.arguments),
         ...(call.result !== undefined && { result: cutText(call.result) }),
@@ -108,27 +101,9 @@ export function runView(run: TeamRun): RunView {
         delegatesTo: call.delegatesTo,
       })),
       messages: step.input.length,
-      seenMessages,
-      tokens: { prompt, reread: Math.min(prompt, reread[index]!), retold: again, completion: step.completionTokens },
-      finish: step.finish,
-      ...(step.error !== undefined && { error: step.error }),
+      tokens: { prompt, reread, retold, completion: step.completionTokens },
     };
   });
-  return {
-    id: run.id,
-    taskId: run.taskId,
-    question: cutText(run.question),
-    answer: run.answer === null ? null : cutText(run.answer),
-    topology: run.topology,
-    source: run.source,
-    family: run.family,
-    ending: run.ending,
-    usage: run.usage,
-    agents: agentViews(run),
-    steps,
-    notes: run.completeness.notes,
-    untrainable: run.completeness.untrainable ?? [],
-  };
 }
 
 function countedCall(run: TeamRun, step: TeamStep): CountedCall {
@@ -147,25 +122,4 @@ function toldAgain(run: TeamRun, step: TeamStep, seen: ReadonlySet<string>, prom
   const known = step.input.reduce((sum, hash) => sum + (seen.has(hash) ? weight(run.messages[hash]) : 0), 0);
   if (all === 0) return 0;
   return Math.max(0, Math.min(prompt - reread, Math.round((prompt * known) / all) - reread));
-}
-
-function agentViews(run: TeamRun): AgentView[] {
-  const callers = new Map<string, string>();
-  for (const step of run.steps) for (const call of step.toolCalls) callers.set(call.id, step.agentId);
-  const numbers = new Map<string, number>();
-  return run.agents.map((agent) => {
-    const number = (numbers.get(agent.name) ?? 0) + 1;
-    numbers.set(agent.name, number);
-    const parent =
-      agent.handoffFrom ?? (agent.parentCallId === undefined ? undefined : callers.get(agent.parentCallId));
-    return {
-      id: agent.id,
-      name: agent.name,
-      role: agent.role ?? agent.name,
-      number,
-      ...(parent !== undefined && { parent }),
-      ...(agent.ambiguousLink && { ambiguous: true }),
-      ...(agent.report !== undefined && { report: cutText(agent.report) }),
-    };
-  });
 }

@@ -1,10 +1,11 @@
 /** Training runs: where their figures of each step are, what was sampled in a step, and one task through all steps. */
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
 import { type WorkState, workState } from "../../base/files/work-state.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
-import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
+import { askedFolder, type StageKind, stageFolders } from "./stage-folders.ts";
 
 /** A training run as a list names it. */
 export interface TrainingView {
@@ -51,52 +52,40 @@ export interface StepRollouts {
   more: number;
 }
 
-function metricsFiles({ index, root }: StudioContext): { folder: string; metrics: string; lastAt: number }[] {
-  return index
-    .files()
-    .filter(({ kind }) => kind === "metrics")
-    .sort((a, b) => a.mtime - b.mtime)
-    .map(({ path, mtime: lastAt }) => {
-      return { folder: relative(root, dirname(path)) || ".", metrics: relative(root, path), lastAt };
-    });
-}
-
 /** `GET /api/trainings`, the one that was written to last at the end. */
 export const readTrainings: Reader = (_query, context): Promise<TrainingView[]> =>
   Promise.all(
-    metricsFiles(context).map(async (one): Promise<TrainingView> => {
-      const folder = join(context.root, one.folder);
-      const manifest = await readManifest(folder).catch(() => undefined);
+    stageFolders(context, "metrics").map(async ({ folder, file: metrics, row }): Promise<TrainingView> => {
+      const path = join(context.root, folder);
+      const manifest = await readManifest(path).catch(() => undefined);
       const { stage, steps } = manifest?.configuration ?? {};
       const { done, total = typeof steps === "number" ? steps : undefined } = manifest?.progress ?? {};
-      const state = manifest && (await workState(folder, manifest.progress));
-      return { ...one, ...(typeof stage === "string" && { stage }), state, done, total };
+      const state = manifest && (await workState(path, manifest.progress));
+      return { folder, metrics, lastAt: row.mtime, ...(typeof stage === "string" && { stage }), state, done, total };
     }),
-  );
+  ).then((all) => all.sort((a, b) => a.lastAt - b.lastAt));
 
 const mostRollouts = 4_096;
 
 /** `GET /api/rollouts?folder=…&step=…`, or `&task=…` for one task through the steps. */
 export const readStepRollouts: Reader = (query, context): StepRollouts => {
-  const folder = query.get("folder") ?? "";
-  if (!metricsFiles(context).some((one) => one.folder === folder)) throw new NotFound(`no training is in "${folder}"`);
-  const beside = (wanted: string) =>
-    context.index.files().find(({ path, kind }) => kind === wanted && dirname(path) === join(context.root, folder));
-  const file = beside("rollouts");
-  if (!file) return { groups: [], more: 0 };
+  const { folder } = askedFolder(query, context, "metrics");
+  const beside = (kind: StageKind) => stageFolders(context, kind).find((one) => one.folder === folder);
+  const rollouts = beside("rollouts");
+  if (!rollouts) return { groups: [], more: 0 };
   const task = query.get("task");
   const rows = context.index.database
     .prepare(
       `SELECT key, taskId, question, reward, ending, billed, step, rollout FROM item
        WHERE file = ? AND ${task === null ? "step" : "taskId"} = ? ORDER BY step, id LIMIT ${mostRollouts + 1}`,
     )
-    .all(file.id, task ?? Number(query.get("step"))) as unknown as Row[];
+    .all(rollouts.row.id, task ?? Number(query.get("step"))) as unknown as Row[];
   const shown = rows.slice(0, mostRollouts);
-  const figures = rolloutFigures(beside("figures"), new Set(shown.map(({ rollout }) => rollout)));
+  const figures = rolloutFigures(beside("figures")?.row, new Set(shown.map(({ rollout }) => rollout)));
   const groups = [...Map.groupBy(shown, ({ step, taskId }) => JSON.stringify([step, taskId])).values()].map((own) =>
     groupOf(own, figures),
   );
-  return { groups, file: relative(context.root, file.path), more: rows.length - shown.length };
+  return { groups, file: rollouts.file, more: rows.length - shown.length };
 };
 
 interface Row {

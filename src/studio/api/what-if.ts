@@ -2,8 +2,7 @@
 import type { FilterDecision } from "../../core/chain-marks.ts";
 import type { OutcomeRecord } from "../../distill/read-distillation.ts";
 import type { MeasuredStage, WhatIfView } from "./funnel-view.ts";
-
-const mostSteps = 40;
+import { spreadOf } from "./spread.ts";
 
 /** Flags of `coa distill run` by what a filter measures; the bound follows. */
 const flags: Record<string, string> = {
@@ -28,7 +27,7 @@ export function measuredStages(outcomes: readonly OutcomeRecord[]): MeasuredStag
     const first = decisions[0];
     if (!first) return [];
     const { measure, threshold } = first;
-    return [{ stage, measure, threshold, side: sideOf(decisions), steps: stepsOf(decisions), flag: flags[measure] }];
+    return [{ stage, measure, threshold, side: sideOf(decisions), steps: spreadOf(decisions), flag: flags[measure] }];
   });
 }
 
@@ -38,26 +37,6 @@ function sideOf(decisions: readonly Measured[]): "least" | "most" {
   if (dropped) return dropped.value < dropped.threshold ? "least" : "most";
   const kept = decisions.find((one) => one.kept && one.value !== one.threshold);
   return kept && kept.value < kept.threshold ? "most" : "least";
-}
-
-function stepsOf(decisions: readonly Measured[]): MeasuredStage["steps"] {
-  const values = decisions.map(({ value }) => value);
-  const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
-  const whole = values.every(Number.isInteger);
-  const width = whole ? Math.max(1, Math.ceil((high - low + 1) / mostSteps)) : Math.max((high - low) / mostSteps, 1e-9);
-  const count = Math.min(mostSteps, Math.max(1, whole ? Math.ceil((high - low + 1) / width) : mostSteps));
-  const steps = Array.from({ length: count }, (_, index) => ({
-    from: low + index * width,
-    to: low + (index + 1) * width,
-    kept: 0,
-    dropped: 0,
-  }));
-  for (const { value, kept } of decisions) {
-    const step = steps[Math.min(count - 1, Math.floor((value - low) / width))]!;
-    if (kept) step.kept++;
-    else step.dropped++;
-  }
-  return steps;
 }
 
 /** What another bound would do. */

@@ -1,9 +1,8 @@
 /** The frame around every screen: navigation, search, theme, help; and the screen that the address names. */
 import { useErrorBoundary } from "preact/hooks";
 import { useKeys } from "./keys.ts";
+import { Actions } from "./parts/actions.tsx";
 import { IndexProgress } from "./parts/index-progress.tsx";
-import { KeyHelp } from "./parts/key-help.tsx";
-import { Palette } from "./parts/palette.tsx";
 import { Problem } from "./parts/states.tsx";
 import { go, href, matchPath, path, place } from "./router.ts";
 import { type Screen, screens } from "./screens/index.ts";
@@ -32,9 +31,9 @@ export function App() {
       <header class="top">
         <a class="brand" href={href("/")}>
           <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true">
-            <circle cx="5" cy="6" r="2.6" class="c1" />
-            <circle cx="5" cy="18" r="2.6" class="c2" />
-            <circle cx="19" cy="12" r="3.4" class="c0" />
+            <circle cx="5" cy="6" r="2.6" fill="var(--violet)" />
+            <circle cx="5" cy="18" r="2.6" fill="var(--teal)" />
+            <circle cx="19" cy="12" r="3.4" />
             <path
               d="M7.5 6.6 C12 7.5 12 11 15.6 11.6 M7.5 17.4 C12 16.5 12 13 15.6 12.4"
               fill="none"
@@ -59,8 +58,7 @@ export function App() {
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light and dark (shift+t)">
           theme: {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
         </button>
-        <KeyHelp />
-        <Palette />
+        <Actions />
       </header>
       <main id="main" tabIndex={-1}>
         {found ? (

@@ -28,6 +28,14 @@ export function useKeys(bindings: readonly KeyBinding[], deps: readonly unknown[
   }, deps);
 }
 
+/** Two keys that go to the next and to the previous one. */
+export function stepKeys(next: string, previous: string, what: string, move: (by: number) => void): KeyBinding[] {
+  return [
+    { keys: next, does: `Next ${what}`, run: () => move(1) },
+    { keys: previous, does: `Previous ${what}`, run: () => move(-1) },
+  ];
+}
+
 let pending = "";
 let forget: ReturnType<typeof setTimeout> | undefined;
 

@@ -35,13 +35,16 @@ export function pathPart(text: string): string {
 
 /** The address of a path with a query. */
 export function href(path: string, params: Params = {}): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) {
+  return withQuery(path, new URLSearchParams(), params);
+}
+
+function withQuery(path: string, query: URLSearchParams, changes: Params): string {
+  for (const [name, value] of Object.entries(changes)) {
+    query.delete(name);
     if (value === undefined || value === "") continue;
     for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
   }
-  const text = query.toString();
-  return `#${path}${text === "" ? "" : `?${text}`}`;
+  return `#${path}${query.size === 0 ? "" : `?${query}`}`;
 }
 
 /** Goes to a path. */
@@ -62,28 +65,12 @@ function enter(hash: string): void {
 export function setQuery(changes: Params, options: { push?: boolean } = {}): void {
   const { path, query } = placeOf(location.hash);
   if (path !== place.value.path) return;
-  const next = new URLSearchParams(query);
-  for (const [name, value] of Object.entries(changes)) {
-    next.delete(name);
-    if (value === undefined || value === "") continue;
-    for (const one of Array.isArray(value) ? value : [value]) next.append(name, String(one));
-  }
-  const text = next.toString();
-  const hash = `#${path}${text === "" ? "" : `?${text}`}`;
+  const hash = withQuery(path, query, changes);
   if (options.push) enter(hash);
   else {
     history.replaceState(null, "", hash);
     place.value = placeOf(location.hash);
   }
-}
-
-/** The routes of all screens; set once at the start. */
-export const knownRoutes = signal<readonly string[]>([]);
-
-/** Whether a screen stands at an address. */
-export function isRoute(address: string): boolean {
-  const path = address.split("?")[0]!;
-  return knownRoutes.value.some((route) => matchPath(route, path) !== undefined);
 }
 
 /** The named parts of a path that fits a pattern; undefined where it does not. */

@@ -36,7 +36,7 @@ export class ServerError extends Error {
 }
 
 /** Asks the server with this start's token. */
-export async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), authorization: `Bearer ${token}` };
   return fetch(`./api/${path}`, { ...init, headers });
 }
@@ -58,12 +58,12 @@ export async function askJson<T>(path: string, signal?: AbortSignal): Promise<T>
   return value;
 }
 
-/** Sends a value and reads the answer. */
-export async function postJson<T>(path: string, value: unknown): Promise<T> {
-  const init = { method: "POST", body: JSON.stringify(value), headers: { "content-type": "application/json" } };
-  const response = await ask(path, init);
+/** Sends a value; an answer that is a refusal is thrown. */
+export async function post(path: string, value: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  const response = await ask(path, { method: "POST", body: JSON.stringify(value), headers, signal });
   if (!response.ok) throw await refusalOf(response);
-  return (await response.json()) as T;
+  return response;
 }
 
 /** Why the server refused, in its words where it has any. */
@@ -82,55 +82,65 @@ export interface Resource<T> {
   loading: boolean;
 }
 
-/** The data at a path. `live` says which events make it worth asking again; it is asked again when `version` changes too. */
-export function useResource<T>(
-  path: string | undefined,
-  live?: (event: StudioEvent) => boolean,
-  version = 0,
-): Resource<T> {
+export interface ResourceOptions<T> {
+  /** Which events make it worth asking again. */
+  live?: (event: StudioEvent) => boolean;
+  /** Asked again every two seconds while this holds: there is no event for the end of work, or for its process being killed. */
+  polls?: (data: T) => boolean;
+  /** Asked again when it changes. */
+  version?: number;
+  /** While the data of another path are on their way, those of the last one stay. */
+  keeps?: boolean;
+}
+
+/** The data at a path; none is asked for where it is undefined. */
+export function useResource<T>(path: string | undefined, options: ResourceOptions<T> = {}): Resource<T> {
+  const { live, polls, version, keeps } = options;
   const [state, setState] = useState<Resource<T> & { path?: string }>({ loading: path !== undefined });
+  const [ticks, setTicks] = useState(0);
   useEffect(() => {
     if (path === undefined) return undefined;
     const gone = new AbortController();
     const load = () =>
       askJson<T>(path, gone.signal).then(
         (data) => setState({ data, loading: false, path }),
-        (error: Error) => {
-          if (!gone.signal.aborted)
-            setState((old) => ({
-              data: old.path === path ? old.data : undefined,
-              error: error.message,
-              loading: false,
-              path,
-            }));
+        ({ message: error }: Error) => {
+          const kept = (old: typeof state) => (old.path === path ? old.data : undefined);
+          if (!gone.signal.aborted) setState((old) => ({ data: kept(old), error, loading: false, path }));
         },
       );
     setState((old) => ({ ...old, loading: true }));
     void load();
-    const stop = live && onEvents((event) => live(event) && later());
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const later = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void load();
-      }, 400);
-    };
+    const later = soon(load, 400);
+    const stop = live && onEvents((event) => live(event) && later.ask());
     return () => {
       gone.abort();
-      clearTimeout(timer);
+      later.forget();
       stop?.();
     };
-  }, [path, version]);
-  return state.path === path ? state : { loading: path !== undefined };
+  }, [path, version, ticks]);
+  const current = state.path === path ? state : { loading: path !== undefined, ...(keeps && { data: state.data }) };
+  const isPolling = polls !== undefined && current.data !== undefined && polls(current.data);
+  useEffect(() => {
+    if (!isPolling) return undefined;
+    const timer = setInterval(() => setTicks((old) => old + 1), 2_000);
+    return () => clearInterval(timer);
+  }, [isPolling]);
+  return current;
 }
 
-/** Asks again every two seconds while work runs: there is no event for its end, or for its process being killed. */
-export function useLooks(isRunning: boolean, look: (next: (looks: number) => number) => void): void {
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    const timer = setInterval(() => look((looks) => looks + 1), 2_000);
-    return () => clearInterval(timer);
-  }, [isRunning]);
+/** Does something once a little later, however often it is asked for until then. */
+export function soon(act: () => void, ms: number): { ask(): void; forget(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    ask() {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        act();
+      }, ms);
+    },
+    forget: () => clearTimeout(timer),
+  };
 }
 
 /** Whether the stream of events is open. */
@@ -151,23 +161,26 @@ export async function followEvents(): Promise<void> {
     try {
       const response = await ask(`events?cursor=${cursor}`);
       if (response.status === 401) return;
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       connected.value = true;
-      let rest = "";
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        const events = (rest + part.value).split("\n\n");
-        rest = events.pop()!;
-        for (const text of events) {
-          if (!text.startsWith("data: ")) continue;
-          const event = JSON.parse(text.slice(6)) as StudioEvent;
-          cursor = event.cursor;
-          for (const listener of listeners) listener(event);
-        }
+      for await (const event of eventsOf<StudioEvent>(response)) {
+        cursor = event.cursor;
+        for (const listener of listeners) listener(event);
       }
     } catch {
       // The server is gone or restarts: the next try tells.
     }
     connected.value = false;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
+  }
+}
+
+/** The events of an answer as they come. */
+export async function* eventsOf<T>(response: Response): AsyncGenerator<T> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (rest + part.value).split("\n\n");
+    rest = events.pop()!;
+    for (const text of events) if (text.startsWith("data: {")) yield JSON.parse(text.slice(6)) as T;
   }
 }

@@ -4,7 +4,7 @@ import type { Annotation } from "../../../core/annotation.ts";
 import type { Violation } from "../../../core/trajectory.ts";
 import type { ReviewedChain } from "../../api/review-reader.ts";
 import { place } from "../router.ts";
-import { postJson, ServerError } from "../server.ts";
+import { post, ServerError } from "../server.ts";
 
 /** The fields of an annotation besides its target, for each verdict. */
 export type Decision = Annotation extends infer One
@@ -35,7 +35,7 @@ export function useAnnotating(): Annotating {
       const { path } = place.value;
       try {
         const target: Annotation["target"] = { kind: "chain", id: shown.key, hash: shown.hash };
-        await postJson("annotate", { ...decision, target, in: shown.file });
+        await post("annotate", { ...decision, target, in: shown.file });
         setRefusal(undefined);
         setVersion((old) => old + 1);
         return place.value.path === path;

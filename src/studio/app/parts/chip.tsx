@@ -1,9 +1,9 @@
 import type { LineageNode } from "../../api/lineage.ts";
 
 /** A small word with a colour that means something. */
-export function Chip({ text, hue, title }: { text: string; hue?: string; title?: string }) {
+export function Chip({ text, hue = "none", title }: { text: string; hue?: string; title?: string }) {
   return (
-    <bdi class={`chip${hue ? ` hue-${hue}` : ""}`} title={title}>
+    <bdi class={`chip hue-${hue}`} title={title}>
       {text.length > 120 ? `${text.slice(0, 120)}…` : text}
     </bdi>
   );

@@ -1,8 +1,6 @@
 /** One figure over the steps of a training. The step under the pointer, or the one that was taken, is marked on all curves. */
 import { useMemo } from "preact/hooks";
-
-/** A step and its value, in order of steps. */
-export type Point = readonly [step: number, value: number];
+import { nearestStep, type Point, pointAt, thinned } from "./training-series.ts";
 
 interface Props {
   name: string;
@@ -22,14 +20,14 @@ const mostPoints = 2 * width;
 
 export function Curve({ name, points, marked, onPoint, onChoose }: Props) {
   const { low, high, first, last, x, y, line } = useMemo(() => drawnCurve(points), [points]);
-  const at = (marked === undefined ? undefined : valueAt(points, marked)) ?? points.at(-1);
+  const at = (marked === undefined ? undefined : pointAt(points, marked)) ?? points.at(-1);
   const stepUnder = (event: MouseEvent & { currentTarget: SVGSVGElement }) => {
     const box = event.currentTarget.getBoundingClientRect();
-    return nearest(points, first + ((event.clientX - box.left) / box.width) * (last - first));
+    return nearestStep(points, first + ((event.clientX - box.left) / box.width) * (last - first));
   };
   return (
     <figure class="panel curve">
-      <figcaption>
+      <figcaption class="split">
         <b class="one-line" title={name}>
           <bdi>{name}</bdi>
         </b>
@@ -57,9 +55,9 @@ export function Curve({ name, points, marked, onPoint, onChoose }: Props) {
           />
         )}
         <span class="curve-high soft">{shortNumber(high)}</span>
-        {low !== high && <span class="curve-low soft">{shortNumber(low)}</span>}
+        {low !== high && <span class="soft">{shortNumber(low)}</span>}
       </div>
-      <p class="curve-steps soft">
+      <p class="curve-steps split soft">
         <span>step {first}</span>
         {last !== first && <span>{last}</span>}
       </p>
@@ -78,46 +76,10 @@ function drawnCurve(points: readonly Point[]) {
   const x = (step: number) => (last === first ? width / 2 : ((step - first) / (last - first)) * width);
   const y = (value: number) =>
     high === low ? height / 2 : height - 6 - ((value - low) / (high - low)) * (height - 12);
-  const line = thinned(points)
+  const line = thinned(points, mostPoints)
     .map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`)
     .join(" ");
   return { low, high, first, last, x, y, line };
-}
-
-function thinned(points: readonly Point[]): readonly Point[] {
-  if (points.length <= mostPoints) return points;
-  const size = Math.ceil((2 * points.length) / mostPoints);
-  const kept: Point[] = [];
-  for (let from = 0; from < points.length; from += size) {
-    const part = points.slice(from, from + size);
-    const least = part.reduce((a, b) => (b[1] < a[1] ? b : a));
-    const most = part.reduce((a, b) => (b[1] > a[1] ? b : a));
-    kept.push(...(least[0] < most[0] ? [least, most] : [most, least]));
-  }
-  return kept;
-}
-
-/** The first place whose step is not before the wanted one. */
-function placeOf(points: readonly Point[], wanted: number): number {
-  let [from, to] = [0, points.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (points[middle]![0] < wanted) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
-
-/** The point of a step; of a step without one, the last before it. */
-function valueAt(points: readonly Point[], step: number): Point | undefined {
-  const place = placeOf(points, step);
-  return points[place]?.[0] === step ? points[place] : points[place - 1];
-}
-
-function nearest(points: readonly Point[], wanted: number): number {
-  const place = placeOf(points, wanted);
-  const [before, after] = [points[place - 1] ?? points[0]!, points[place] ?? points.at(-1)!];
-  return wanted - before[0] < after[0] - wanted ? before[0] : after[0];
 }
 
 function shortNumber(value: number): string {

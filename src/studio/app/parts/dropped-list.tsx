@@ -2,34 +2,29 @@
 
 import { count } from "../../../report/format-figures.ts";
 import type { DroppedPage, DroppedView } from "../../api/funnel-view.ts";
-import { href, pathPart, setQuery } from "../router.ts";
+import { href, pathPart, place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
 import { Chip } from "./chip.tsx";
-import { Loading, Problem } from "./states.tsx";
+import { Missing } from "./states.tsx";
 
-export function DroppedList({
-  page,
-  error,
-  number,
-  title,
-}: {
-  page?: DroppedPage;
-  error?: string;
-  number: number;
-  title: string;
-}) {
-  if (error) return <Problem title="The list can't be shown" detail={error} />;
-  if (!page) return <Loading what="what was dropped" />;
-  const last = Math.max(0, Math.ceil(page.total / 100) - 1);
+export function DroppedList({ folder, stage, reason }: { folder: string; stage: string; reason: string }) {
+  const page = Number(place.value.query.get("page") ?? 0) || 0;
+  const asked = new URLSearchParams({ folder, stage, reason, offset: String(page * 100) });
+  const dropped = useResource<DroppedPage>(`dropped?${asked}`);
+  if (!dropped.data) return <Missing of={dropped} what="what was dropped" />;
+  const { rows, total } = dropped.data;
+  const last = Math.max(0, Math.ceil(total / 100) - 1);
+  const title = stage === "" ? "Everything that was dropped" : `Dropped by ${stage}${reason ? `: ${reason}` : ""}`;
   return (
     <section class="dropped-list" aria-label={title}>
       <h2>
-        {title} <span class="soft">{count(page.total)}</span>
+        {title} <span class="soft">{count(total)}</span>
       </h2>
-      {page.total === 0 && <p class="soft">Nothing was dropped here.</p>}
+      {total === 0 && <p class="soft">Nothing was dropped here.</p>}
       <ul class="plain">
-        {page.rows.map((row) => (
-          <li>
-            <div class="dropped-head">
+        {rows.map((row) => (
+          <li class="panel">
+            <div class="chips">
               <a href={href(`/runs/${pathPart(row.id)}`)}>
                 <bdi>{row.id}</bdi>
               </a>
@@ -49,11 +44,11 @@ export function DroppedList({
       </ul>
       {last > 0 && (
         <p>
-          <button type="button" disabled={number === 0} onClick={() => setQuery({ page: number - 1 || undefined })}>
+          <button type="button" disabled={page === 0} onClick={() => setQuery({ page: page - 1 || undefined })}>
             Previous
           </button>{" "}
-          page {number + 1} of {last + 1}{" "}
-          <button type="button" disabled={number >= last} onClick={() => setQuery({ page: number + 1 })}>
+          page {page + 1} of {last + 1}{" "}
+          <button type="button" disabled={page >= last} onClick={() => setQuery({ page: page + 1 })}>
             Next
           </button>
         </p>
@@ -64,7 +59,6 @@ export function DroppedList({
 
 function Evidence({ row }: { row: DroppedView }) {
   const seen = row.decisions.filter((decision) => decision.value !== undefined || !decision.kept);
-  if (seen.length === 0) return null;
   return (
     <p class="chips">
       {seen.map(({ stage, measure, value, threshold, kept }) => (

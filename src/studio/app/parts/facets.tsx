@@ -5,20 +5,10 @@ import type { FacetView } from "../../api/item-view.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
-const titles: Record<string, string> = {
-  origin: "from",
-  system: "system",
-  family: "family",
-  ending: "ending",
-  reward: "reward",
-  file: "file",
-};
-
 export function Facets({ query }: { query: string }) {
-  const { data } = useResource<FacetView[]>(
-    `facets?${query}`,
-    (event) => event.type === "idle" || event.type === "file",
-  );
+  const { data } = useResource<FacetView[]>(`facets?${query}`, {
+    live: ({ type }) => type === "idle" || type === "file",
+  });
   return (
     <aside class="facets" aria-label="Narrow the list">
       {(data ?? [])
@@ -40,14 +30,14 @@ function Facet({ facet }: { facet: FacetView }) {
   const most = Math.max(1, ...facet.values.map((one) => one.count));
   return (
     <fieldset>
-      <legend>{titles[facet.name]}</legend>
+      <legend class="soft">{facet.name === "origin" ? "from" : facet.name}</legend>
       {facet.values.map(({ value, count: number }) => (
         <label class="facet">
           <input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} />
-          <span class={facet.name === "file" ? "facet-name from-end" : "facet-name"} title={value}>
+          <span class={facet.name === "file" ? "one-line from-end" : "one-line"} title={value}>
             <bdi>{value === "" ? "(none)" : value}</bdi>
           </span>
-          <span class="facet-count">{count(number)}</span>
+          <span class="soft">{count(number)}</span>
           <i style={{ width: `${(100 * number) / most}%` }} aria-hidden="true" />
         </label>
       ))}

@@ -8,7 +8,7 @@ import { useKeys } from "../keys.ts";
 import { place, setQuery } from "../router.ts";
 import { type Axis, axisOf, type Clock, clocks, usualClock } from "./clock.ts";
 import { hueOf } from "./hues.ts";
-import { select, selection } from "./selection.ts";
+import { select, selectedStep } from "./selection.ts";
 
 export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
   const wanted = place.value.query.get("x") as Clock | null;
@@ -24,12 +24,11 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
     ],
     [clock],
   );
-  const { step, segment } = selection();
-  const selected = step ?? chain?.segments[segment ?? -1]?.from?.step;
+  const selected = selectedStep(chain);
   const leftOut = new Set(chain?.leftOut.map((one) => one.step));
   return (
-    <section class="gantt" aria-label="Steps by agent">
-      <div class="gantt-head">
+    <section class="gantt panel" aria-label="Steps by agent">
+      <div class="split">
         <h2>Who worked when</h2>
         <fieldset class="switch">
           <legend class="hidden">Axis</legend>
@@ -44,7 +43,7 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
       <div class="lanes">
         {lanesOf(run).map(({ name, role, agents }) => (
           <div class={`lane hue-${hueOf(role)}`}>
-            <span class="lane-name">
+            <span class="lane-name one-line">
               <bdi>{name}</bdi>
               {agents.size > 1 && <span class="soft"> ×{agents.size}</span>}
             </span>

@@ -1,70 +1,79 @@
 /** The pages of a list that were asked for, and the rows in them. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ItemPage, ItemView } from "../../api/item-view.ts";
-import { askJson, onEvents } from "../server.ts";
+import { askJson, onEvents, soon } from "../server.ts";
 
 const pageRows = 100;
 
 export interface ItemPages {
-  total?: number;
-  error?: string;
+  readonly total?: number;
+  readonly error?: string;
   row(index: number): ItemView | undefined;
   /** Asks for the pages that hold these rows. */
   want(first: number, last: number): void;
+  /** Asks again for what was wanted last. */
+  refresh(): void;
+}
+
+/** Pages that `load` gets; `onChange` is told when one came. Until then the rows of before stay. */
+export function itemPages(
+  load: (offset: number, limit: number) => Promise<Pick<ItemPage, "rows" | "total">>,
+  onChange: () => void,
+): ItemPages {
+  const pages = new Map<number, ItemView[]>();
+  const asked = new Set<number>();
+  let wanted: [first: number, last: number] = [0, 0];
+  let total: number | undefined;
+  let error: string | undefined;
+  const loadPage = async (page: number) => {
+    if (asked.has(page)) return;
+    asked.add(page);
+    try {
+      const found = await load(page * pageRows, pageRows);
+      pages.set(page, found.rows);
+      [total, error] = [found.total, undefined];
+    } catch (reason) {
+      error = (reason as Error).message;
+    }
+    onChange();
+  };
+  const want = (first: number, last: number) => {
+    wanted = [first, last];
+    // Half a page before and after, so that who scrolls on finds rows and not places for them.
+    const [from, to] = [Math.max(0, first - pageRows / 2), Math.min(last + pageRows / 2, Math.max(1, total ?? 1) - 1)];
+    for (let page = Math.floor(from / pageRows); page <= Math.floor(to / pageRows); page++) void loadPage(page);
+  };
+  return {
+    get total() {
+      return total;
+    },
+    get error() {
+      return error;
+    },
+    row: (index) => pages.get(Math.floor(index / pageRows))?.[index % pageRows],
+    want,
+    refresh() {
+      asked.clear();
+      want(...wanted);
+    },
+  };
 }
 
 /** Pages of the list with this query (without offset). They are asked for again when files changed. */
 export function useItemPages(query: string): ItemPages {
-  const pages = useRef(new Map<number, ItemView[]>());
-  const asked = useRef(new Set<number>());
-  const range = useRef<[number, number]>([0, 0]);
-  const most = useRef(1);
-  const [state, setState] = useState<{ query: string; total?: number; error?: string; version: number }>({
-    query,
-    version: 0,
-  });
-  const load = (page: number) => {
-    if (asked.current.has(page)) return;
-    asked.current.add(page);
-    askJson<ItemPage>(`items?${query}&offset=${page * pageRows}&limit=${pageRows}`).then(
-      ({ rows, total }) => {
-        pages.current.set(page, rows);
-        most.current = total;
-        setState((old) => ({ query, total, version: old.version + 1 }));
-      },
-      (error: Error) => setState((old) => ({ ...old, query, error: error.message })),
-    );
-  };
-  const want = (first: number, last: number) => {
-    range.current = [first, last];
-    // Half a page before and after, so that who scrolls on finds rows and not places for them.
-    const [from, to] = [Math.max(0, first - pageRows / 2), Math.min(last + pageRows / 2, most.current - 1)];
-    for (let page = Math.floor(from / pageRows); page <= Math.floor(to / pageRows); page++) load(page);
-  };
+  const [, redraw] = useState(0);
+  const pages = useMemo(() => {
+    const load = (offset: number, limit: number) => askJson<ItemPage>(`items?${query}&offset=${offset}&limit=${limit}`);
+    return itemPages(load, () => redraw((drawn) => drawn + 1));
+  }, [query]);
   useEffect(() => {
-    pages.current = new Map();
-    asked.current = new Set();
-    load(0);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = onEvents((event) => {
-      if (event.type !== "file" && event.type !== "idle" && event.type !== "gone") return;
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        asked.current = new Set();
-        want(...range.current);
-      }, 500);
-    });
+    pages.want(0, 0);
+    const later = soon(pages.refresh, 500);
+    const stop = onEvents(({ type }) => (type === "file" || type === "idle" || type === "gone") && later.ask());
     return () => {
-      clearTimeout(timer);
+      later.forget();
       stop();
     };
-  }, [query]);
-  const current = state.query === query ? state : { version: 0 };
-  return {
-    total: "total" in current ? current.total : undefined,
-    error: "error" in current ? current.error : undefined,
-    row: (index) =>
-      state.query === query ? pages.current.get(Math.floor(index / pageRows))?.[index % pageRows] : undefined,
-    want,
-  };
+  }, [pages]);
+  return pages;
 }

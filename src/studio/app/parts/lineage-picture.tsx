@@ -1,29 +1,23 @@
 /** The way from runs to measurements as columns of cards, joined where one was made from the other. */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { count, percent } from "../../../report/format-figures.ts";
 import type { LineageNode, LineageView } from "../../api/lineage.ts";
-import { href, isRoute } from "../router.ts";
+import { href } from "../router.ts";
 import { StateChip } from "./chip.tsx";
+import { bend, useConnections } from "./connections.ts";
 
-const columns: [LineageNode["column"], string][] = [
-  ["runs", "recorded"],
-  ["distillation", "distilled"],
-  ["dataset", "datasets"],
-  ["training", "trained"],
-  ["evaluation", "measured"],
+const columns: [column: LineageNode["column"], title: string, hue: string][] = [
+  ["runs", "recorded", "violet"],
+  ["distillation", "distilled", "rose"],
+  ["dataset", "datasets", "amber"],
+  ["training", "trained", "teal"],
+  ["evaluation", "measured", "green"],
 ];
 const mostShown = 12;
 
 export function LineagePicture({ view }: { view: LineageView }) {
   const root = useRef<HTMLDivElement>(null);
-  const [lines, setLines] = useState<string[]>([]);
-  useLayoutEffect(() => {
-    const draw = () => setLines(linesOf(root.current!, view));
-    draw();
-    const observer = new ResizeObserver(draw);
-    observer.observe(root.current!);
-    return () => observer.disconnect();
-  }, [view]);
+  const lines = useConnections(root, ".lineage", (element) => linesOf(element, view), [view]);
   const used = columns.filter(([column]) => view.nodes.some((node) => node.column === column));
   return (
     <div class="lineage" ref={root} style={{ "--columns": used.length }}>
@@ -32,10 +26,10 @@ export function LineagePicture({ view }: { view: LineageView }) {
           <path d={d} />
         ))}
       </svg>
-      {used.map(([column, title]) => {
+      {used.map(([column, title, hue]) => {
         const nodes = view.nodes.filter((node) => node.column === column);
         return (
-          <section class={`lineage-column ${column}`} aria-label={title}>
+          <section class={`lineage-column ${column} hue-${hue}`} aria-label={title}>
             <h2>{title}</h2>
             {nodes.slice(0, mostShown).map((node) => (
               <Card node={node} />
@@ -54,7 +48,11 @@ function Card({ node }: { node: LineageNode }) {
   const name = parts.length > 1 && parts.at(-1) === "run" ? parts.splice(-2).join("/") : parts.pop()!;
   const folder = parts.join("/");
   return (
-    <a class={`card ${node.state ?? ""}`} href={isRoute(node.href) ? href(node.href) : undefined} data-node={node.id}>
+    <a
+      class={`card panel line ${node.state === "failed" ? "failed hue-rose" : ""}`}
+      href={href(node.href)}
+      data-node={node.id}
+    >
       <b>
         <bdi>{name}</bdi>
       </b>
@@ -63,7 +61,7 @@ function Card({ node }: { node: LineageNode }) {
           {[folder, node.kind === node.column || node.kind === name ? "" : node.kind].filter(Boolean).join(", ")}
         </bdi>
       </span>
-      <span class="card-figures">
+      <span class="flex">
         {node.figures.map(([name, value]) => (
           <span>
             <i>{name}</i> {figureText(name, value)}
@@ -95,22 +93,11 @@ function figureText(name: string, value: number | string): string {
 
 function linesOf(root: HTMLElement, { edges }: LineageView): string[] {
   const origin = root.getBoundingClientRect();
-  const boxes = new Map(
-    [...root.querySelectorAll<HTMLElement>("[data-node]")].map((card) => [
-      card.dataset["node"],
-      card.getBoundingClientRect(),
-    ]),
-  );
+  const cards = [...root.querySelectorAll<HTMLElement>("[data-node]")];
+  const boxes = new Map(cards.map((card) => [card.dataset["node"], card.getBoundingClientRect()]));
+  const middle = ({ top, height }: DOMRect) => top + height / 2 - origin.top;
   return edges.flatMap(({ from, to }) => {
     const [a, b] = [boxes.get(from), boxes.get(to)];
-    if (!a || !b) return [];
-    const [x1, y1, x2, y2] = [
-      a.right - origin.left,
-      a.top + a.height / 2 - origin.top,
-      b.left - origin.left,
-      b.top + b.height / 2 - origin.top,
-    ];
-    const bend = Math.max(20, (x2 - x1) / 2);
-    return [`M ${x1} ${y1} C ${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`];
+    return a && b ? [bend(a.right - origin.left, middle(a), b.left - origin.left, middle(b))] : [];
   });
 }

@@ -1,82 +1,63 @@
 /** The lines between the team's steps and the segments they became; a step that is left out ends in a stub. */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
+import { bend, useConnections } from "./connections.ts";
 import { hueOf } from "./hues.ts";
-import { selection } from "./selection.ts";
+import { selectedStep, selection } from "./selection.ts";
 
 const width = 88;
 
 interface Line {
-  key: string;
-  hue: string;
+  agent: string;
+  step: string;
   d: string;
-  selected: boolean;
-  filled: boolean;
+  filled?: boolean;
 }
 
-export function Links({ run, chain }: { run?: RunView; chain?: ChainView }) {
+export function Links({ run, chain }: { run: RunView; chain?: ChainView }) {
   const gutter = useRef<HTMLDivElement>(null);
-  const [lines, setLines] = useState<Line[]>([]);
-  const { step, segment } = selection();
-  const chosen = step ?? chain?.segments[segment ?? -1]?.from?.step;
-  useLayoutEffect(() => {
-    const beside = gutter.current?.parentElement;
-    if (!run || !chain || !beside) return undefined;
-    const draw = () => setLines(linesOf(run, chain, beside, gutter.current!, chosen));
-    draw();
-    const observer = new ResizeObserver(draw);
-    for (const list of beside.querySelectorAll(".rows")) observer.observe(list);
-    return () => observer.disconnect();
-  }, [run, chain, chosen, segment]);
+  const chosen = selectedStep(chain);
+  const draw = (element: HTMLElement) => (chain ? linesOf(chain, element) : []);
+  const lines = useConnections(gutter, ".rows", draw, [run, chain, chosen, selection().segment]);
+  const roles = new Map(run.agents.map((agent) => [agent.id, agent.role]));
+  // The selected lines last, above all others.
+  const sorted = lines.toSorted((a, b) => Number(a.step === chosen) - Number(b.step === chosen));
   return (
     <div class="gutter" ref={gutter} aria-hidden="true">
       <svg width={width}>
         <title>Which segments came from which step</title>
-        {lines.map(({ key, hue, d, selected, filled }) => (
-          <path key={key} class={`hue-${hue}${selected ? " selected" : ""}${filled ? " filled" : ""}`} d={d} />
+        {sorted.map(({ agent, step, d, filled }) => (
+          <path
+            class={`hue-${hueOf(roles.get(agent) ?? agent)}${step === chosen ? " selected" : ""}${filled ? " filled" : ""}`}
+            d={d}
+          />
         ))}
       </svg>
     </div>
   );
 }
 
-function linesOf(run: RunView, chain: ChainView, beside: Element, gutter: Element, chosen: string | undefined): Line[] {
-  const top = gutter.getBoundingClientRect().top;
+function linesOf(chain: ChainView, gutter: HTMLElement): Line[] {
+  const { top } = gutter.getBoundingClientRect();
   const middles = (attribute: string) => {
-    const found = new Map<string, number>();
-    for (const row of beside.querySelectorAll(`[data-${attribute}]`)) {
-      const box = row.firstElementChild!.getBoundingClientRect();
-      found.set(row.getAttribute(`data-${attribute}`)!, box.top + box.height / 2 - top);
-    }
-    return found;
+    const rows = [...gutter.parentElement!.querySelectorAll(`[${attribute}]`)];
+    return new Map(
+      rows.map((row) => {
+        const box = row.firstElementChild!.getBoundingClientRect();
+        return [row.getAttribute(attribute), Number((box.top + box.height / 2 - top).toFixed(1))];
+      }),
+    );
   };
-  const [steps, segments] = [middles("step"), middles("segment")];
-  const roles = new Map(run.agents.map((agent) => [agent.id, agent.role]));
-  const lines: Line[] = [];
-  for (const { index, from, filled } of chain.segments) {
+  const [steps, segments] = [middles("data-step"), middles("data-segment")];
+  const shown = chain.segments.flatMap(({ index, from, filled }): Line[] => {
     const [left, right] = [steps.get(from?.step ?? ""), segments.get(String(index))];
-    if (from === undefined || left === undefined || right === undefined) continue;
-    lines.push({
-      key: `seg-${index}`,
-      hue: hueOf(roles.get(from.agent) ?? from.agent),
-      d: `M 0 ${left.toFixed(1)} C ${width / 2} ${left.toFixed(1)} ${width / 2} ${right.toFixed(1)} ${width} ${right.toFixed(1)}`,
-      selected: from.step === chosen,
-      filled: filled ?? false,
-    });
-  }
-  for (const { step, agent } of chain.leftOut) {
+    if (!from || left === undefined || right === undefined) return [];
+    return [{ ...from, d: bend(0, left, width, right), filled }];
+  });
+  const leftOut = chain.leftOut.flatMap(({ step, agent }): Line[] => {
     const at = steps.get(step);
-    if (at === undefined) continue;
-    const d = `M 0 ${at.toFixed(1)} H 12 M 12 ${(at - 4).toFixed(1)} V ${(at + 4).toFixed(1)}`;
-    lines.push({
-      key: `out-${step}`,
-      hue: hueOf(roles.get(agent) ?? agent),
-      d,
-      selected: step === chosen,
-      filled: false,
-    });
-  }
-  // The selected lines last, above all others.
-  return lines.sort((a, b) => Number(a.selected) - Number(b.selected));
+    return at === undefined ? [] : [{ step, agent, d: `M 0 ${at} H 12 M 12 ${at - 4} V ${at + 4}` }];
+  });
+  return [...shown, ...leftOut];
 }

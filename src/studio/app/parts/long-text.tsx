@@ -8,26 +8,42 @@ import { count } from "../../../report/format-figures.ts";
 import type { CutText } from "../../api/cut-text.ts";
 import { askJson } from "../server.ts";
 
-/** Where the rest of a text is found: the record and the path in it. */
+/** Where the rest of a text is found: the record, its file where several have the id, and the path in it. */
 export interface TextPlace {
   kind: "run" | "chain";
   id: string;
+  in?: string;
   path: string;
+}
+
+const nextPart = async (place: TextPlace, from: number) =>
+  (await askJson<{ text: string }>(`text?${new URLSearchParams({ ...place, from: String(from) })}`)).text;
+
+const mostCharacters = 1_000_000;
+
+/** The whole of a text, loaded part by part: what is edited must be all there. */
+export async function wholeText({ text, length }: CutText, place: TextPlace): Promise<string> {
+  if (length > mostCharacters)
+    throw new Error(`This text has ${length.toLocaleString("en")} characters: too long to edit here.`);
+  let whole = text;
+  while (whole.length < length) {
+    const part = await nextPart(place, whole.length);
+    if (part === "") break;
+    whole += part;
+  }
+  return whole;
 }
 
 export function LongText({ value, place, plain }: { value: CutText; place?: TextPlace; plain?: boolean }) {
   const [more, setMore] = useState("");
   const [problem, setProblem] = useState("");
   const shown = value.text + more;
-  const missing = value.length - shown.length;
-  const load = () => {
-    const { kind, id, path } = place!;
-    const query = new URLSearchParams({ kind, id, path, from: String(shown.length) });
-    askJson<{ text: string }>(`text?${query}`).then(
-      ({ text }) => setMore(more + text),
+  const load = () =>
+    nextPart(place!, shown.length).then(
+      (text) => setMore(more + text),
       (error: Error) => setProblem(error.message),
     );
-  };
+  const missing = value.length - shown.length;
   return (
     <>
       {plain ? (
@@ -37,18 +53,36 @@ export function LongText({ value, place, plain }: { value: CutText; place?: Text
           {withoutFirstSpace(shown)}
         </pre>
       )}
-      {missing > 0 && (
-        <p class="not-loaded">
-          {count(missing)} more characters are not loaded{" "}
-          {place && (
-            <button type="button" class="quiet" onClick={load}>
-              load more
-            </button>
-          )}
-          {problem}
-        </p>
-      )}
+      {missing > 0 && <NotLoaded characters={missing} onLoad={place && (() => void load())} problem={problem} />}
     </>
+  );
+}
+
+/** A text that is all here; of a long one the beginning is drawn, and more of it on demand. */
+export function OwnText({ text }: { text: string }) {
+  const [length, setLength] = useState(8_000);
+  const missing = text.length - length;
+  return (
+    <>
+      <pre class="wrap text" dir="auto">
+        {text.slice(0, length)}
+      </pre>
+      {missing > 0 && <NotLoaded characters={missing} onLoad={() => setLength(length + 100_000)} />}
+    </>
+  );
+}
+
+function NotLoaded(props: { characters: number; onLoad?: () => void; problem?: string }) {
+  return (
+    <p class="not-loaded">
+      {count(props.characters)} more characters are not loaded{" "}
+      {props.onLoad && (
+        <button type="button" class="quiet" onClick={props.onLoad}>
+          load more
+        </button>
+      )}
+      {props.problem}
+    </p>
   );
 }
 
@@ -58,12 +92,7 @@ function withoutFirstSpace(text: string): string {
 }
 
 /** The beginning of a text in one line, whatever it holds. */
-export function oneLine(text: string, length: number): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > length ? `${line.slice(0, length)}…` : line;
-}
-
-/** One line of a text. */
 export function OneLine({ text, length = 160 }: { text: string; length?: number }) {
-  return <bdi class="one-line">{oneLine(text, length)}</bdi>;
+  const line = text.replace(/\s+/g, " ").trim();
+  return <bdi class="one-line">{line.length > length ? `${line.slice(0, length)}…` : line}</bdi>;
 }

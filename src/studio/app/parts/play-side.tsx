@@ -1,13 +1,13 @@
 /** One side of the playground: a model, what it wrote so far, what its tools returned, and what it cost. */
-import { useState } from "preact/hooks";
-import { count, duration } from "../../../report/format-figures.ts";
+import { count } from "../../../report/format-figures.ts";
 import type { PlayerAbout } from "../../api/play-routes.ts";
 import { href, pathPart } from "../router.ts";
 import type { Resource } from "../server.ts";
 import { Chip } from "./chip.tsx";
-import { hueOf } from "./hues.ts";
-import type { Played, PlayedSegment } from "./play-stream.ts";
-import { SegmentEditor } from "./segment-editor.tsx";
+import { OwnText } from "./long-text.tsx";
+import type { Played } from "./play-stream.ts";
+import { CallChip } from "./segment-list.tsx";
+import { SegmentRows } from "./segment-rows.tsx";
 
 interface Props {
   name: string;
@@ -25,47 +25,41 @@ interface Props {
 
 export function PlaySide({ name, about, played, active, at, editing, onSelect, onContinue, onCancel }: Props) {
   const { segments, running, error, trajectory } = played;
+  const { model = name, profile, tools = [] } = about.data ?? {};
+  const editor = {
+    load: async () => segments[at]?.text ?? "",
+    note: "What stands after it is written again, with the tools as they are now.",
+    onSave: onContinue,
+    onCancel,
+    saves: "Continue from here",
+  };
   return (
-    <section class={`play-side${active ? " active" : ""}`} aria-label={`Model ${name}`} aria-busy={running}>
+    <section class={`play-side panel${active ? " active" : ""}`} aria-label={`Model ${name}`} aria-busy={running}>
       <h2>
-        <bdi>{about.data?.model ?? name}</bdi>{" "}
-        <span class="soft">
-          {about.data ? [about.data.profile, about.data.tools.join(", ")].filter(Boolean).join("; ") : ""}
-        </span>
+        <bdi>{model}</bdi> <span class="soft">{[profile, tools.join(", ")].filter(Boolean).join("; ")}</span>
       </h2>
       {about.loading && <p class="soft">Opening the model…</p>}
       {about.error && <p class="error">{about.error}</p>}
       {about.data && segments.length === 0 && !running && !error && (
         <p class="soft">What it writes and what its tools return will stand here.</p>
       )}
-      <ol class="review-segments">
-        {segments.map((segment, index) => (
-          <li
-            class={`review-segment by-${segment.by} hue-${hueOf(segment.tag)}${active && index === at ? " selected" : ""}`}
-            data-segment={index}
-            aria-current={active && index === at ? "true" : undefined}
-          >
-            <button type="button" class="review-tag" onClick={() => onSelect(index)}>
-              <bdi>{segment.tag.slice(0, 60)}</bdi>
-            </button>
-            {active && index === at && editing ? (
-              <SegmentEditor
-                index={index}
-                load={async () => segment.text}
-                note="What stands after it is written again, with the tools as they are now."
-                onSave={onContinue}
-                onCancel={onCancel}
-                saves="Continue from here"
-              />
-            ) : (
-              <div class="review-text">
-                {segment.call && <Receipt call={segment.call} />}
-                <OwnText text={segment.text} />
+      <SegmentRows
+        segments={segments}
+        at={active ? at : -1}
+        onSelect={onSelect}
+        editor={editing ? editor : undefined}
+        text={({ text, call }) => (
+          <>
+            {call && (
+              <div class="chips">
+                <CallChip call={call} />
+                <Chip text={typeof call.input === "string" ? call.input : (JSON.stringify(call.input) ?? "")} />
               </div>
             )}
-          </li>
-        ))}
-      </ol>
+            <OwnText text={text} />
+          </>
+        )}
+      />
       {error && (
         <p class="error" role="alert">
           {error}
@@ -82,38 +76,4 @@ export function PlaySide({ name, about, played, active, at, editing, onSelect, o
 function endOf({ usage, ending, answer }: NonNullable<Played["trajectory"]>): string {
   const what = answer === null ? `no answer (${ending.reason})` : ending.reason;
   return `${what}; ${count(usage.completionTokens)} tokens written, ${count(usage.computedTokens)} computed, ${usage.toolCalls} tool calls`;
-}
-
-/** What a tool was asked, and how it went. */
-function Receipt({ call }: { call: NonNullable<PlayedSegment["call"]> }) {
-  const input = typeof call.input === "string" ? call.input : (JSON.stringify(call.input) ?? "");
-  return (
-    <div class="chips">
-      <Chip text={`${call.tool}${call.ok ? "" : " failed"}, ${duration(call.ms)}`} hue={call.ok ? undefined : "rose"} />
-      <Chip text={input} />
-    </div>
-  );
-}
-
-const shownCharacters = 8_000;
-const partCharacters = 100_000;
-
-/** A text that is all here; of a long one the beginning is drawn. */
-function OwnText({ text }: { text: string }) {
-  const [length, setLength] = useState(shownCharacters);
-  return (
-    <>
-      <pre class="wrap text" dir="auto">
-        {text.slice(0, length)}
-      </pre>
-      {text.length > length && (
-        <p class="not-loaded">
-          {count(text.length - length)} more characters are not shown{" "}
-          <button type="button" class="quiet" onClick={() => setLength(length + partCharacters)}>
-            show more
-          </button>
-        </p>
-      )}
-    </>
-  );
 }

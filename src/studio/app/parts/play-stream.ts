@@ -4,27 +4,23 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Segment, Trajectory } from "../../../core/trajectory.ts";
-import { ask, askJson } from "../server.ts";
+import { askJson, eventsOf, post } from "../server.ts";
 
 /** A segment as far as it was written. */
 export type PlayedSegment = Pick<Segment, "tag" | "text" | "by" | "call">;
-
-export interface Played {
-  segments: PlayedSegment[];
-  running: boolean;
-  error?: string;
-  /** Once it has ended. */
-  trajectory?: Trajectory;
-  /** Starts with a question, or continues from a trajectory. */
-  play(body: { question?: string; trajectory?: Trajectory; temperature?: number; seed?: number }): void;
-  stop(): void;
-}
 
 interface State {
   segments: PlayedSegment[];
   running: boolean;
   error?: string;
+  /** Once it has ended. */
   trajectory?: Trajectory;
+}
+
+export interface Played extends State {
+  /** Starts with a question, or continues from a trajectory. */
+  play(body: { question?: string; trajectory?: Trajectory; temperature?: number; seed?: number }): void;
+  stop(): void;
 }
 
 /** What the server tells of a running chain. */
@@ -67,7 +63,8 @@ export function usePlay(player: string, id: string | undefined, onEnd: (id: stri
     const begun = body.trajectory?.segments ?? [];
     show({ segments: [...begun], running: true, error: undefined, trajectory: undefined });
     try {
-      for await (const event of playEvents({ ...body, player }, own.signal)) {
+      const answer = await post("play", { ...body, player }, own.signal);
+      for await (const event of eventsOf<PlayEvent>(answer)) {
         if (own.signal.aborted) return;
         if (event.type === undefined) show({ error: event.error.message });
         else if (event.type === "end") {
@@ -104,23 +101,6 @@ function take(segments: PlayedSegment[], event: Exclude<PlayEvent, { type: "end"
   else if (event.type === "tool") {
     const { tool, input, output, ok, ms } = event;
     segments.push({ tag: "observation", text: output, by: "tool", call: { tool, input, ok, ms } });
-  }
-}
-
-/** The events of one request. */
-async function* playEvents(body: object, signal: AbortSignal): AsyncGenerator<PlayEvent> {
-  const headers = { "content-type": "application/json" };
-  const response = await ask("play", { method: "POST", body: JSON.stringify(body), headers, signal });
-  if (!response.ok) {
-    const { error } = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
-    throw new Error(error?.message ?? `HTTP ${response.status}`);
-  }
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const events = (rest + part.value).split("\n\n");
-    rest = events.pop()!;
-    for (const text of events) if (text.startsWith("data: {")) yield JSON.parse(text.slice(6)) as PlayEvent;
   }
 }
 

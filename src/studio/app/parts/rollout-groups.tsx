@@ -1,10 +1,11 @@
 /** What a step of RL sampled, task by task; or one task through the steps. Each answer opens as a chain. */
 import { count, signed } from "../../../report/format-figures.ts";
 import type { RolloutGroup, RolloutView, StepRollouts } from "../../api/training-readers.ts";
-import { useKeys } from "../keys.ts";
+import { stepKeys, useKeys } from "../keys.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 import { Chip } from "./chip.tsx";
+import { cursor } from "./cursor.ts";
 import { Problem } from "./states.tsx";
 
 export function RolloutGroups({ folder, step }: { folder: string; step: number }) {
@@ -12,19 +13,14 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
   const task = query.get("task");
   // Figures are numbered from 1, when a step has ended; what it sampled is numbered from 0, when it began.
   const asked = new URLSearchParams({ folder, ...(task === null ? { step: String(step - 1) } : { task }) });
-  const { data, error } = useResource<StepRollouts>(`rollouts?${asked}`, (event) => event.type === "idle");
+  const { data, error } = useResource<StepRollouts>(`rollouts?${asked}`, {
+    live: ({ type }) => type === "idle",
+  });
   const groups = data?.groups ?? [];
-  const at = Number(query.get("group") ?? -1);
-  const move = (by: number) =>
-    groups.length > 0 && setQuery({ group: Math.max(0, Math.min(groups.length - 1, at + by)) });
+  const { at, move } = cursor("group", groups.length);
   useKeys(
     [
-      { keys: "j", does: task === null ? "Next task of the step" : "Next step of the task", run: () => move(1) },
-      {
-        keys: "k",
-        does: task === null ? "Previous task of the step" : "Previous step of the task",
-        run: () => move(-1),
-      },
+      ...stepKeys("j", "k", task === null ? "task of the step" : "step of the task", move),
       {
         keys: "enter",
         does: task === null ? "This task through the steps" : "The step of this group",
@@ -48,7 +44,7 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
         )}
       </h2>
       {groups.length === 0 && <p class="soft">No step has sampled this task.</p>}
-      <ul>
+      <ul class="plain">
         {groups.map((group, index) => (
           <li class={index === at ? "selected" : ""} aria-current={index === at ? "true" : undefined}>
             <Group group={group} task={task} file={data.file} />
@@ -74,12 +70,12 @@ function Group({ group, task, file }: { group: RolloutGroup; task: string | null
       <button type="button" class="quiet group-name" onClick={() => setQuery(otherWay(group, task))}>
         <bdi class="one-line">{task === null ? question || group.task : `step ${step + 1}`}</bdi>
       </button>
-      <span class="rollout-row">
+      <span class="chips">
         {rollouts.map((rollout) => (
           <Rollout rollout={rollout} file={file} />
         ))}
       </span>
-      <span class="group-figures soft">
+      <span class="group-figures chips soft">
         {baseline !== undefined && `baseline ${Number(baseline.toFixed(3))}`}
         {dropped !== undefined && <Chip text={`not used: ${dropped}`} hue="amber" />}
         <a href={href(`/compare/${pathPart(group.task)}`)}>compare</a>
@@ -98,11 +94,11 @@ function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
   ].filter(Boolean);
   return (
     <a
-      class={`rollout ${reward === null ? "undecided" : reward > 0 ? "right" : "wrong"}`}
+      class={`rollout tint hue-${reward === null ? "none" : reward > 0 ? "green" : "rose"}`}
       href={href(`/chains/${pathPart(key)}`, { in: file })}
       title={`${key}: ${facts.join(", ")}`}
     >
-      <b>{reward === null ? "?" : Number(reward.toFixed(2))}</b>
+      <b>{reward === null ? "?" : Number(reward.toFixed(2))}</b>{" "}
       {advantage !== undefined && <small>{signed(advantage)}</small>}
     </a>
   );

@@ -3,11 +3,12 @@
 import { count, duration, percent } from "../../../report/format-figures.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
+import { Facts } from "./facts.tsx";
 
 export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView }) {
   const most = Math.max(run?.usage.billedTokens ?? 0, chain?.usage.billedTokens ?? 0, 1);
   return (
-    <section class="figures" aria-label="Cost">
+    <section class="panel" aria-label="Cost">
       {run && (
         <UsageBar
           name="team"
@@ -42,30 +43,30 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
           ]}
         />
       )}
-      <p class="legend soft">
-        <span>
-          <i class="part reread" /> read again
-        </span>
-        <span>
-          <i class="part retold" /> told again
-        </span>
-        <span>
-          <i class="part fresh" /> new in the prompt
-        </span>
-        <span>
-          <i class="part written" /> written
-        </span>
+      <p class="legend flex soft">
+        {Object.entries(legend).map(([kind, { hue, means }]) => (
+          <span>
+            <i class={`part ${kind} hue-${hue}`} /> {means}
+          </span>
+        ))}
       </p>
     </section>
   );
 }
+
+const legend = {
+  reread: { hue: "amber", means: "read again" },
+  retold: { hue: "rose", means: "told again" },
+  fresh: { hue: "blue", means: "new in the prompt" },
+  written: { hue: "green", means: "written" },
+};
 
 /** A number with its word, in the singular where it is one. */
 function factOf(number: number, word: string): readonly [string, string] {
   return [count(number), number === 1 ? word : `${word}s`];
 }
 
-type Parts = readonly (readonly [kind: "reread" | "retold" | "fresh" | "written", label: string, tokens: number])[];
+type Parts = readonly (readonly [kind: keyof typeof legend, label: string, tokens: number])[];
 
 function teamParts(run: RunView): Parts {
   const sum = { prompt: 0, reread: 0, retold: 0, completion: 0 };
@@ -100,19 +101,12 @@ function UsageBar(props: {
   return (
     <div class="usage">
       <h2>{name}</h2>
-      <dl>
-        {facts.map(([value, label]) => (
-          <div>
-            <dd>{value}</dd>
-            <dt>{label}</dt>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <div class="bar" role="img" aria-label={parts.map(([, label, tokens]) => `${count(tokens)} ${label}`).join(", ")}>
         {parts.map(([kind, label, tokens]) =>
           tokens > 0 ? (
             <span
-              class={`part ${kind}`}
+              class={`part ${kind} hue-${legend[kind].hue}`}
               style={{ width: `${(100 * tokens) / most}%` }}
               title={`${count(tokens)} ${label} (${percent(tokens / Math.max(1, total), 0)})`}
             >

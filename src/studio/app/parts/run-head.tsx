@@ -2,6 +2,7 @@
 import type { BesideView } from "../../api/beside-reader.ts";
 import { place, setQuery } from "../router.ts";
 import { Chip } from "./chip.tsx";
+import { Choice } from "./choice.tsx";
 import { LongText } from "./long-text.tsx";
 
 export function RunHead({ view }: { view: BesideView }) {
@@ -9,6 +10,7 @@ export function RunHead({ view }: { view: BesideView }) {
   const question = run?.question ?? chain?.prompt.findLast(({ role }) => role === "user")?.text;
   const answer = chain?.answer ?? run?.answer;
   const reward = chain?.reward;
+  const { family = chain?.family, ending } = run ?? chain ?? {};
   return (
     <header class="run-head">
       <h1>{question ? <LongText value={question} plain /> : "A run without a question"}</h1>
@@ -25,20 +27,9 @@ export function RunHead({ view }: { view: BesideView }) {
       <div class="chips">
         {run && <Chip text={run.topology} title="How the agents share context" />}
         {run && <Chip text={`recorded by ${run.source}`} />}
-        {(run?.family ?? chain?.family) && <Chip text={(run?.family ?? chain?.family)!} title="Family of the task" />}
-        {run && (
-          <Chip
-            text={run.ending.reason}
-            hue={run.ending.reason === "answered" ? "green" : "rose"}
-            title={run.ending.detail}
-          />
-        )}
-        {chain && !run && (
-          <Chip
-            text={chain.ending.reason}
-            hue={chain.ending.reason === "answered" ? "green" : "rose"}
-            title={chain.ending.detail}
-          />
+        {family && <Chip text={family} title="Family of the task" />}
+        {ending && (
+          <Chip text={ending.reason} hue={ending.reason === "answered" ? "green" : "rose"} title={ending.detail} />
         )}
         {reward !== undefined && (
           <Chip
@@ -63,20 +54,12 @@ export function RunHead({ view }: { view: BesideView }) {
       <p class="place soft">
         {[places.run, places.chain].filter((one) => one !== undefined).join("  →  ")}
         {chains.length > 1 && (
-          <label>
-            {" "}
-            chain{" "}
-            <select
-              value={place.value.query.get("chain") ?? chain?.id}
-              onChange={(event) => setQuery({ chain: event.currentTarget.value })}
-            >
-              {chains.map(({ key, file }) => (
-                <option value={key}>
-                  {key} in {file}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice
+            label=" chain"
+            value={place.value.query.get("chain") ?? chain?.id ?? ""}
+            options={chains.map(({ key, file }) => [key, `${key} in ${file}`])}
+            onChoose={(key) => setQuery({ chain: key })}
+          />
         )}
       </p>
     </header>

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import type { SavedView } from "../../api/views-routes.ts";
 import { useKeys } from "../keys.ts";
 import { place } from "../router.ts";
-import { postJson, useResource } from "../server.ts";
+import { post, useResource } from "../server.ts";
 
 const builtIn: Record<string, SavedView[]> = {
   "/chains": [
@@ -29,32 +29,30 @@ export function SavedViews() {
   shown.delete("row");
   const address = shown.size === 0 ? path : `${path}?${shown}`;
   useKeys([{ keys: "shift+s", does: "Save this view", run: () => dialog.current?.showModal() }]);
+  const change = async (path: string, view: SavedView) => setChanged(await (await post(path, view)).json());
   const save = async (event: Event) => {
     event.preventDefault();
-    const field = dialog.current!.querySelector("input")!;
-    if (field.value.trim() !== "") setChanged(await postJson("views", { name: field.value.trim(), address }));
+    const name = dialog.current!.querySelector("input")!.value.trim();
+    if (name !== "") await change("views", { name, address });
     dialog.current!.close();
   };
   return (
-    <nav class="views" aria-label="Views">
-      {(builtIn[path] ?? []).map((view) => (
-        <a href={`#${view.address}`} aria-current={view.address === address ? "true" : undefined}>
-          {view.name}
-        </a>
-      ))}
-      {own.map((view) => (
-        <span class="own">
+    <nav class="views chips" aria-label="Views">
+      {[...(builtIn[path] ?? []), ...own].map((view) => (
+        <span class={own.includes(view) ? "own" : ""}>
           <a href={`#${view.address}`} aria-current={view.address === address ? "true" : undefined}>
             <bdi>{view.name}</bdi>
           </a>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Forget the view ${view.name}`}
-            onClick={async () => setChanged(await postJson("views/remove", view))}
-          >
-            ×
-          </button>
+          {own.includes(view) && (
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Forget the view ${view.name}`}
+              onClick={() => void change("views/remove", view)}
+            >
+              ×
+            </button>
+          )}
         </span>
       ))}
       <button type="button" class="quiet" onClick={() => dialog.current?.showModal()}>

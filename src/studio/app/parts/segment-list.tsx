@@ -1,18 +1,18 @@
 /** The chain's segments in order, each with the agent that its words came from. The selected one is unfolded. */
 
-import { count, duration } from "../../../report/format-figures.ts";
+import { count, decimal, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { href, pathPart } from "../router.ts";
 import { Chip } from "./chip.tsx";
-import { decimal } from "./decimal.ts";
 import { hueOf } from "./hues.ts";
-import { LongText, OneLine } from "./long-text.tsx";
+import { LongText } from "./long-text.tsx";
+import { Row } from "./rows.tsx";
 import { select, selection } from "./selection.ts";
 
 export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView }) {
   const { step, segment: chosen } = selection();
-  const agents = new Map(run?.agents.map((agent) => [agent.id, agent]));
+  const agents = new Map(run?.agents.map((agent) => [agent.id, agent.name]));
   const wrong = new Map(chain.violations.map((violation) => [violation.segment, violation.message]));
   return (
     <section class="column" aria-label="Segments of the chain">
@@ -23,46 +23,31 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
         </span>{" "}
         {chain.hasTokens && <a href={href(`/chains/${pathPart(chain.id)}/tokens`)}>tokens</a>}
       </h2>
-      <ol class="rows">
+      <ol class="rows plain">
         {chain.segments.map((segment) => {
-          const isOpen = segment.index === chosen;
-          const linked = step !== undefined && segment.from?.step === step;
-          const agent = agents.get(segment.from?.agent ?? "");
+          const { index, tag, by, from, tokens } = segment;
+          const linked = step !== undefined && from?.step === step;
+          const agent = from && (agents.get(from.agent) ?? from.agent);
           return (
-            <li
-              class={`row segment by-${segment.by} hue-${hueOf(segment.tag)}${isOpen ? " selected open" : ""}${linked ? " selected" : ""}`}
-              data-segment={segment.index}
-            >
-              <button
-                type="button"
-                class="row-head"
-                aria-expanded={isOpen}
-                onClick={() => select(isOpen ? {} : { segment: segment.index })}
-              >
-                <span class="row-name">
-                  <b>
-                    <bdi>{segment.tag}</bdi>
-                  </b>
-                </span>
-                <OneLine text={segment.text.text || "(empty)"} />
-                <span class="row-tokens">
-                  {agent ? (
-                    <bdi>{agent.name}</bdi>
-                  ) : (
-                    (segment.from?.agent ?? (segment.tokens === undefined ? "" : `${count(segment.tokens)} tokens`))
-                  )}
-                  {segment.filled && (
-                    <Chip
-                      text="filled"
-                      hue="amber"
-                      title="Written by the distiller to satisfy the profile; never trained on"
-                    />
-                  )}
-                </span>
-              </button>
-              {wrong.has(segment.index) && <p class="error">{wrong.get(segment.index)}</p>}
-              {isOpen && <SegmentDetail chain={chain} segment={segment} />}
-            </li>
+            <Row
+              of={{ segment: index }}
+              class={`segment by-${by} hue-${hueOf(tag)}${linked ? " selected" : ""}`}
+              name={
+                <b>
+                  <bdi>{tag}</bdi>
+                </b>
+              }
+              text={segment.text.text || "(empty)"}
+              figure={
+                <>
+                  <bdi>{agent ?? (tokens === undefined ? "" : `${count(tokens)} tokens`)}</bdi>
+                  {segment.filled && <Chip text="filled" hue="amber" title={filledMeans} />}
+                </>
+              }
+              isOpen={index === chosen}
+              note={wrong.has(index) && <p class="error">{wrong.get(index)}</p>}
+              detail={() => <SegmentDetail chain={chain} segment={segment} />}
+            />
           );
         })}
       </ol>
@@ -71,37 +56,37 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
   );
 }
 
+const filledMeans = "Written by the distiller to satisfy the profile; never trained on";
+
 function SegmentDetail({ chain, segment }: { chain: ChainView; segment: SegmentView }) {
-  const { call, from } = segment;
+  const { by, call, from, tokens, meanLogprob, start, end } = segment;
   return (
-    <div class="row-detail">
+    <>
       <div class="chips">
-        <Chip text={`written by the ${segment.by}`} />
+        <Chip text={`written by the ${by}`} />
         {from && <Chip text={`from ${from.agent}, ${from.step}`} />}
-        {segment.tokens !== undefined && <Chip text={`${segment.tokens} tokens`} />}
-        {segment.meanLogprob !== undefined && <Chip text={`mean log-prob ${decimal(segment.meanLogprob, 3)}`} />}
-        {segment.start !== undefined && segment.end !== undefined && (
-          <Chip text={duration(segment.end - segment.start)} />
-        )}
-        {call && (
-          <Chip
-            text={`${call.tool}${call.ok ? "" : " failed"}, ${duration(call.ms)}`}
-            hue={call.ok ? undefined : "rose"}
-          />
-        )}
+        {tokens !== undefined && <Chip text={`${tokens} tokens`} />}
+        {meanLogprob !== undefined && <Chip text={`mean log-prob ${decimal(meanLogprob, 3)}`} />}
+        {start !== undefined && end !== undefined && <Chip text={duration(end - start)} />}
+        {call && <CallChip call={call} />}
         {call?.repeated && <Chip text="a repeated call: the earlier result" hue="amber" />}
         {call?.cutCharacters !== undefined && (
           <Chip text={`${count(call.cutCharacters)} characters were cut out`} hue="amber" />
         )}
       </div>
       <LongText value={segment.text} place={{ kind: "chain", id: chain.id, path: `segments.${segment.index}.text` }} />
-    </div>
+    </>
   );
 }
 
+/** How a call of a tool went. */
+export function CallChip({ call }: { call: NonNullable<SegmentView["call"]> }) {
+  const { tool, ok, ms } = call;
+  return <Chip text={`${tool}${ok ? "" : " failed"}, ${duration(ms)}`} hue={ok ? undefined : "rose"} />;
+}
+
 function LeftOut({ chain }: { chain: ChainView }) {
-  const byReason = new Map<string, string[]>();
-  for (const { step, reason } of chain.leftOut) byReason.set(reason, [...(byReason.get(reason) ?? []), step]);
+  const byReason = Map.groupBy(chain.leftOut, ({ reason }) => reason);
   return (
     <section class="left-out-list">
       <h3>Left out of the chain</h3>
@@ -109,7 +94,7 @@ function LeftOut({ chain }: { chain: ChainView }) {
         {[...byReason].map(([reason, steps]) => (
           <li>
             <b>{steps.length}</b> {reason}:{" "}
-            {steps.slice(0, 24).map((step) => (
+            {steps.slice(0, 24).map(({ step }) => (
               <button type="button" class="quiet" onClick={() => select({ step })}>
                 {step}
               </button>

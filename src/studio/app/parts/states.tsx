@@ -1,5 +1,6 @@
 /** What stands where data are not: on their way, none, or wrong. Never a blank page. */
 import type { ComponentChildren } from "preact";
+import type { Resource } from "../server.ts";
 
 interface State {
   title: string;
@@ -10,10 +11,9 @@ interface State {
 
 /** Something is wrong, with what and, where known, what to do. */
 export function Problem({ title, detail, children, page }: State & { detail?: string }) {
-  const Title = page ? "h1" : "h2";
   return (
     <section class="state problem" role="alert">
-      <Title>{title}</Title>
+      {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       {detail && <pre class="wrap">{detail}</pre>}
       {children}
     </section>
@@ -22,17 +22,18 @@ export function Problem({ title, detail, children, page }: State & { detail?: st
 
 /** There is nothing to show yet, with what would make something. */
 export function Nothing({ title, children, page }: State) {
-  const Title = page ? "h1" : "h2";
   return (
     <section class="state">
-      <Title>{title}</Title>
-      {children}
+      {page ? <h1>{title}</h1> : <h2>{title}</h2>}
+      <p>{children}</p>
     </section>
   );
 }
 
-/** Data are on their way. */
-export function Loading({ what }: { what: string }) {
+/** The data of a page are on their way, or can't be shown. */
+export function Missing({ of: { error }, what, page }: { of: Resource<unknown>; what: string; page?: boolean }) {
+  if (error)
+    return <Problem page={page} title={`${what[0]!.toUpperCase()}${what.slice(1)} can't be shown`} detail={error} />;
   return (
     <p class="state soft" role="status">
       Loading {what}…

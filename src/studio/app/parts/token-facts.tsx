@@ -1,8 +1,7 @@
 /** Everything that is known of the selected token. */
 
-import { percent } from "../../../report/format-figures.ts";
+import { decimal, percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
-import { decimal } from "./decimal.ts";
 import { type Figure, visiblePiece } from "./token-figures.ts";
 
 interface Props {
@@ -16,7 +15,7 @@ interface Props {
 export function TokenFacts({ view, figure, at, under }: Props) {
   if (!(at >= 0 && at < view.tokens.length)) {
     return (
-      <aside class="token-facts">
+      <aside class="token-facts panel">
         <h2>A token</h2>
         <p class="soft">
           Click one, or step through with <kbd>l</kbd> <kbd>h</kbd>; <kbd>n</kbd> goes to the most striking ones.
@@ -46,14 +45,14 @@ export function TokenFacts({ view, figure, at, under }: Props) {
     ["clipped in the rollout", rollout?.clippedTokens === undefined ? undefined : `${rollout.clippedTokens} tokens`],
   ];
   return (
-    <aside class="token-facts" aria-live="polite">
+    <aside class="token-facts panel" aria-live="polite">
       <h2>
         <code>{visiblePiece(view.pieces[at]!) || "(nothing)"}</code>
       </h2>
       <dl>
         {facts.map(([name, value]) =>
           value === undefined ? null : (
-            <div>
+            <div class="split">
               <dt>{name}</dt>
               <dd>{value}</dd>
             </div>

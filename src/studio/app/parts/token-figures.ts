@@ -1,8 +1,7 @@
 /** What tokens are coloured by: a figure gives each token a shade from 0 (nothing) to 8, with a sign for two-sided ones. */
 
-import { percent, signed } from "../../../report/format-figures.ts";
+import { decimal, percent, signed } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
-import { decimal } from "./decimal.ts";
 
 export type FigureName = "mask" | "logprob" | "entropy" | "advantage" | "diff";
 
@@ -101,6 +100,12 @@ export function colouringOf(name: string | null): Colouring {
 /** The class of a token with this shade. */
 export function classOfShade(shade: number): string {
   return shade === 0 ? "t" : shade > 0 ? `t u${shade}` : `t d${-shade}`;
+}
+
+/** The tokens with the highest colour first: least probable, most open, most different. */
+export function strikingTokens({ strengths }: Figure): number[] {
+  const striking = [...strengths.keys()].filter((index) => strengths[index]! > 0);
+  return striking.sort((a, b) => strengths[b]! - strengths[a]!).slice(0, 50);
 }
 
 type Row = (number | null)[] | undefined;

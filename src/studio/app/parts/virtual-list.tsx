@@ -3,8 +3,11 @@
  * puts other words into the same elements, which costs far less than new ones. While the list moves, the elements keep their
  * order in the document; when it rests they get the order of the rows again, which the tab key and screen readers follow.
  */
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ItemView } from "../../api/item-view.ts";
+import type { ItemPages } from "./item-pages.ts";
+import { Missing } from "./states.tsx";
 
 interface Props {
   total: number;
@@ -98,4 +101,25 @@ export function VirtualList({ total, rowHeight, active, label, row, onRange }: P
       </div>
     </section>
   );
+}
+
+interface ItemListProps extends Omit<Props, "total" | "row" | "onRange"> {
+  pages: ItemPages;
+  /** Draws an item; from the item alone, because the same item is drawn once. */
+  row: (item: ItemView) => VNode;
+}
+
+/** A list whose rows come by the page. A row that was drawn costs nothing while the list scrolls. */
+export function ItemList({ pages, row, ...list }: ItemListProps) {
+  const drawn = useRef(new WeakMap<ItemView, VNode>());
+  const { total, error } = pages;
+  if (error || total === undefined) return <Missing of={{ error, loading: true }} what="the list" />;
+  const rowAt = (index: number) => {
+    const item = pages.row(index);
+    if (!item) return <span class="row-waits" />;
+    let node = drawn.current.get(item);
+    if (!node) drawn.current.set(item, (node = row(item)));
+    return node;
+  };
+  return <VirtualList {...list} total={total} row={rowAt} onRange={pages.want} />;
 }

@@ -1,20 +1,20 @@
 /** How a filter's figure is spread, where its bound stands, and what another bound would keep or lose. */
 
 import { count } from "../../../report/format-figures.ts";
-import type { FunnelView, MeasuredStage, WhatIfView } from "../../api/funnel-view.ts";
+import type { FunnelView, WhatIfView } from "../../api/funnel-view.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
+import { Histogram } from "./histogram.tsx";
 
 export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
   const measured = view.measured.find((one) => one.stage === stage);
+  const threshold = measured?.threshold ?? 0;
   const given = place.value.query.get("bound");
-  const bound = given === null ? measured?.threshold : Number(given);
-  const asked =
-    measured && bound !== undefined && bound !== measured.threshold
-      ? new URLSearchParams({ folder: view.folder, stage, threshold: String(bound) })
-      : undefined;
-  const { data, error } = useResource<WhatIfView>(asked && `whatif?${asked}`);
-  if (!measured || bound === undefined) {
+  const bound = given === null ? threshold : Number(given);
+  const asked = new URLSearchParams({ folder: view.folder, stage, threshold: String(bound) });
+  const changed = measured && bound !== threshold;
+  const { data, error } = useResource<WhatIfView>(changed ? `whatif?${asked}` : undefined);
+  if (!measured) {
     return (
       <section class="panel" aria-label="What if">
         <h2>What if</h2>
@@ -40,17 +40,18 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
       </section>
     );
   }
-  const whole = measured.steps.every(({ from }) => Number.isInteger(from)) && Number.isInteger(measured.threshold);
+  const { measure, side, steps } = measured;
+  const whole = steps.every(({ from }) => Number.isInteger(from)) && Number.isInteger(threshold);
   return (
     <section class="panel" aria-label="What if">
       <h2>
         What if{" "}
         <span class="soft">
-          {measured.measure}, {measured.side === "least" ? "at least" : "at most"} {measured.threshold}
+          {measure}, {side === "least" ? "at least" : "at most"} {threshold}
         </span>
       </h2>
-      <Spread measured={measured} bound={bound} />
-      <label class="bound">
+      <Histogram title={measure} steps={steps} marks={{ was: threshold, ...(changed && { would: bound }) }} />
+      <label>
         another bound{" "}
         <input
           type="number"
@@ -61,7 +62,7 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
       </label>
       <div role="status">
         {error && <p class="error">{error}</p>}
-        {data && asked && (
+        {data && changed && (
           <>
             <p>
               <b class="more">+{count(data.more)}</b> would pass this filter
@@ -75,50 +76,5 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
         )}
       </div>
     </section>
-  );
-}
-
-function Spread({ measured, bound }: { measured: MeasuredStage; bound: number }) {
-  const { steps, threshold } = measured;
-  const most = Math.max(1, ...steps.map(({ kept, dropped }) => kept + dropped));
-  const [low, high] = [Math.min(steps[0]!.from, threshold, bound), Math.max(steps.at(-1)!.to, threshold, bound)];
-  const x = (value: number) => ((value - low) / (high - low || 1)) * 100;
-  return (
-    <>
-      <svg
-        class="spread"
-        viewBox="0 0 100 44"
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`How ${measured.measure} is spread`}
-      >
-        {steps.map(({ from, to, kept, dropped }) => (
-          <g>
-            <title>{`${Number(from.toFixed(3))} to ${Number(to.toFixed(3))}: ${kept} passed, ${dropped} dropped`}</title>
-            <rect
-              class="passed"
-              x={x(from)}
-              width={Math.max(0.2, x(to) - x(from) - 0.3)}
-              y={42 - (40 * kept) / most}
-              height={(40 * kept) / most}
-            />
-            <rect
-              class="dropped"
-              x={x(from)}
-              width={Math.max(0.2, x(to) - x(from) - 0.3)}
-              y={42 - (40 * (kept + dropped)) / most}
-              height={(40 * dropped) / most}
-            />
-          </g>
-        ))}
-        <line class="was" x1={x(threshold)} x2={x(threshold)} y1="0" y2="44" />
-        {bound !== threshold && <line class="would" x1={x(bound)} x2={x(bound)} y1="0" y2="44" />}
-      </svg>
-      <p class="spread-range soft">
-        <span>{Number(low.toFixed(3))}</span>
-        <span>{measured.measure}</span>
-        <span>{Number(high.toFixed(3))}</span>
-      </p>
-    </>
   );
 }

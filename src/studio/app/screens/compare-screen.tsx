@@ -2,30 +2,29 @@
 import { count } from "../../../report/format-figures.ts";
 import type { CompareView } from "../../api/compare-reader.ts";
 import type { CutText } from "../../api/cut-text.ts";
-import { useKeys } from "../keys.ts";
+import { stepKeys, useKeys } from "../keys.ts";
 import { Chip } from "../parts/chip.tsx";
+import { cursor } from "../parts/cursor.ts";
 import { hueOf } from "../parts/hues.ts";
 import { LongText, OneLine } from "../parts/long-text.tsx";
-import { Loading, Problem } from "../parts/states.tsx";
-import { go, href, pathPart, place, setQuery } from "../router.ts";
+import { Missing, Problem } from "../parts/states.tsx";
+import { go, href, pathPart, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function CompareScreen({ params }: { params: Record<string, string> }) {
   const task = params["task"] ?? "";
-  const { data, error } = useResource<CompareView>(`compare?${new URLSearchParams({ task })}`);
-  const at = Number(place.value.query.get("row") ?? -1);
-  const move = (by: number) => data && setQuery({ row: Math.max(0, Math.min(data.rows.length - 1, at + by)) });
+  const compared = useResource<CompareView>(`compare?${new URLSearchParams({ task })}`);
+  const { data } = compared;
+  const { at, move } = cursor("row", data?.rows.length);
   useKeys(
     [
-      { keys: "l", does: "Next move", run: () => move(1) },
-      { keys: "h", does: "Previous move", run: () => move(-1) },
+      ...stepKeys("l", "h", "move", move),
       { keys: "v", does: "Review the chains of this task", run: () => go("/review", { task, only: "all" }) },
       { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
     ],
     [data, at],
   );
-  if (error && !data) return <Problem page title="The task can't be shown" detail={error} />;
-  if (!data) return <Loading what="the task" />;
+  if (!data) return <Missing page of={compared} what="the task" />;
   const columns = { gridTemplateColumns: `repeat(${data.systems.length}, minmax(240px, 1fr))` };
   const alone = (row: readonly (number | null)[]) => row.filter((place) => place !== null).length === 1;
   return (
@@ -44,7 +43,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
       {data.problems.map((problem) => (
         <Problem title="Not all of it can be shown" detail={problem} />
       ))}
-      <div class="compare-scroll">
+      <div class="scrolls">
         <div style={{ minWidth: `${data.systems.length * 252 + 8}px` }}>
           <div class="compare-head" style={columns}>
             {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
@@ -68,7 +67,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
               </section>
             ))}
           </div>
-          <ol class="compare-rows">
+          <ol class="compare-rows plain">
             {data.rows.map((row, index) => (
               <li class={`${index === at ? "open " : ""}${differs(data, row) ? "differs" : ""}`}>
                 <button
@@ -81,7 +80,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
                     const found = where === null ? undefined : data.systems[column]!.moves[where];
                     if (!found) return <span class="absent" />;
                     return (
-                      <span class={`move hue-${hueOf(found.name)} by-${found.by}`}>
+                      <span class={`move one-line hue-${hueOf(found.name)}`}>
                         <b>
                           <bdi>{found.name}</bdi>
                         </b>{" "}

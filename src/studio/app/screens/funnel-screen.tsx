@@ -2,109 +2,90 @@
 
 import { flowPlot } from "../../../report/flow-plot.ts";
 import { count, percent } from "../../../report/format-figures.ts";
-import type { DroppedPage, FunnelView } from "../../api/funnel-view.ts";
-import { useKeys } from "../keys.ts";
+import type { FunnelView } from "../../api/funnel-view.ts";
+import { stepKeys, useKeys } from "../keys.ts";
+import { FolderChoice } from "../parts/choice.tsx";
 import { DroppedList } from "../parts/dropped-list.tsx";
 import { Picture } from "../parts/picture.tsx";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { StageScreen } from "../parts/stage-screen.tsx";
 import { WhatIf } from "../parts/what-if.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
-import { useResource } from "../server.ts";
+
+const nothingChosen = { reason: undefined, page: undefined };
 
 export function FunnelScreen({ params }: { params: Record<string, string> }) {
-  const folders = useResource<string[]>("distillations", (event) => event.type === "idle");
-  const folder = params["folder"] ?? folders.data?.[0];
-  const { query } = place.value;
-  const named = folder === undefined ? undefined : new URLSearchParams({ folder });
-  const { data, error } = useResource<FunnelView>(
-    named && `funnel?${named}`,
-    (event) => event.type === "file" && event.kind === "outcomes",
+  return (
+    <StageScreen<FunnelView>
+      kind="outcomes"
+      reader="funnel"
+      named={params["folder"]}
+      what="distillation"
+      hint={
+        <>
+          <code>coa distill run runs.jsonl</code> turns recorded runs into chains; what it dropped, and why, is shown
+          here.
+        </>
+      }
+      live={(event) => event.type === "file" && event.kind === "outcomes"}
+    >
+      {(view, folders) => <Funnel view={view} folders={folders} />}
+    </StageScreen>
   );
-  const stage = query.get("stage") ?? "";
-  const reason = query.get("reason") ?? "";
-  const page = Number(query.get("page") ?? 0) || 0;
-  const asked = named && new URLSearchParams({ folder: folder!, stage, reason, offset: String(page * 100) });
-  const dropped = useResource<DroppedPage>(asked && `dropped?${asked}`);
-  const stages = data?.stages.filter((one) => one.dropped > 0) ?? [];
+}
+
+function Funnel({ view, folders }: { view: FunnelView; folders: readonly string[] }) {
+  const stage = place.value.query.get("stage") ?? "";
+  const reason = place.value.query.get("reason") ?? "";
+  const { folder, records, kept, copies } = view;
+  const dropping = view.stages.filter((one) => one.dropped > 0).map(({ name }) => name);
   const moveStage = (by: number) => {
-    const at = stages.findIndex((one) => one.name === stage);
-    const next = stages[Math.max(0, Math.min(stages.length - 1, at + by))];
-    setQuery({ stage: next?.name, reason: undefined, page: undefined });
+    const to = Math.max(0, Math.min(dropping.length - 1, dropping.indexOf(stage) + by));
+    setQuery({ stage: dropping[to], ...nothingChosen });
   };
-  const others = folders.data ?? [];
   const moveFolder = (by: number) => {
-    const next = others[others.indexOf(folder ?? "") + by];
+    const next = folders[folders.indexOf(folder) + by];
     if (next !== undefined) go(`/distill/${pathPart(next)}`);
   };
   useKeys(
     [
-      { keys: "l", does: "Next filter that dropped something", run: () => moveStage(1) },
-      { keys: "h", does: "Previous filter that dropped something", run: () => moveStage(-1) },
-      { keys: "j", does: "Next distillation", run: () => moveFolder(1) },
-      { keys: "k", does: "Previous distillation", run: () => moveFolder(-1) },
-      {
-        keys: "escape",
-        does: "All filters",
-        run: () => setQuery({ stage: undefined, reason: undefined, page: undefined }),
-      },
+      ...stepKeys("l", "h", "filter that dropped something", moveStage),
+      ...stepKeys("j", "k", "distillation", moveFolder),
+      { keys: "escape", does: "All filters", run: () => setQuery({ stage: undefined, ...nothingChosen }) },
     ],
-    [data, stage, folders.data],
+    [view, stage, folders],
   );
-  if (folders.data?.length === 0) {
-    return (
-      <Nothing page title="No distillation yet">
-        <p>
-          <code>coa distill run runs.jsonl</code> turns recorded runs into chains; what it dropped, and why, is shown
-          here.
-        </p>
-      </Nothing>
-    );
-  }
-  if (error && !data) return <Problem page title="The distillation can't be shown" detail={error} />;
-  if (!data) return <Loading what="the distillation" />;
   return (
     <article class="funnel-screen">
       <header class="run-head">
         <h1>
-          {count(data.records)} runs in, {count(data.kept)} chains kept{" "}
-          <span class="soft">{percent(data.kept / Math.max(1, data.records), 1)}</span>
+          {count(records)} runs in, {count(kept)} chains kept{" "}
+          <span class="soft">{percent(kept / Math.max(1, records), 1)}</span>
         </h1>
         <p class="place soft">
-          {others.length > 1 ? (
-            <select
-              aria-label="Distillation"
-              value={folder}
-              onChange={(event) => go(`/distill/${pathPart(event.currentTarget.value)}`)}
-            >
-              {others.map((one) => (
-                <option value={one}>{one}</option>
-              ))}
-            </select>
-          ) : (
-            data.folder
-          )}
-          , profile {data.profile} {data.unfinished && "(not finished: counts so far)"}
-          {data.copies > 0 &&
-            `; written with ${count(data.copies)} further ${data.copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
+          {folders.length < 2 && folder}
+          <FolderChoice label="Distillation" folders={folders} folder={folder} route="/distill" />, profile{" "}
+          {view.profile} {view.unfinished && "(not finished: counts so far)"}
+          {copies > 0 &&
+            `; written with ${count(copies)} further ${copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
         </p>
       </header>
       <section class="panel">
-        <Picture svg={flowPlot(data)} />
+        <Picture svg={flowPlot(view)} />
       </section>
-      <Savings view={data} />
-      <div class="funnel-columns">
+      <Savings view={view} />
+      <div class="columns">
         <section class="panel" aria-label="Filters">
           <h2>Filters</h2>
-          <ol class="funnel-stages">
-            {data.stages.map((one) => (
-              <StageRow stage={one} records={data.records} chosen={stage} reason={reason} />
+          <ol class="funnel-stages plain">
+            {view.stages.map((one) => (
+              <StageRow stage={one} records={records} chosen={stage} reason={reason} />
             ))}
           </ol>
-          {data.problems.length > 0 && (
+          {view.problems.length > 0 && (
             <details>
-              <summary>{data.problems.length} records are broken</summary>
+              <summary>{view.problems.length} records are broken</summary>
               <ul>
-                {data.problems.slice(0, 50).map((problem) => (
+                {view.problems.slice(0, 50).map((problem) => (
                   <li>
                     <bdi>{problem.id}</bdi>: {problem.message}
                   </li>
@@ -113,44 +94,43 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
             </details>
           )}
         </section>
-        <WhatIf view={data} stage={stage} />
+        <WhatIf view={view} stage={stage} />
       </div>
-      <DroppedList
-        page={dropped.data}
-        error={dropped.error}
-        number={page}
-        title={stage === "" ? "Everything that was dropped" : `Dropped by ${stage}${reason ? `: ${reason}` : ""}`}
-      />
+      <DroppedList folder={folder} stage={stage} reason={reason} />
     </article>
   );
 }
 
 function StageRow(props: { stage: FunnelView["stages"][number]; records: number; chosen: string; reason: string }) {
   const { stage, records, chosen, reason } = props;
+  const { path } = place.value;
+  const isChosen = stage.name === chosen;
   const passed = stage.entered - stage.dropped;
   const share = (value: number) => `${(100 * value) / Math.max(1, records)}%`;
   return (
-    <li class={stage.name === chosen ? "chosen" : ""}>
+    <li class={isChosen ? "chosen" : ""}>
       <a
-        href={href(place.value.path, { stage: stage.name === chosen ? undefined : stage.name })}
-        aria-current={stage.name === chosen ? "true" : undefined}
+        class="stage line"
+        href={href(path, { stage: isChosen ? undefined : stage.name })}
+        aria-current={isChosen ? "true" : undefined}
       >
-        <span class="stage-name">{stage.name}</span>
-        <span class="stage-bar" aria-hidden="true">
+        <b>{stage.name}</b>
+        <span class="bar" aria-hidden="true">
           <i class="passed" style={{ width: share(passed) }} />
           <i class="dropped" style={{ width: share(stage.dropped) }} />
         </span>
-        <span class="stage-count">
+        <span class="figure">
           {count(passed)}
-          {stage.dropped > 0 && <b> −{count(stage.dropped)}</b>}
+          {stage.dropped > 0 && <b class="fewer"> −{count(stage.dropped)}</b>}
         </span>
       </a>
-      {stage.name === chosen && Object.keys(stage.reasons).length > 0 && (
-        <ul class="reasons">
+      {isChosen && (
+        <ul class="reasons plain">
           {Object.entries(stage.reasons).map(([name, number]) => (
             <li>
               <a
-                href={href(place.value.path, { stage: stage.name, reason: name === reason ? undefined : name })}
+                class="line"
+                href={href(path, { stage: stage.name, reason: name === reason ? undefined : name })}
                 aria-current={name === reason ? "true" : undefined}
               >
                 {name} <span class="soft">{count(number)}</span>
@@ -165,12 +145,13 @@ function StageRow(props: { stage: FunnelView["stages"][number]; records: number;
 
 function Savings({ view }: { view: FunnelView }) {
   if (view.tokens.length === 0) return null;
+  const times = (team: number, chain: number) => <b>{(team / Math.max(1, chain)).toFixed(1)}×</b>;
   return (
-    <p class="savings soft">
+    <p class="soft">
       {view.tokens.map(({ topology, chains, team, chain }) => (
         <span>
-          against {topology}: <b>{(team.billed / Math.max(1, chain.billed)).toFixed(1)}×</b> fewer tokens billed,{" "}
-          <b>{(team.computed / Math.max(1, chain.computed)).toFixed(1)}×</b> fewer computed ({count(chains)} chains).{" "}
+          against {topology}: {times(team.billed, chain.billed)} fewer tokens billed,{" "}
+          {times(team.computed, chain.computed)} fewer computed ({count(chains)} chains).{" "}
         </span>
       ))}
       {view.right && view.right.graded > 0 && `${count(view.right.graded)} kept chains are graded right.`}

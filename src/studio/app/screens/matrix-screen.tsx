@@ -1,33 +1,39 @@
 /** Tasks down, systems across: who solved what, how sure the figures are, and whether two systems really differ. */
 import { count, percent, pValue, signed } from "../../../report/format-figures.ts";
 import type { MatrixCell, MatrixRow, MatrixView } from "../../api/evaluation-readers.ts";
-import { useKeys } from "../keys.ts";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { stepKeys, useKeys } from "../keys.ts";
+import { Choice, QueryChoice } from "../parts/choice.tsx";
+import { cursor } from "../parts/cursor.ts";
+import { OneLine } from "../parts/long-text.tsx";
+import { useFolders } from "../parts/stage-screen.tsx";
+import { Missing, Nothing, Problem } from "../parts/states.tsx";
+import { Table } from "../parts/table.tsx";
 import { VirtualList } from "../parts/virtual-list.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function MatrixScreen() {
-  const folders = useResource<string[]>("evaluations", (event) => event.type === "idle");
-  const { query } = place.value;
-  const asked = query.getAll("folder").map((folder) => `folder=${pathPart(folder)}`);
-  const { data, error } = useResource<MatrixView>(
-    folders.data?.length ? `matrix?${asked.join("&")}` : undefined,
-    (event) => event.type === "idle",
-  );
-  if (folders.data?.length === 0) {
+  const folders = useFolders("evaluation");
+  const asked = new URLSearchParams(place.value.query.getAll("folder").map((folder) => ["folder", folder]));
+  const matrix = useResource<MatrixView>(folders?.length ? `matrix?${asked}` : undefined, {
+    live: ({ type }) => type === "idle",
+  });
+  if (folders?.length === 0) {
     return (
       <Nothing page title="No evaluation yet">
-        <p>
-          <code>coa eval run tasks.jsonl --system chain --model afm-lab-2m</code> plays tasks and grades the answers.
-        </p>
+        <code>coa eval run tasks.jsonl --system chain --model afm-lab-2m</code> plays tasks and grades the answers.
       </Nothing>
     );
   }
-  if (error && !data) return <Problem page title="The evaluations can't be shown" detail={error} />;
-  if (!data) return <Loading what="the evaluations" />;
-  return <Matrix view={data} />;
+  if (!matrix.data) return <Missing page of={matrix} what="the evaluations" />;
+  return <Matrix view={matrix.data} />;
 }
+
+const choices = [
+  ["all", "all tasks"],
+  ["differ", "tasks on which systems differ"],
+  ["failed", "tasks that some system failed"],
+] as const;
 
 function Matrix({ view }: { view: MatrixView }) {
   const { query } = place.value;
@@ -38,14 +44,12 @@ function Matrix({ view }: { view: MatrixView }) {
       (family === "" || row.family === family) &&
       (only === "all" || (only === "differ" ? row.differs : row.cells.some((cell) => cell?.right === 0))),
   );
-  const at = Number(query.get("row") ?? -1);
-  const move = (by: number) => setQuery({ row: Math.max(0, Math.min(rows.length - 1, at + by)) });
-  const open = (row: MatrixRow | undefined) => row && go(`/compare/${pathPart(row.task)}`);
+  const { at, move } = cursor("row", rows.length);
+  const address = (row: MatrixRow) => `/compare/${pathPart(row.task)}`;
   useKeys(
     [
-      { keys: "j", does: "Next task", run: () => move(1) },
-      { keys: "k", does: "Previous task", run: () => move(-1) },
-      { keys: "enter", does: "Compare the systems on the task", run: () => open(rows[at]) },
+      ...stepKeys("j", "k", "task", move),
+      { keys: "enter", does: "Compare the systems on the task", run: () => rows[at] && go(address(rows[at])) },
       {
         keys: "f",
         does: "Only tasks on which systems differ, or all",
@@ -56,37 +60,22 @@ function Matrix({ view }: { view: MatrixView }) {
   );
   const families = [...new Set(view.rows.map((row) => row.family))].filter(Boolean).sort();
   const columns = { gridTemplateColumns: `minmax(260px, 2fr) repeat(${view.systems.length}, minmax(112px, 1fr))` };
-  const leastWidth = `${280 + view.systems.length * 124}px`;
   return (
     <article class="matrix-screen">
-      <header class="run-head">
+      <header class="run-head flex">
         <h1>
           Evaluations{" "}
           <span class="soft">
             {count(rows.length)} of {count(view.rows.length)} tasks
           </span>
         </h1>
-        <label class="matrix-choice">
-          Show{" "}
-          <select value={only} onChange={(event) => setQuery({ only: event.currentTarget.value, row: undefined })}>
-            <option value="all">all tasks</option>
-            <option value="differ">tasks on which systems differ</option>
-            <option value="failed">tasks that some system failed</option>
-          </select>
-        </label>
+        <QueryChoice name="only" label="Show" options={choices} />
         {families.length > 1 && (
-          <label class="matrix-choice">
-            Family{" "}
-            <select
-              value={family}
-              onChange={(event) => setQuery({ family: event.currentTarget.value, row: undefined })}
-            >
-              <option value="">all families</option>
-              {families.map((one) => (
-                <option value={one}>{one}</option>
-              ))}
-            </select>
-          </label>
+          <QueryChoice
+            name="family"
+            label="Family"
+            options={[["", "all families"], ...families.map((one) => [one, one] as const)]}
+          />
         )}
       </header>
       {view.problems.map((problem) => (
@@ -94,22 +83,22 @@ function Matrix({ view }: { view: MatrixView }) {
       ))}
       {view.pairs.length > 0 && <Pairs view={view} />}
       {rows.length === 0 && <p class="state soft">No task fits the choice.</p>}
-      <div class="matrix-scroll">
-        <div style={{ minWidth: leastWidth }}>
+      <div class="scrolls">
+        <div style={{ minWidth: `${280 + view.systems.length * 124}px` }}>
           <div class="matrix-head" style={columns}>
             <span class="soft">task</span>
             {view.systems.map(({ folder, system, success, tasks, played, undecided }) => (
-              <span>
+              <div>
                 <b title={folder}>
                   <bdi>{system}</bdi>
                 </b>
-                <span class="matrix-success">{success ? percent(success.value) : "not decided"}</span>
-                <span class="soft">
+                <div class="matrix-success">{success ? percent(success.value) : "not decided"}</div>
+                <div class="soft">
                   {success && `${percent(success.low)} to ${percent(success.high)}; `}
                   {count(tasks)} tasks{played < tasks && `, ${count(tasks - played)} not played yet`}
                   {undecided > 0 && `, ${undecided} undecided`}
-                </span>
-              </span>
+                </div>
+              </div>
             ))}
           </div>
           <VirtualList
@@ -117,19 +106,14 @@ function Matrix({ view }: { view: MatrixView }) {
             rowHeight={34}
             active={at}
             label="Tasks"
-            row={(index) => {
-              const row = rows[index]!;
-              return (
-                <a class="matrix-row" style={columns} href={href(`/compare/${pathPart(row.task)}`)}>
-                  <span class="one-line" dir="auto">
-                    <bdi>{row.question.text}</bdi>
-                  </span>
-                  {row.cells.map((cell) => (
-                    <Cell cell={cell} />
-                  ))}
-                </a>
-              );
-            }}
+            row={(index) => (
+              <a class="matrix-row line" style={columns} href={href(address(rows[index]!))}>
+                <OneLine text={rows[index]!.question.text} length={400} />
+                {rows[index]!.cells.map((cell) => (
+                  <Cell cell={cell} />
+                ))}
+              </a>
+            )}
           />
         </div>
       </div>
@@ -138,16 +122,18 @@ function Matrix({ view }: { view: MatrixView }) {
 }
 
 function Cell({ cell }: { cell: MatrixCell | null }) {
-  if (!cell) return <span class="matrix-cell absent">not played</span>;
-  const { right, samples, answer } = cell;
-  const word = right === null ? "undecided" : right === 1 ? "right" : right === 0 ? "wrong" : percent(right, 0);
-  const kind = right === null ? "undecided" : right === 1 ? "right" : right === 0 ? "wrong" : "partly";
+  if (!cell) return <span class="matrix-cell soft">not played</span>;
+  const { right, samples, answer, ending, billed } = cell;
+  const [word, hue] =
+    right === null
+      ? ["undecided", "none"]
+      : right === 1
+        ? ["✓ right", "green"]
+        : right === 0
+          ? ["✗ wrong", "rose"]
+          : [percent(right, 0), "amber"];
   return (
-    <span
-      class={`matrix-cell ${kind}`}
-      title={`${answer || "no answer"} (${cell.ending}, ${count(cell.billed)} tokens)`}
-    >
-      <span aria-hidden="true">{kind === "right" ? "✓ " : kind === "wrong" ? "✗ " : ""}</span>
+    <span class={`matrix-cell tint hue-${hue}`} title={`${answer || "no answer"} (${ending}, ${count(billed)} tokens)`}>
       {word}
       {samples > 1 && <span class="soft"> of {samples}</span>}
     </span>
@@ -158,54 +144,32 @@ function Cell({ cell }: { cell: MatrixCell | null }) {
 function Pairs({ view }: { view: MatrixView }) {
   const asked = view.systems.findIndex(({ folder }) => folder === place.value.query.get("against"));
   const base = Math.max(0, asked);
-  const rows = view.pairs.flatMap(({ first, second, tasks, difference, pValue: p }) => {
-    if (first !== base && second !== base) return [];
-    const { value, low, high } = difference;
-    return first === base
-      ? [{ system: second, tasks, p, value, low, high }]
-      : [{ system: first, tasks, p, value: -value, low: -high, high: -low }];
+  const rows = view.pairs.flatMap(({ first, second, tasks, difference: { value, low, high }, pValue: p }) => {
+    if (first === base) return [{ system: second, tasks, p, value, low, high }];
+    return second === base ? [{ system: first, tasks, p, value: -value, low: -high, high: -low }] : [];
   });
+  const nameOf = (place: number) => <bdi>{view.systems[place]!.system}</bdi>;
   return (
-    <section class="panel pairs-panel" aria-label="Differences">
-      <label>
-        Differences on the same tasks, in points, against{" "}
-        <select
-          value={view.systems[base]!.folder}
-          onChange={(event) => setQuery({ against: event.currentTarget.value })}
-        >
-          {view.systems.map(({ folder, system }) => (
-            <option value={folder}>{system}</option>
-          ))}
-        </select>
-      </label>
-      <table class="pairs">
-        <thead>
-          <tr>
-            <th scope="col">system</th>
-            <th scope="col">tasks</th>
-            <th scope="col">difference</th>
-            <th scope="col">95 % interval</th>
-            <th scope="col">p-value</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ system, tasks, value, low, high, p }) => (
-            <tr>
-              <th scope="row">
-                <bdi>{view.systems[system]!.system}</bdi> against <bdi>{view.systems[base]!.system}</bdi>
-              </th>
-              <td>{count(tasks)}</td>
-              <td class={p < 0.05 ? (value > 0 ? "more" : "fewer") : ""}>
-                <b>{signed(100 * value, 1)}</b>
-              </td>
-              <td>
-                {signed(100 * low, 1)} to {signed(100 * high, 1)}
-              </td>
-              <td>{pValue(p)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <section class="panel scrolls" aria-label="Differences">
+      <Choice
+        label="Differences on the same tasks, in points, against"
+        value={view.systems[base]!.folder}
+        options={view.systems.map(({ folder, system }) => [folder, system])}
+        onChoose={(against) => setQuery({ against })}
+      />
+      <Table
+        class="pairs"
+        head={["system", "tasks", "difference", "95 % interval", "p-value"]}
+        rows={rows.map(({ system, tasks, value, low, high, p }) => [
+          <>
+            {nameOf(system)} against {nameOf(base)}
+          </>,
+          count(tasks),
+          <b class={p < 0.05 ? (value > 0 ? "more" : "fewer") : ""}>{signed(100 * value, 1)}</b>,
+          `${signed(100 * low, 1)} to ${signed(100 * high, 1)}`,
+          pValue(p),
+        ])}
+      />
     </section>
   );
 }

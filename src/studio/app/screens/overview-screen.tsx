@@ -1,41 +1,40 @@
 /** What was opened: how runs became chains, data, models and measurements; what runs now; and every file. */
 
-import { useState } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { LineageNode } from "../../api/lineage.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
 import { Chip, StateChip } from "../parts/chip.tsx";
 import { LineagePicture } from "../parts/lineage-picture.tsx";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
-import { href, isRoute } from "../router.ts";
-import { useLooks, useResource } from "../server.ts";
+import { Missing, Nothing, Problem } from "../parts/states.tsx";
+import { Table } from "../parts/table.tsx";
+import { href } from "../router.ts";
+import { useResource } from "../server.ts";
+
+const runningIn = ({ lineage }: OverviewView) => lineage.nodes.filter(({ state }) => state === "running");
 
 export function OverviewScreen(_: { params: Record<string, string> }) {
-  const [looks, setLooks] = useState(0);
-  const { data, error } = useResource<OverviewView>("overview", (event) => event.type !== "progress", looks);
-  const isRunning = data?.lineage.nodes.some(({ state }) => state === "running") ?? false;
-  useLooks(isRunning, setLooks);
-  if (error && !data) return <Problem page title="The overview can't be shown" detail={error} />;
-  if (!data) return <Loading what="the overview" />;
-  const running = data.lineage.nodes.filter(({ state }) => state === "running");
+  const overview = useResource<OverviewView>("overview", {
+    live: (event) => event.type !== "progress",
+    polls: (view) => runningIn(view).length > 0,
+  });
+  const { data } = overview;
+  if (!data) return <Missing page of={overview} what="the overview" />;
+  const { run = 0, chain = 0, example = 0 } = data.counts;
   return (
     <article class="overview">
       <header class="run-head">
         <h1>
-          {count(data.counts["run"] ?? 0)} runs, {count(data.counts["chain"] ?? 0)} chains
-          {data.counts["example"] ? `, ${count(data.counts["example"])} examples` : ""}
+          {count(run)} runs, {count(chain)} chains{example > 0 && `, ${count(example)} examples`}
         </h1>
         <p class="place soft">{data.root}</p>
       </header>
-      {running.map((node) => (
+      {runningIn(data).map((node) => (
         <Running node={node} />
       ))}
       {data.lineage.nodes.length === 0 ? (
         <Nothing title="Nothing was made here yet">
-          <p>
-            <code>coa quickstart --fast</code> goes the whole way in a few minutes; <code>coa record import</code> reads
-            traces of other systems.
-          </p>
+          <code>coa quickstart --fast</code> goes the whole way in a few minutes; <code>coa record import</code> reads
+          traces of other systems.
         </Nothing>
       ) : (
         <LineagePicture view={data.lineage} />
@@ -43,16 +42,16 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
       {data.problems.map(({ path, problem }) => (
         <Problem title={`${path} can't be read`} detail={problem} />
       ))}
-      <Files view={data} />
+      <Files files={data.files} />
     </article>
   );
 }
 
 function Running({ node }: { node: LineageNode }) {
   return (
-    <section class="running-now" aria-label="Running now">
+    <section class="running-now panel flex" aria-label="Running now">
       <StateChip state="running" />
-      <a href={isRoute(node.href) ? href(node.href) : undefined}>
+      <a href={href(node.href)}>
         {node.kind} {node.title}
       </a>
       <progress max={node.total ?? 1} value={node.total === undefined ? undefined : node.done} aria-label="Done" />
@@ -68,45 +67,29 @@ function Running({ node }: { node: LineageNode }) {
   );
 }
 
-function Files({ view }: { view: OverviewView }) {
+function Files({ files }: Pick<OverviewView, "files">) {
   return (
-    <details class="files">
-      <summary>
-        {view.files.length} files{view.files.some(({ bad }) => bad > 0) && ", some with lines that can't be read"}
+    <details class="files scrolls">
+      <summary class="soft">
+        {files.length} files{files.some(({ bad }) => bad > 0) && ", some with lines that can't be read"}
       </summary>
-      <table>
-        <thead>
-          <tr>
-            <th>file</th>
-            <th>holds</th>
-            <th>lines</th>
-            <th>size</th>
-            <th>what is not loaded</th>
-          </tr>
-        </thead>
-        <tbody>
-          {view.files.map((file) => (
-            <tr>
-              <td>
-                <bdi>{file.path}</bdi>
-              </td>
-              <td>
-                <Chip text={file.kind} />
-              </td>
-              <td>{count(file.lines)}</td>
-              <td>{count(file.size)}B</td>
-              <td>
-                {file.indexed < file.size && `${count(file.size - file.indexed)}B are not read yet`}
-                {file.bad > 0 && (
-                  <span class="error">
-                    {file.bad} bad lines; {file.problem}
-                  </span>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        head={["file", "holds", "lines", "size", "what is not loaded"]}
+        rows={files.map(({ path, kind, lines, size, indexed, bad, problem }) => [
+          <bdi>{path}</bdi>,
+          <Chip text={kind} />,
+          count(lines),
+          `${count(size)}B`,
+          <>
+            {indexed < size && `${count(size - indexed)}B are not read yet`}
+            {bad > 0 && (
+              <span class="error">
+                {bad} bad lines; {problem}
+              </span>
+            )}
+          </>,
+        ])}
+      />
     </details>
   );
 }

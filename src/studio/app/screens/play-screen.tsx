@@ -4,26 +4,25 @@
  */
 import { useRef } from "preact/hooks";
 import type { PlayerAbout, PlayersView } from "../../api/play-routes.ts";
-import { useKeys } from "../keys.ts";
+import { stepKeys, useKeys } from "../keys.ts";
+import { cursor } from "../parts/cursor.ts";
 import { PlaySide } from "../parts/play-side.tsx";
 import { cutChain, usePlay } from "../parts/play-stream.ts";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { Missing, Nothing } from "../parts/states.tsx";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function PlayScreen(_: { params: Record<string, string> }) {
-  const { data, error } = useResource<PlayersView>("players");
-  if (error) {
+  const models = useResource<PlayersView>("players");
+  const { data, error } = models;
+  if (error || data?.players.length === 0) {
     return (
-      <Problem page title="No model plays here" detail={error}>
-        <p>
-          Start <code>coa studio --model &lt;folder, name, or the address of a running coa serve&gt;</code>.
-        </p>
-      </Problem>
+      <Nothing page title="No model plays here">
+        Start <code>coa studio --model &lt;folder, name, or the address of a running coa serve&gt;</code>. {error}
+      </Nothing>
     );
   }
-  if (!data) return <Loading what="the models" />;
-  if (data.players.length === 0) return <Nothing page title="No model plays here" />;
+  if (!data) return <Missing page of={models} what="the models" />;
   return <Playground players={data.players} />;
 }
 
@@ -36,7 +35,6 @@ function Playground({ players }: { players: readonly string[] }) {
     useSide(second, "b"),
   ].slice(0, players.length);
   const active = Math.min(sides.length - 1, Number(query.get("side") ?? 0));
-  const at = Number(query.get("seg") ?? -1);
   const editing = query.get("edit") === "1";
   const field = useRef<HTMLTextAreaElement>(null);
   const number = (name: string) => (query.has(name) ? Number(query.get(name)) : undefined);
@@ -51,11 +49,7 @@ function Playground({ players }: { players: readonly string[] }) {
   };
   const side = sides[active]!;
   const chain = side.played.trajectory;
-  const move = (by: number) => {
-    const from = Number(place.value.query.get("seg") ?? -1);
-    const to = Math.max(0, Math.min(side.played.segments.length - 1, from + by));
-    setQuery({ seg: to, edit: undefined });
-  };
+  const { at, move } = cursor("seg", side.played.segments.length, { edit: undefined });
   const ends = chain?.language?.profile.answer ?? "answer";
   const edit = () => {
     const segment = chain?.segments[at];
@@ -72,8 +66,7 @@ function Playground({ players }: { players: readonly string[] }) {
       { keys: "i", does: "Write a question", run: () => field.current?.focus() },
       { keys: "r", does: "Run the question", run },
       { keys: "s", does: "Stop", run: stop },
-      { keys: "l", does: "Next segment", run: () => move(1) },
-      { keys: "h", does: "Previous segment", run: () => move(-1) },
+      ...stepKeys("l", "h", "segment", move),
       { keys: "e", does: "Edit the segment and continue from it", run: edit },
       { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
     ],
@@ -93,7 +86,7 @@ function Playground({ players }: { players: readonly string[] }) {
             onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && run(event)}
           />
         </label>
-        <p class="play-settings">
+        <p class="play-settings flex">
           <button type="submit" class="primary">
             Run <kbd>ctrl+enter</kbd>
           </button>{" "}
@@ -109,7 +102,7 @@ function Playground({ players }: { players: readonly string[] }) {
           )}
         </p>
         {questions.length > 0 && (
-          <p class="play-try">
+          <p class="play-try chips">
             <span class="soft">try</span>{" "}
             {questions.map((question) => (
               <button
@@ -126,7 +119,7 @@ function Playground({ players }: { players: readonly string[] }) {
           </p>
         )}
       </form>
-      <div class={`play-sides sides-${sides.length}`}>
+      <div class={`play-sides ${sides.length > 1 ? "columns" : ""}`}>
         {sides.map(({ name, about, played }, index) => (
           <PlaySide
             key={name}

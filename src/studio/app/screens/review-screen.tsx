@@ -4,31 +4,48 @@
  */
 import { useEffect } from "preact/hooks";
 import type { SegmentEdit } from "../../../core/annotation.ts";
+import type { ChainView } from "../../api/chain-view.ts";
 import type { ReviewedChain, ReviewView } from "../../api/review-reader.ts";
-import { useKeys } from "../keys.ts";
+import { stepKeys, useKeys } from "../keys.ts";
 import { useAnnotating } from "../parts/annotate.ts";
 import { Chip } from "../parts/chip.tsx";
-import { LongText } from "../parts/long-text.tsx";
-import { useQueue } from "../parts/queue.ts";
-import { ReviewHead } from "../parts/review-head.tsx";
-import { ReviewSegments } from "../parts/review-segments.tsx";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { QueryChoice } from "../parts/choice.tsx";
+import { cursor } from "../parts/cursor.ts";
+import { LongText, wholeText } from "../parts/long-text.tsx";
+import { SegmentRows } from "../parts/segment-rows.tsx";
+import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { place, setQuery } from "../router.ts";
+import { useResource } from "../server.ts";
+
+const choices = [
+  ["open", "still open"],
+  ["all", "all"],
+  ["keep", "kept"],
+  ["drop", "dropped"],
+  ["edit", "edited"],
+] as const;
+
+const resultStays = "What the tool returned stays: it is the result of the call as it was.";
 
 export function ReviewScreen(_: { params: Record<string, string> }) {
   const { query } = place.value;
   const asked = new URLSearchParams(query);
   for (const name of ["seg", "edit", "row", "sort"]) asked.delete(name);
   const annotating = useAnnotating();
-  const { data, error } = useQueue(`review?${asked}`, annotating.version);
+  const queue = useResource<ReviewView>(`review?${asked}`, {
+    live: ({ type }) => type === "file" || type === "idle" || type === "gone",
+    version: annotating.version,
+    // A field that is open keeps what was typed.
+    keeps: true,
+  });
+  const { data } = queue;
   const shown = data?.shown;
   const { chain, verdict } = shown ?? {};
   const edits = verdict?.edits ?? [];
-  /** As the address has it now: two quick keys are two steps. */
-  const selected = () => Number(place.value.query.get("seg") ?? -1);
-  const at = selected();
+  const segments = chain?.segments ?? [];
+  const { at, move: moveSegment } = cursor("seg", segments.length, { edit: undefined });
   const editing = query.get("edit") === "1";
-  const move = (to: ReviewView["after"]) => {
+  const goTo = (to: ReviewView["after"]) => {
     annotating.clear();
     if (to) setQuery({ ...to, seg: undefined, edit: undefined }, { push: true });
   };
@@ -40,21 +57,17 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
     if (!shown || !data) return;
     // Keeping a chain that was edited keeps it with its edits.
     const written = (word === "keep" && edits.length > 0) || (await annotating.decide(shown, { verdict: word }));
-    if (written && word !== "undo") move(data.after);
-  };
-  const select = (segment: number) => {
-    annotating.clear();
-    setQuery({ seg: Math.max(0, Math.min((chain?.segments.length ?? 1) - 1, segment)), edit: undefined });
+    if (written && word !== "undo") goTo(data.after);
   };
   const edit = () => {
-    const from = Math.max(0, selected());
-    const own = chain?.segments.findIndex(({ by, index }) => by === "model" && index >= from) ?? -1;
+    const from = Math.max(0, Number(place.value.query.get("seg") ?? 0));
+    const own = segments.findIndex(({ by, index }) => by === "model" && index >= from);
     if (own >= 0) setQuery({ seg: own, edit: 1 });
   };
   const save = async (text: string) => {
-    if (!shown || !chain) return;
+    if (!shown) return;
     const others = edits.filter(({ segment }) => segment !== at);
-    const same = chain.segments[at]?.text.text === text;
+    const same = segments[at]?.text.text === text;
     const next: SegmentEdit[] = same ? others : [...others, { segment: at, text }];
     const decision = next.length === 0 ? { verdict: "undo" as const } : { verdict: "edit" as const, edits: next };
     if (await annotating.decide(shown, decision)) setQuery({ edit: undefined });
@@ -68,31 +81,25 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
     { keys: "d", name: "Drop", does: "Drop the chain", run: () => void decide("drop") },
     { keys: "e", name: "Edit", does: "Edit the selected segment, or the next that the model wrote", run: edit },
     { keys: "u", name: "Undo", does: "Take back what was decided", run: () => void decide("undo") },
-    { keys: "n", name: "Next", does: "Next chain", run: () => move(data?.after) },
-    { keys: "p", name: "Previous", does: "Previous chain", run: () => move(data?.before) },
+    { keys: "n", name: "Next", does: "Next chain", run: () => goTo(data?.after) },
+    { keys: "p", name: "Previous", does: "Previous chain", run: () => goTo(data?.before) },
   ];
-  useKeys(
-    [
-      ...actions,
-      { keys: "l", does: "Next segment", run: () => select(selected() + 1) },
-      { keys: "h", does: "Previous segment", run: () => select(selected() - 1) },
-      { keys: "escape", does: "Leave the field", run: cancel },
-    ],
-    [data, at, editing],
-  );
+  const steps = stepKeys("l", "h", "segment", (by) => {
+    annotating.clear();
+    moveSegment(by);
+  });
+  useKeys([...actions, ...steps, { keys: "escape", does: "Leave the field", run: cancel }], [data, at, editing]);
   useEffect(() => {
     document.querySelector(".review-segment.selected")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
-  if (error && !data) return <Problem page title="The queue can't be shown" detail={error} />;
-  if (!data) return <Loading what="the queue" />;
+  if (!data) return <Missing page of={queue} what="the queue" />;
+  const wordsOf = (index: number) => edits.find(({ segment }) => segment === index)?.text;
   return (
     <article class="review-screen">
-      <ReviewHead view={data} />
+      <Head view={data} />
       {!shown ? (
         <Nothing title={data.total === 0 ? "No chain is in this queue" : "Nothing is left to decide here"}>
-          <p>
-            Apply what was decided: <code>coa dataset build … --annotations .coa/annotations.jsonl</code>
-          </p>
+          Apply what was decided: <code>coa dataset build … --annotations .coa/annotations.jsonl</code>
         </Nothing>
       ) : (
         <>
@@ -106,21 +113,36 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
           {annotating.refusal && !editing && <p class="error">{annotating.refusal.message}</p>}
           <Shown shown={shown} />
           {chain && (
-            <ReviewSegments
-              chain={chain}
-              edits={edits}
+            <SegmentRows
+              segments={segments}
               at={at}
-              onSelect={select}
+              onSelect={(seg) => setQuery({ seg, edit: undefined })}
               editor={
-                editing
+                editing && segments[at]
                   ? {
-                      file: shown.file,
+                      load: async () => wordsOf(at) ?? wholeText(segments[at]!.text, placeOf(chain, at, shown.file)),
+                      note: segments[at + 1]?.by === "tool" ? resultStays : undefined,
                       refusal: annotating.refusal,
                       onSave: (text) => void save(text),
                       onCancel: cancel,
                     }
                   : undefined
               }
+              mark={(_segment, index) => wordsOf(index) !== undefined && <Chip text="edited" hue="amber" />}
+              text={({ text }, index) => {
+                const edited = wordsOf(index);
+                if (edited === undefined) return <LongText value={text} place={placeOf(chain, index)} />;
+                return (
+                  <>
+                    <del>
+                      <LongText value={text} />
+                    </del>
+                    <ins>
+                      <LongText value={{ text: edited, length: edited.length }} />
+                    </ins>
+                  </>
+                );
+              }}
             />
           )}
         </>
@@ -129,12 +151,40 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
   );
 }
 
+function placeOf({ id }: ChainView, index: number, file?: string) {
+  return { kind: "chain" as const, id, path: `segments.${index}.text`, ...(file !== undefined && { in: file }) };
+}
+
+/** Where the queue stands: how much is open, what is shown, and how to continue. */
+function Head({ view: { counts, position, total, problems } }: { view: ReviewView }) {
+  return (
+    <header class="review-head flex">
+      <h1>
+        Review{" "}
+        <span class="soft">{total === 0 ? "no chain" : `chain ${position} of ${total.toLocaleString("en")}`}</span>
+      </h1>
+      <p class="review-counts" role="status">
+        {counts.open.toLocaleString("en")} open, {counts.keep} kept, {counts.drop} dropped, {counts.edit} edited
+      </p>
+      <QueryChoice name="only" label="show" options={choices} />
+      {problems.length > 0 && (
+        <p class="error">
+          {problems.length} lines of the annotations can't be read: {problems[0]}
+        </p>
+      )}
+    </header>
+  );
+}
+
+const verdicts = { keep: ["kept", "green"], drop: ["dropped", "rose"], edit: ["edited", "amber"] } as const;
+
 /** What the chain was asked, what it said, and what was decided. */
 function Shown({ shown }: { shown: ReviewedChain }) {
   const { chain, verdict, problem, changed } = shown;
   if (!chain) return <Problem title="This chain can't be shown" detail={problem} />;
   const question = chain.prompt.findLast(({ role }) => role === "user")?.text;
   const { reward } = chain;
+  const [word, hue] = verdict ? verdicts[verdict.verdict] : ["not decided"];
   return (
     <section class="review-chain">
       <h2>{question ? <LongText value={question} plain /> : "A chain without a question"}</h2>
@@ -149,14 +199,7 @@ function Shown({ shown }: { shown: ReviewedChain }) {
         )}
       </p>
       <div class="chips">
-        {verdict ? (
-          <Chip
-            text={{ keep: "kept", drop: "dropped", edit: "edited" }[verdict.verdict]}
-            hue={{ keep: "green", drop: "rose", edit: "amber" }[verdict.verdict]}
-          />
-        ) : (
-          <Chip text="not decided" />
-        )}
+        <Chip text={word} hue={hue} />
         {changed && <Chip text="decided before, when it had other words" hue="amber" />}
         {verdict && reward !== undefined && (
           <Chip text={`the grader gave ${Number(reward.toFixed(3))}`} hue={reward >= 1 ? "green" : "rose"} />

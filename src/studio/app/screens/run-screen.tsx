@@ -4,27 +4,27 @@
  */
 import { useEffect } from "preact/hooks";
 import type { BesideView } from "../../api/beside-reader.ts";
-import { useKeys } from "../keys.ts";
+import { stepKeys, useKeys } from "../keys.ts";
 import { Gantt } from "../parts/gantt.tsx";
 import { Links } from "../parts/links.tsx";
 import { RunFigures } from "../parts/run-figures.tsx";
 import { RunHead } from "../parts/run-head.tsx";
 import { SegmentList } from "../parts/segment-list.tsx";
-import { select, selection } from "../parts/selection.ts";
-import { Loading, Nothing, Problem } from "../parts/states.tsx";
+import { select, selectedStep, selection } from "../parts/selection.ts";
+import { Missing, Nothing, Problem } from "../parts/states.tsx";
 import { StepList } from "../parts/step-list.tsx";
-import { go, isRoute, pathPart, place } from "../router.ts";
+import { go, pathPart, place } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function RunScreen({ params }: { params: Record<string, string> }) {
   const { query } = place.value;
   const asked = new URLSearchParams(params);
   for (const name of ["chain", "in"]) if (query.has(name)) asked.set(name, query.get(name)!);
-  const { data, error } = useResource<BesideView>(`beside?${asked}`);
+  const beside = useResource<BesideView>(`beside?${asked}`);
+  const { data } = beside;
   useRunKeys(data, params["run"] === undefined ? "chain" : "run");
   useShowSelected(data);
-  if (error && !data) return <Problem page title="This run can't be shown" detail={error} />;
-  if (!data) return <Loading what="the run" />;
+  if (!data) return <Missing page of={beside} what={params["run"] === undefined ? "the chain" : "the run"} />;
   const { run, chain } = data;
   return (
     <article class="run-screen">
@@ -39,17 +39,14 @@ export function RunScreen({ params }: { params: Record<string, string> }) {
           No team stands behind this chain: the model <bdi>{chain.model}</bdi> wrote it itself.
         </p>
       )}
-      <div class={`beside${run ? "" : " alone"}`}>
+      <div class={`beside columns${run ? "" : " alone"}`}>
         {run && <StepList run={run} chain={chain} />}
         {run && <Links run={run} chain={chain} />}
         {chain ? (
           <SegmentList chain={chain} run={run} />
         ) : (
           <Nothing title="No chain was made from this run yet">
-            <p>
-              Make one: <code>coa distill run</code>. Where a filter dropped it, the funnel of the distillation says
-              why.
-            </p>
+            Make one: <code>coa distill run</code>. Where a filter dropped it, the funnel of the distillation says why.
           </Nothing>
         )}
       </div>
@@ -68,8 +65,7 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
   };
   const moveStep = (by: number) => {
     if (!run) return;
-    const { step, segment } = selection();
-    const wanted = step ?? chain?.segments[segment ?? -1]?.from?.step;
+    const wanted = selectedStep(chain);
     const at = run.steps.findIndex((one) => one.id === wanted);
     const next = at < 0 ? (by > 0 ? 0 : run.steps.length - 1) : at + by;
     select({ step: run.steps[Math.max(0, Math.min(run.steps.length - 1, next))]!.id });
@@ -77,26 +73,15 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
   const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${pathPart(key)}`);
   useKeys(
     [
-      { keys: "j", does: `Next ${kind}`, run: () => other(view?.after) },
-      { keys: "k", does: `Previous ${kind}`, run: () => other(view?.before) },
-      { keys: "l", does: "Next segment", run: () => moveSegment(1) },
-      { keys: "h", does: "Previous segment", run: () => moveSegment(-1) },
-      { keys: "]", does: "Next step of the team", run: () => moveStep(1) },
-      { keys: "[", does: "Previous step of the team", run: () => moveStep(-1) },
+      ...stepKeys("j", "k", kind, (by) => other(by > 0 ? view?.after : view?.before)),
+      ...stepKeys("l", "h", "segment", moveSegment),
+      ...stepKeys("]", "[", "step of the team", moveStep),
+      { keys: "t", does: "Tokens of the chain", run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`) },
       {
-        keys: "t",
-        does: "Tokens of the chain",
-        run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`),
+        keys: "c",
+        does: "Compare all systems on this task",
+        run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
       },
-      ...(isRoute("/compare/task")
-        ? [
-            {
-              keys: "c",
-              does: "Compare all systems on this task",
-              run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
-            },
-          ]
-        : []),
       { keys: "escape", does: "Select nothing", run: () => select({}) },
     ],
     [view],

@@ -5,12 +5,21 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { count, percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
-import { useKeys } from "../keys.ts";
-import { Loading, Problem } from "../parts/states.tsx";
+import { stepKeys, useKeys } from "../keys.ts";
+import { Choice } from "../parts/choice.tsx";
+import { cursor } from "../parts/cursor.ts";
+import { Missing } from "../parts/states.tsx";
 import { TokenBlocks } from "../parts/token-blocks.tsx";
 import { TokenFacts } from "../parts/token-facts.tsx";
-import { colouringOf, colourings, type Figure, figureOf } from "../parts/token-figures.ts";
-import { TokenLegend } from "../parts/token-legend.tsx";
+import {
+  classOfShade,
+  colouringOf,
+  colourings,
+  type Figure,
+  type FigureName,
+  figureOf,
+  strikingTokens,
+} from "../parts/token-figures.ts";
 import { TokenStrip } from "../parts/token-strip.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
@@ -19,7 +28,8 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   const id = params["chain"]!;
   const { query } = place.value;
   const asked = new URLSearchParams({ id, ...(query.has("in") && { in: query.get("in")! }) });
-  const { data, error } = useResource<TokensView>(`tokens?${asked}`);
+  const tokens = useResource<TokensView>(`tokens?${asked}`);
+  const { data } = tokens;
   const [first, second] = [query.get("model") ?? "", query.get("with") ?? ""];
   const scoreA = useScore(data, asked, first);
   const scoreB = useScore(data, asked, second);
@@ -28,18 +38,16 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     () => data && figureOf(name, data, scoreA.data?.logprobs, scoreB.data?.logprobs),
     [data, name, scoreA.data, scoreB.data],
   );
-  const at = Number(query.get("at") ?? -1);
-  const moveTo = (token: number) => data && setQuery({ at: Math.max(0, Math.min(data.tokens.length - 1, token)) });
+  const { at, move, to: moveTo } = cursor("at", data?.tokens.length);
   useKeys(
     [
-      { keys: "l", does: "Next token", run: () => moveTo(at + 1) },
-      { keys: "h", does: "Previous token", run: () => moveTo(at - 1) },
+      ...stepKeys("l", "h", "token", move),
       {
         keys: "n",
         does: "Next of the most striking tokens",
         run() {
-          const worst = figure ? worstTokens(figure) : [];
-          moveTo(worst[(worst.indexOf(at) + 1) % Math.max(1, worst.length)] ?? 0);
+          const striking = figure ? strikingTokens(figure) : [];
+          moveTo(striking[(striking.indexOf(at) + 1) % Math.max(1, striking.length)] ?? 0);
         },
       },
       { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
@@ -50,9 +58,17 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
   useEffect(() => {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
-  if (error && !data) return <Problem page title="The tokens can't be shown" detail={error} />;
-  if (!data || !figure) return <Loading what="the tokens" />;
+  if (!data || !figure) return <Missing page of={tokens} what="the tokens" />;
   const scoring = scoreA.loading || scoreB.loading;
+  const models = data.models.map((model) => [model, model] as const);
+  const modelChoice = (name: string, label: string, value: string, none: string) => (
+    <Choice
+      label={label}
+      value={value}
+      options={[["", none], ...models]}
+      onChoose={(model) => setQuery({ [name]: model })}
+    />
+  );
   const learned = data.weights.filter((weight) => weight !== 0).length;
   return (
     <article class="tokens-screen" data-figure={figure.name}>
@@ -70,7 +86,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
           {data.sampled || data.maskFrom ? "" : "; the chain has no ids: encoded here"}
         </p>
       </header>
-      <div class="token-bar">
+      <div class="token-bar flex">
         <fieldset class="switch">
           <legend class="hidden">Colour</legend>
           {colourings.map((one) => (
@@ -87,22 +103,16 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         </fieldset>
         {data.models.length > 0 && (
           <>
-            <ModelChoice
-              label="probabilities of"
-              name="model"
-              value={first}
-              none={data.logprobs ? "as sampled" : "no model"}
-              models={data.models}
-            />
-            <ModelChoice label="compared with" name="with" value={second} none="no model" models={data.models} />
+            {modelChoice("model", "probabilities of", first, data.logprobs ? "as sampled" : "no model")}
+            {modelChoice("with", "compared with", second, "no model")}
           </>
         )}
         <span class="soft">{scoring ? "scoring…" : (scoreA.error ?? scoreB.error ?? figure.says)}</span>
       </div>
       {data.notLoaded > 0 && <p class="not-loaded">{count(data.notLoaded)} more tokens are not loaded</p>}
-      {figure.missing && !scoring ? <p class="not-loaded">{figure.missing}</p> : <TokenLegend name={name} />}
+      {figure.missing && !scoring ? <p class="not-loaded">{figure.missing}</p> : <Legend name={name} />}
       <TokenStrip figure={figure} at={at} onMove={moveTo} />
-      <div class="token-columns">
+      <div class="columns">
         <TokenBlocks view={data} figure={figure} at={at} onMove={moveTo} />
         <TokenFacts
           view={data}
@@ -123,22 +133,17 @@ function useScore(view: TokensView | undefined, asked: URLSearchParams, model: s
   return useResource<{ logprobs: (number | null)[] }>(known ? `score?${asked}&model=${pathPart(model)}` : undefined);
 }
 
-function ModelChoice(props: { label: string; name: string; value: string; none: string; models: readonly string[] }) {
+/** What the colours of tokens mean, with the values of a few shades. */
+function Legend({ name }: { name: FigureName }) {
+  const { means, scale, perShade, text } = colouringOf(name);
   return (
-    <label class="soft">
-      {props.label}{" "}
-      <select value={props.value} onChange={(event) => setQuery({ [props.name]: event.currentTarget.value })}>
-        <option value="">{props.none}</option>
-        {props.models.map((model) => (
-          <option value={model}>{model}</option>
+    <p class="token-legend flex soft">
+      <span class="token-scale">
+        {scale.map((shade) => (
+          <span class={classOfShade(shade)}>{text(shade * perShade)}</span>
         ))}
-      </select>
-    </label>
+      </span>
+      {means}
+    </p>
   );
-}
-
-/** The tokens with the highest colour first: least probable, most open, most different. */
-function worstTokens({ strengths }: Figure): number[] {
-  const striking = [...strengths.keys()].filter((index) => strengths[index]! > 0);
-  return striking.sort((a, b) => strengths[b]! - strengths[a]!).slice(0, 50);
 }

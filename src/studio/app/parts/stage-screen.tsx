@@ -1,0 +1,42 @@
+/** A screen over the folders that a stage left: the data of the one that the address names, or of the first. */
+import type { ComponentChildren } from "preact";
+import type { StageKind } from "../../api/stage-folders.ts";
+import { type ResourceOptions, useResource } from "../server.ts";
+import { Missing, Nothing } from "./states.tsx";
+
+interface Props<T> {
+  /** The kind of file that makes a folder one of the stage. */
+  kind: StageKind;
+  /** What answers for one folder. */
+  reader: string;
+  /** The folder in the address. */
+  named?: string;
+  /** `distillation`, as titles name it. */
+  what: string;
+  /** What would make one. */
+  hint: ComponentChildren;
+  live?: ResourceOptions<T>["live"];
+  children: (data: T, folders: readonly string[]) => ComponentChildren;
+}
+
+export function StageScreen<T>({ kind, reader, named, what, hint, live, children }: Props<T>) {
+  const folders = useFolders(kind);
+  const folder = named ?? folders?.[0];
+  const shown = useResource<T>(folder === undefined ? undefined : `${reader}?${new URLSearchParams({ folder })}`, {
+    live,
+  });
+  if (folders?.length === 0) {
+    return (
+      <Nothing page title={`No ${what} yet`}>
+        {hint}
+      </Nothing>
+    );
+  }
+  if (!shown.data) return <Missing page of={shown} what={`the ${what}`} />;
+  return <>{children(shown.data, folders ?? [])}</>;
+}
+
+/** Folders with a file of a kind; undefined until they are known. */
+export function useFolders(kind: StageKind): readonly string[] | undefined {
+  return useResource<string[]>(`folders?kind=${kind}`, { live: ({ type }) => type === "idle" }).data;
+}
