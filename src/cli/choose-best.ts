@@ -10,6 +10,7 @@ import { byJudge } from "../evaluate/judge-choice.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import type { BestOfChains } from "../serve/best-of-chains.ts";
 import type { OpenChain } from "./open-chain.ts";
+import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 
 /** The model that answers, as one that can be asked to choose, where it chats. */
@@ -20,65 +21,54 @@ export function chatOf({ name, chat }: OpenChain["model"]): ChatModel | undefine
 /** How many runs, and who chooses among them; undefined if one run is enough. */
 function openChoice(
   settings: Section<"choose">,
+  session: Session,
   answering?: ChatModel,
-): { n: number; enough?: number; way: string; judge?: ChatModel; choose: Choose; close(): Promise<void> } | undefined {
+): { n: number; enough?: number; way: string; judge?: ChatModel; choose: Choose } | undefined {
   const { bestOf: n, enough, model, baseUrl: baseURL } = settings;
+  if (n === undefined) return undefined;
   const named = model !== undefined || baseURL !== undefined;
-  if (n === undefined) {
-    if (enough !== undefined || settings.by !== undefined)
-      throw new UsageError("--choose and choose.enough choose among several runs: give --best-of <n>");
-    return undefined;
-  }
-  const opened = named ? openaiCompatible({ baseURL, model }) : undefined;
-  const judge = opened ?? answering;
+  const judge = named ? session.closeAtEnd(openaiCompatible({ baseURL, model })) : answering;
   const way = settings.by ?? (judge ? "judge" : "majority");
   if (way === "judge" && !judge)
     throw new UsageError("--choose judge needs a model that chats: name one with --set choose.model=<name>");
   const choose: Choose = way === "judge" ? byJudge(judge!) : way === "check" ? byCheck() : byMajority();
-  return { n, enough, way, judge, choose, close: async () => void (await opened?.close()) };
+  return { n, enough, way, judge, choose };
 }
 
 /** The system as the settings want it: as it is, or run several times with a choice. */
 export function openBestOf(
   settings: Section<"choose">,
+  session: Session,
   system: System,
   answering?: ChatModel,
-): { system: System; n?: number; close(): Promise<void> } {
-  const choice = openChoice(settings, answering);
-  if (!choice) return { system, close: async () => {} };
-  const { n, enough, way, judge, choose, close } = choice;
-  const identity = {
-    ...system.identity,
-    bestOf: { n, enough, way, model: way === "judge" ? judge!.name : undefined },
-  };
+): System {
+  const choice = openChoice(settings, session, answering);
+  if (!choice) return system;
+  const { n, enough, way, judge, choose } = choice;
+  const model = way === "judge" ? judge!.name : undefined;
   return {
-    system: { ...bestOf(system, n, choose, { enough }), name: `${system.name}-best-of-${n}`, identity },
-    n,
-    close,
+    ...bestOf(system, n, choose, { enough }),
+    name: `${system.name}-best-of-${n}`,
+    identity: { ...system.identity, bestOf: { n, enough, way, model } },
   };
 }
 
 /** The same settings for a server: each request is answered by the chosen one of several chains. */
 export function openServedBestOf(
   settings: Section<"choose">,
+  session: Session,
   profile: Profile,
   answering?: ChatModel,
-): { bestOf?: BestOfChains; close(): Promise<void> } {
-  const choice = openChoice(settings, answering);
-  if (!choice) return { close: async () => {} };
-  const { n, enough, choose, close } = choice;
+): BestOfChains | undefined {
+  const choice = openChoice(settings, session, answering);
+  if (!choice) return undefined;
+  const { n, enough, choose } = choice;
   return {
-    bestOf: {
-      n,
-      ...(enough !== undefined && { isEnough: (chain) => checkedEnough(chainResult(profile, chain), enough) }),
-      async choose(task, candidates, signal) {
-        return choose(
-          task,
-          candidates.map((chain) => chainResult(profile, chain)),
-          { signal },
-        );
-      },
+    n,
+    ...(enough !== undefined && { isEnough: (chain) => checkedEnough(chainResult(profile, chain), enough) }),
+    async choose(task, candidates, signal) {
+      const results = candidates.map((chain) => chainResult(profile, chain));
+      return choose(task, results, { signal });
     },
-    close,
   };
 }

@@ -17,6 +17,7 @@ import { commandHelp, unknownFlag } from "./command-help.ts";
 import { loadConfig, unreadFiles } from "./load-config.ts";
 import type { Output } from "./output.ts";
 import { readSettings } from "./read-settings.ts";
+import { inSession, type Session } from "./session.ts";
 import { boundsText, type Group, list, readSetting, type Setting, shortFlags, toggle } from "./setting.ts";
 import { type SectionName, type Settings, sections } from "./settings/index.ts";
 
@@ -45,8 +46,9 @@ export interface Invocation<O extends Options, S extends SectionName = never> {
   out: Output;
   /** All commands, for those that speak of the others. */
   commands: CommandTable;
-  /** Aborted on Ctrl-C: finish the record under way, close files, return. */
   signal: AbortSignal;
+  /** For what the command opens: where notes go, when to stop, what is closed at its end. */
+  session: Session;
 }
 
 export interface Command<O extends Options = Options, S extends SectionName = SectionName> {
@@ -151,14 +153,9 @@ async function runCommand(
   const settings = readSettings(command, typed.values, await loadConfig());
   const skipped = (bad: BadLine) => out.note(`skipped ${bad.file}:${bad.line}: ${bad.message}`);
   return readingWith({ onBad: values["skip-bad"] ? skipped : "throw", onTorn: skipped }, () =>
-    command.run({
-      values: values as never,
-      settings,
-      positionals,
-      out,
-      signal,
-      commands,
-    }),
+    inSession({ note: out.note, signal }, (session) =>
+      command.run({ values: values as never, settings, positionals, out, signal, session, commands }),
+    ),
   );
 }
 

@@ -15,6 +15,7 @@ import type { Profile } from "../language/profile.ts";
 import { chooseProfile } from "./choose-profile.ts";
 import { openModel } from "./open-model.ts";
 import { disturbance, openTools, type ToolState } from "./open-tools.ts";
+import type { Session } from "./session.ts";
 import { type Settings, spelling } from "./settings/index.ts";
 
 export interface OpenWork {
@@ -25,7 +26,6 @@ export interface OpenWork {
   states: ToolState[];
   /** The world of `--lab`. */
   world?: World;
-  close(): Promise<void>;
 }
 
 export interface OpenChain extends OpenWork {
@@ -37,85 +37,61 @@ export interface OpenChain extends OpenWork {
 }
 
 /** Opens model, profile and tools; what was chosen by default is noted. */
-export async function openChain(
-  settings: Settings<"model" | "chain" | "tools">,
-  options: { note: (text: string) => void; signal: AbortSignal },
-): Promise<OpenChain> {
+export async function openChain(settings: Settings<"model" | "chain" | "tools">, session: Session): Promise<OpenChain> {
   const { lab, profile, bareQuestion } = settings.chain;
-  const opened = await openModel(settings.model, {
-    lab: lab !== undefined || profile === "lab",
-    note: options.note,
-  });
-  try {
-    const work = await openWork(settings, { ...options, use: opened.use });
-    const { use } = opened;
-    if (bareQuestion && use?.question === "system-prompt")
-      options.note("The model was taught with its system prompt; chain.bareQuestion leaves it out.");
-    const bare = bareQuestion || use?.question === "bare";
-    return {
-      ...opened,
-      ...work,
-      defaults: { ...(bare && { systemPrompt: false as const }), ...(use?.limits && { limits: use.limits }) },
-      async close() {
-        await work.close();
-        await opened.close();
-      },
-    };
-  } catch (error) {
-    await opened.close();
-    throw error;
-  }
-}
-
-interface WorkOptions {
-  note: (text: string) => void;
-  signal: AbortSignal;
-  use?: ModelUse;
+  const opened = await openModel(settings.model, session, { lab: lab !== undefined || profile === "lab" });
+  const { use } = opened;
+  const work = await openWork(settings, session, use);
+  if (bareQuestion && use?.question === "system-prompt")
+    session.note("The model was taught with its system prompt; --bare leaves it out.");
+  const bare = bareQuestion || use?.question === "bare";
+  const defaults = { ...(bare && { systemPrompt: false as const }), ...(use?.limits && { limits: use.limits }) };
+  return { ...opened, ...work, defaults };
 }
 
 /** Opens profile and tools, as the model's folder says and settings override; `tools.rename` renames tools in both. */
-export async function openWork(settings: Settings<"chain" | "tools">, options: WorkOptions): Promise<OpenWork> {
-  const work = await openNamedWork(settings, options);
+export async function openWork(
+  settings: Settings<"chain" | "tools">,
+  session: Session,
+  use?: ModelUse,
+): Promise<OpenWork> {
+  const work = await openNamedWork(settings, session, use);
   const names = settings.tools.rename;
   if (Object.keys(names).length === 0) return work;
-  try {
-    return {
-      ...work,
-      profile: renameTags(work.profile, names),
-      toolsOf: (task) => renameTools(work.toolsOf(task), names),
-    };
-  } catch (error) {
-    await work.close();
-    throw error;
-  }
+  const toolsOf = (task: Task) => renameTools(work.toolsOf(task), names);
+  return { ...work, profile: renameTags(work.profile, names), toolsOf };
 }
 
-async function openNamedWork(settings: Settings<"chain" | "tools">, options: WorkOptions): Promise<OpenWork> {
+async function openNamedWork(
+  settings: Settings<"chain" | "tools">,
+  session: Session,
+  use?: ModelUse,
+): Promise<OpenWork> {
   const { lab, profile: named } = settings.chain;
-  const taught = options.use?.language.profile;
+  const taught = use?.language.profile;
   const inLab =
     lab !== undefined ||
     named === "lab" ||
     named === "lab-wide" ||
-    (options.use?.world === "lab" && settings.tools.names.length === 0 && named === undefined);
+    (use?.world === "lab" && settings.tools.names.length === 0 && named === undefined);
   const profile = named === undefined && taught ? taught : await chooseProfile(named ?? (inLab ? "lab" : "web"));
   if (taught && profile.name !== taught.name)
-    options.note(`The model was taught with the profile ${taught.name}, not ${profile.name}: expect it to do worse.`);
+    session.note(`The model was taught with the profile ${taught.name}, not ${profile.name}: expect it to do worse.`);
   if (inLab) {
     const outside = (["modules", "mcp", "docs", "index", "search", "retrieval", "recorded"] as const).find(
       (name) => (settings.tools[name]?.length ?? 0) > 0,
     );
     if (outside)
       throw new UsageError(
-        `${spelling("tools", outside)} can't be used in the lab: its worlds have tools of their own`,
+        `${spelling(`tools.${outside}`)} can't be used in the lab: its worlds have tools of their own`,
       );
     const world = lab === undefined ? undefined : createWorld({ seed: lab, pages: 600, split: "test" });
-    const { toolsOf } = labToolsByTask(world, await disturbance(settings.tools.faults));
-    return { profile, world, states: [], toolsOf, close: async () => {} };
+    const { toolsOf } = labToolsByTask(world, disturbance(settings.tools.faults));
+    return { profile, world, states: [], toolsOf };
   }
-  const { tools, states, close } = await openTools(settings.tools, options);
+  const { tools, states } = await openTools(settings.tools, session);
   const wanted = new Set(profile.tags.flatMap((tag) => (tag.tool === undefined ? [] : [tag.tool])));
   for (const { name, ready, detail, remedy } of states)
-    if (!ready && wanted.has(name)) options.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
-  return { profile, states, close, toolsOf: () => tools };
+    if (!ready && wanted.has(name)) session.note(`${name} is not there: ${detail}${remedy ? `; ${remedy}` : ""}`);
+  return { profile, states, toolsOf: () => tools };
 }

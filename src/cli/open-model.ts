@@ -6,8 +6,10 @@ import type { ChatModel, Model } from "../core/model.ts";
 import type { ModelUse } from "../core/model-use.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import type { EmbeddedEngineOptions } from "../engines/embedded/embedded-engine.ts";
+import { openaiCompatible } from "../models/openai-compatible.ts";
 import { findModel } from "./find-model.ts";
 import { type ServedModel, servedFolder, servedGguf } from "./open-served.ts";
+import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 
 export interface OpenModel {
@@ -18,7 +20,6 @@ export interface OpenModel {
   folder?: string;
   /** How it was taught and is to be used, where its folder says so. */
   use?: ModelUse;
-  close(): Promise<void>;
 }
 
 export interface OpenFolder {
@@ -30,15 +31,16 @@ export interface OpenFolder {
 /** Opens a model for running chains. */
 export async function openModel(
   settings: Section<"model">,
-  options: { lab: boolean; note: (text: string) => void },
+  session: Session,
+  options: { lab: boolean },
 ): Promise<OpenModel> {
   const found = findModel(settings, options);
   if (found.kind === "folder") {
     const { model, engine } = await openFolder(found.folder);
-    if (settings.name === undefined) options.note(`Using the shipped model ${basename(found.folder)}.`);
-    return { model, folder: found.folder, use: await readModelUse(found.folder), close: () => engine.close() };
+    session.closeAtEnd(engine);
+    if (settings.name === undefined) session.note(`Using the shipped model ${basename(found.folder)}.`);
+    return { model, folder: found.folder, use: await readModelUse(found.folder) };
   }
-  const { openaiCompatible } = await import("../models/openai-compatible.ts");
   const { mode } = settings;
   const served = await servedModel(found.files);
   const client = openaiCompatible({
@@ -46,11 +48,12 @@ export async function openModel(
     // What names files here is not a name there: the server's own model is meant.
     model: found.files === undefined ? found.name : undefined,
     mode,
-    onNote: options.note,
+    onNote: session.note,
     ...served?.client,
     ...(mode === "turns" || mode === "continue" ? { tokenizer: undefined, chatTemplate: undefined } : {}),
   });
-  return { model: client, chat: client, use: served?.use, close: () => client.close() };
+  session.closeAtEnd(client);
+  return { model: client, chat: client, use: served?.use };
 }
 
 async function servedModel(files: string | undefined): Promise<ServedModel | undefined> {

@@ -9,6 +9,7 @@ import type { Player, PlayerAbout } from "../studio/api/play-routes.ts";
 import type { Options, Values } from "./command.ts";
 import { findModel } from "./find-model.ts";
 import { type OpenChain, openChain } from "./open-chain.ts";
+import type { Session } from "./session.ts";
 import { list } from "./setting.ts";
 import type { SectionName, Settings } from "./settings/index.ts";
 
@@ -22,55 +23,34 @@ export const playSections = ["model", "chain", "tools"] as const satisfies Secti
 
 type PlaySettings = Settings<(typeof playSections)[number]>;
 
-export interface OpenPlayers {
-  players: Player[];
-  close(): Promise<void>;
-}
-
 const mostPlayers = 2;
 const labSeed = 7;
 
 /** Makes the players that flags name; none is opened yet. */
-export function openPlayers(
-  flags: Values<typeof playFlags>,
-  settings: PlaySettings,
-  options: { note: (text: string) => void; signal: AbortSignal },
-): OpenPlayers {
+export function openPlayers(flags: Values<typeof playFlags>, settings: PlaySettings, session: Session): Player[] {
   const { model: named } = flags;
   if (named.length > mostPlayers)
     throw new UsageError(`the playground shows at most ${mostPlayers} models, not ${named.length}`);
   const [served, folders] = [named.filter(isAddress), named.filter((name) => !isAddress(name))];
-  const locals = (named.length === 0 ? [undefined] : folders).map((model) => localPlayer(model, settings, options));
+  const locals = (named.length === 0 ? [undefined] : folders).map((model) => localPlayer(model, settings, session));
   const players = [...locals, ...served.map(servedPlayer)];
   if (new Set(players.map(({ name }) => name)).size < players.length)
     throw new UsageError(`give two different models, not ${players[0]!.name} twice`);
-  return {
-    players,
-    close: async () => void (await Promise.all(locals.map((player) => player.close()))),
-  };
+  return players;
 }
 
 /** A model that runs in this process from its first question on. */
-function localPlayer(
-  name: string | undefined,
-  settings: PlaySettings,
-  options: { note: (text: string) => void; signal: AbortSignal },
-): Player & { close(): Promise<void> } {
+function localPlayer(name: string | undefined, settings: PlaySettings, session: Session): Player {
   let opened: Promise<{ chain: OpenChain; fetch(request: Request): Promise<Response> }> | undefined;
   const open = async () => {
     const lab = settings.chain.lab ?? (await labOf(name, settings));
     const own = { ...settings, model: { ...settings.model, name }, chain: { ...settings.chain, lab } };
-    const chain = await openChain(own, options);
-    try {
-      await chain.model.prepare?.(options.signal);
-      const { chainHandler } = await import("../serve/chain-handler.ts");
-      const { model: played, profile, toolsOf, defaults } = chain;
-      const served = await chainHandler({ model: played, profile, toolsOf, defaults, maxChains: 4 });
-      return { chain, fetch: served.fetch };
-    } catch (error) {
-      await chain.close();
-      throw error;
-    }
+    const chain = await openChain(own, session);
+    await chain.model.prepare?.(session.signal);
+    const { chainHandler } = await import("../serve/chain-handler.ts");
+    const { model: played, profile, toolsOf, defaults } = chain;
+    const served = await chainHandler({ model: played, profile, toolsOf, defaults, maxChains: 4 });
+    return { chain, fetch: served.fetch };
   };
   // One that could not be opened is tried again at the next question.
   const ready = () => {
@@ -96,7 +76,6 @@ function localPlayer(
         new Request("http://localhost/v1/chains", { method: "POST", body: JSON.stringify(body), headers, signal }),
       );
     },
-    close: async () => (await opened?.catch(() => undefined))?.chain.close(),
   };
 }
 

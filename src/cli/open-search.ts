@@ -15,19 +15,18 @@ import {
   webProviderNames,
   webProviderVariables,
 } from "../tools/search/web-providers.ts";
+import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 
-export type OpenedSearch =
-  | { provider: SearchProvider; detail: string; close: () => Promise<unknown> }
-  | { detail: string; remedy: string };
+export type OpenedSearch = { provider: SearchProvider; detail: string } | { detail: string; remedy: string };
 
 /** Opens the index, or the service that is set up, behind the cache. */
-export async function openSearchProvider(settings: Section<"tools">): Promise<OpenedSearch> {
+export async function openSearchProvider(settings: Section<"tools">, session: Session): Promise<OpenedSearch> {
   const { search, index: folder, replaySearches: replay } = settings;
   if (search === "index" || (search === undefined && folder)) {
     if (!folder) throw new UsageError("--search index needs --index <folder>; build one with: coa index build");
-    const index = await openOnce(folder);
-    return { provider: indexProvider(index), detail: `index ${folder}, ${index.size} passages`, close: index.close };
+    const index = await openOnce(folder, session);
+    return { provider: indexProvider(index), detail: `index ${folder}, ${index.size} passages` };
   }
   if (search !== undefined && !webProviderNames.includes(search as WebProviderName))
     throw new UsageError(`--search is one of ${webProviderNames.join(", ")}, index; not "${search}"`);
@@ -43,30 +42,19 @@ export async function openSearchProvider(settings: Section<"tools">): Promise<Op
     };
   }
   const file = settings.searchCache ?? (await openWorkspace()).path("cache", "search.jsonl");
-  const journal = replay ? readOnly(file) : await writable(file);
+  const journal = session.closeAtEnd(replay ? readOnly(file) : await writable(file));
   const cached = cachedSearch(provider, { journal, mode: replay ? "replay" : "use" });
-  return {
-    provider: cached,
-    detail: `${provider.name}${replay ? ", from the cache alone" : ""}`,
-    close: () => journal.close(),
-  };
+  return { provider: cached, detail: `${provider.name}${replay ? ", from the cache alone" : ""}` };
 }
 
-const opened = new Map<string, Promise<LocalIndex>>();
+const opened = new WeakMap<Session, Map<string, Promise<LocalIndex>>>();
 
-/** An index that several tools share: opened by the first, closed by whoever closes first, opened again when asked for. */
-export function openOnce(folder: string): Promise<LocalIndex> {
-  const known = opened.get(folder);
-  if (known) return known;
-  const opening = openIndex(folder).then((index) => ({
-    ...index,
-    close() {
-      opened.delete(folder);
-      return index.close();
-    },
-  }));
-  opened.set(folder, opening);
-  opening.catch(() => opened.delete(folder));
+/** An index that several tools share: opened by the first of them. */
+export function openOnce(folder: string, session: Session): Promise<LocalIndex> {
+  const ofSession = opened.get(session) ?? new Map<string, Promise<LocalIndex>>();
+  opened.set(session, ofSession);
+  const opening = ofSession.get(folder) ?? openIndex(folder).then((index) => session.closeAtEnd(index));
+  ofSession.set(folder, opening);
   return opening;
 }
 

@@ -2,7 +2,7 @@
 import { UsageError } from "../core/errors.ts";
 import { type Configured, meant, meantSetting } from "./load-config.ts";
 import { readSetting, type Setting } from "./setting.ts";
-import { type SectionName, type Settings, sections, settingAt } from "./settings/index.ts";
+import { type SectionName, type Settings, sections, settingAt, spelling } from "./settings/index.ts";
 
 /** The values of the sections that a command reads. A flag of the command's own takes its name from the section. */
 export function readSettings<S extends SectionName>(
@@ -27,6 +27,11 @@ export function readSettings<S extends SectionName>(
   for (const { section, name, path, setting } of all) {
     const kept = replaced.includes(path) ? undefined : configured[section]?.[name];
     values[section]![name] = given[path] ?? kept ?? setting.default;
+  }
+  for (const { path, setting } of all) {
+    const [section = "", name = ""] = (given[path] === undefined ? "" : (setting.needs ?? "")).split(".");
+    if (section !== "" && values[section]?.[name] === undefined)
+      throw new UsageError(`${spelling(path)} needs ${spelling(setting.needs!)}`);
   }
   return values as Settings<S>;
 }

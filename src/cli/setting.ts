@@ -27,6 +27,8 @@ interface About {
   group?: Group;
   /** Configured settings that do not count when this one is given for a call: `--index` instead of configured documents. */
   replaces?: readonly string[];
+  /** The setting without which this one has no effect: given for a call alone, it is refused. */
+  needs?: `${string}.${string}`;
 }
 
 interface Bounds {

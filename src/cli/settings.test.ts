@@ -45,6 +45,15 @@ describe("settings", () => {
     );
   });
 
+  it("are refused alone where they need another one", () => {
+    const choose = (flags: object, configured = {}) =>
+      readSettings({ name: "ask", reads: ["choose"] }, { ...flags }, configured).choose;
+    assert.throws(() => choose({ choose: "judge" }), /^UsageError: --choose needs --best-of$/);
+    assert.throws(() => choose({ set: ["choose.enough=4"] }), /choose.enough needs --best-of/);
+    assert.equal(choose({ choose: "judge", "best-of": "2" }).by, "judge");
+    assert.equal(choose({}, { choose: { by: "check" } }).by, "check", "configured for the calls that use it");
+  });
+
   it("are listed with what they mean", async () => {
     const { stdout } = await coa("help", "settings", "server");
     assert.match(stdout, /server\.maxBodyMb +Max size of a request body in megabytes \(default: 20\)/);

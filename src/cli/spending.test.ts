@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { ChatModel } from "../core/model.ts";
 import { readSettings } from "./read-settings.ts";
+import { inSession } from "./session.ts";
 import { openLedger } from "./spending.ts";
 
 const usage = { promptTokens: 1000, completionTokens: 500 };
@@ -12,6 +13,7 @@ const model: ChatModel = {
   name: "m",
   chat: async () => ({ text: "yes", toolCalls: [], finish: "stop", usage }),
 };
+const shared = { note: () => {}, signal: new AbortController().signal };
 const ask = (one: ChatModel) => one.chat({ messages: [{ role: "user", content: "?" }] });
 
 describe("openLedger", () => {
@@ -20,32 +22,36 @@ describe("openLedger", () => {
     try {
       // A call costs 1000 x 1 + 500 x 2 millionths of a dollar.
       const flags = { price: ["1,2"], maxUsd: 0.005, ledger: join(folder, "spending.jsonl") };
-      const first = await openLedger(flags);
-      const watched = first.watch(model);
-      await ask(watched);
-      await ask(watched);
-      assert.equal(first.usage.costUsd, 0.004);
-      await first.close();
-      const second = await openLedger(flags);
-      assert.equal(second.usage.costUsd, 0.004);
-      await ask(second.watch(model));
-      await assert.rejects(ask(second.watch(model)), {
-        code: "budget-spent",
-        message: /\$0\.0060 is spent, and --max-usd is 0\.005/,
+      await inSession(shared, async (session) => {
+        const first = await openLedger(flags, session);
+        const watched = first.watch(model);
+        await ask(watched);
+        await ask(watched);
+        assert.equal(first.usage.costUsd, 0.004);
       });
-      await second.close();
-      const third = await openLedger({ ...flags, maxUsd: 1 });
-      await ask(third.watch(model));
-      assert.equal(third.usage.modelCalls, 4);
-      await third.close();
+      await inSession(shared, async (session) => {
+        const second = await openLedger(flags, session);
+        assert.equal(second.usage.costUsd, 0.004);
+        await ask(second.watch(model));
+        await assert.rejects(ask(second.watch(model)), {
+          code: "budget-spent",
+          message: /\$0\.0060 is spent, and --max-usd is 0\.005/,
+        });
+      });
+      await inSession(shared, async (session) => {
+        const third = await openLedger({ ...flags, maxUsd: 1 }, session);
+        await ask(third.watch(model));
+        assert.equal(third.usage.modelCalls, 4);
+      });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
   });
 
   it("refuses a limit without prices", async () => {
+    const { spending } = readSettings({ name: "x", reads: ["spending"] }, { "max-usd": "1" }, {});
     await assert.rejects(
-      openLedger(readSettings({ name: "x", reads: ["spending"] }, { "max-usd": "1" }, {}).spending),
+      inSession(shared, (session) => openLedger(spending, session)),
       /--max-usd needs to know what tokens cost/,
     );
   });

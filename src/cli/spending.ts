@@ -9,6 +9,7 @@ import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
 import { priceOf } from "./flag-values.ts";
+import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 
 export interface Ledger {
@@ -17,25 +18,22 @@ export interface Ledger {
   readonly usage: Usage;
   /** The model, its calls added up and stopped at the limit. */
   watch<M extends AnyModel>(model: M): M;
-  close(): Promise<void>;
 }
 
 /** Opens the ledger that the settings describe. */
-export async function openLedger({ price: prices, maxUsd: most, ledger }: Section<"spending">): Promise<Ledger> {
+export async function openLedger(
+  { price: prices, maxUsd: most, ledger }: Section<"spending">,
+  session: Session,
+): Promise<Ledger> {
   const price = priceOf(prices);
   if (most !== undefined && !price)
     throw new UsageError(
       "--max-usd needs to know what tokens cost: give --price <in,out>, in dollars per million tokens",
     );
-  const journal = ledger === undefined ? undefined : await jsonlJournal<CallUsage>(ledger);
+  const journal = ledger === undefined ? undefined : session.closeAtEnd(await jsonlJournal<CallUsage>(ledger));
   const usage = emptyUsage();
   for await (const call of journal?.read() ?? []) addCall(usage, call, { costUsd: callCost(call, price) });
-  return {
-    price,
-    usage,
-    watch: (model) => watched(model, { price, most, usage, journal }),
-    close: async () => journal?.close(),
-  };
+  return { price, usage, watch: (model) => watched(model, { price, most, usage, journal }) };
 }
 
 interface SpendingLimit {

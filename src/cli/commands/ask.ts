@@ -14,6 +14,7 @@ import { defineCommand } from "../command.ts";
 import { priceOf } from "../flag-values.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
 import { chainSummary, renderChain } from "../render-chain.ts";
+import type { Session } from "../session.ts";
 import { text, toggle, whole } from "../setting.ts";
 import type { Section, Settings } from "../settings/index.ts";
 
@@ -36,66 +37,60 @@ export default defineCommand({
     quiet: toggle("Print only the answer", { group: "output" }),
   }, // biome-ignore format: one flag a line
   reads: ["model", "chain", "tools", "choose", "limits", "spending"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const { model, chain, spending } = settings;
     const question =
       positionals.length > 0 ? positionals.join(" ") : chain.lab === undefined ? await pipedQuestion() : undefined;
     const n = settings.choose.bestOf;
     const live = !values.json && !values.events && !values.quiet && n === undefined;
-    const opened = await openChain(settings, { note: out.note, signal });
+    const opened = await openChain(settings, session);
     const journal =
-      values.journal === undefined ? undefined : await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema);
-    try {
-      const task = taskOf(question, opened, out.note);
-      // On a terminal text appears as it is written; elsewhere whole lines are printed.
-      const write = (text: string) => (out.isTTY ? void process.stdout.write(text) : out.print(text.trimEnd()));
-      const render = renderChain({ style: out.style, live: out.isTTY, write });
-      const options: ChainOptions = {
-        model: opened.model,
-        tools: opened.toolsOf(task),
-        profile: opened.profile,
-        enforcement: chain.enforcement,
-        ...opened.defaults,
-        limits: { ...opened.defaults.limits, ...chainLimits(settings) },
-        sampling: { temperature: model.temperature, topP: model.topP, seed: values.seed, entropies: chain.entropies },
-        prices: priceOf(spending.price, opened.model.name),
-        journal,
-        signal,
-        onEvent: values.events ? out.json : live ? render : undefined,
-      };
-      const trajectory =
-        n === undefined ? await runChain(task, options) : await best(settings.choose, task, options, opened, out.note);
-      if (values.save !== undefined) await append(values.save, trajectory);
-      if (values.json && !values.events) out.json(trajectory);
-      else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
-      const remedy = remedies[trajectory.ending.code ?? ""];
-      if (remedy) out.note(remedy);
-      if (!values.json && !values.events) out.note(chainSummary(trajectory));
-      return trajectory.answer === null ? 1 : 0;
-    } finally {
-      await journal?.close();
-      await opened.close();
-    }
+      values.journal === undefined
+        ? undefined
+        : session.closeAtEnd(await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema));
+    const task = taskOf(question, opened, out.note);
+    // On a terminal text appears as it is written; elsewhere whole lines are printed.
+    const write = (text: string) => (out.isTTY ? void process.stdout.write(text) : out.print(text.trimEnd()));
+    const render = renderChain({ style: out.style, live: out.isTTY, write });
+    const options: ChainOptions = {
+      model: opened.model,
+      tools: opened.toolsOf(task),
+      profile: opened.profile,
+      enforcement: chain.enforcement,
+      ...opened.defaults,
+      limits: { ...opened.defaults.limits, ...chainLimits(settings) },
+      sampling: { temperature: model.temperature, topP: model.topP, seed: values.seed, entropies: chain.entropies },
+      prices: priceOf(spending.price, opened.model.name),
+      journal,
+      signal,
+      onEvent: values.events ? out.json : live ? render : undefined,
+    };
+    const trajectory =
+      n === undefined ? await runChain(task, options) : await best(settings.choose, session, task, options, opened);
+    if (values.save !== undefined) await append(values.save, trajectory);
+    if (values.json && !values.events) out.json(trajectory);
+    else if (values.quiet || n !== undefined) out.print(trajectory.answer ?? "");
+    const remedy = remedies[trajectory.ending.code ?? ""];
+    if (remedy) out.note(remedy);
+    if (!values.json && !values.events) out.note(chainSummary(trajectory));
+    return trajectory.answer === null ? 1 : 0;
   },
 });
 
 async function best(
   settings: Section<"choose">,
+  session: Session,
   task: Task,
   options: ChainOptions,
   { model }: OpenChain,
-  note: (text: string) => void,
 ): Promise<Trajectory> {
   const { id: _, replay: _replay, signal, ...chain } = options;
-  const { system, close } = openBestOf(settings, chainSystem(chain), chatOf(model));
-  try {
-    const { run, chosen, usage } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
-    for (const { answer, ending } of chosen!.candidates) note(`candidate: ${answer ?? `none (${ending.reason})`}`);
-    note(`chosen: ${chosen!.reason}`);
-    return { ...(run!.value as Trajectory), usage };
-  } finally {
-    await close();
-  }
+  const system = openBestOf(settings, session, chainSystem(chain), chatOf(model));
+  const { run, chosen, usage } = await system.run(task, { sample: 0, seed: chain.sampling?.seed ?? 0, signal });
+  for (const { answer, ending } of chosen!.candidates)
+    session.note(`candidate: ${answer ?? `none (${ending.reason})`}`);
+  session.note(`chosen: ${chosen!.reason}`);
+  return { ...(run!.value as Trajectory), usage };
 }
 
 /** The limits that are set, for a chain. */

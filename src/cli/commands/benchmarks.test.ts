@@ -12,8 +12,10 @@ import { runEvaluation } from "../../evaluate/run-evaluation.ts";
 import { benchmarks } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
 import { readSettings } from "../read-settings.ts";
+import { inSession } from "../session.ts";
 import { openGrader } from "./eval-grading.ts";
 
+const shared = { note: () => {}, signal: new AbortController().signal };
 const grading = (flags: object) => readSettings({ name: "eval run", reads: ["judge", "grader"] }, { ...flags }, {});
 
 const encrypted = (text: string): string => {
@@ -90,8 +92,9 @@ describe("every benchmark, from its published file to a summary that says what w
       await writeFile(path, text);
       const { tasks: loaded, source } = await loadBenchmark(path);
       assert.deepEqual([loaded.length, source.benchmark, source.publicTestsOnly], [1, name, false]);
-      const graders = await openGrader(grading({ "judge-url": url, "judge-model": "judge" }), loaded);
-      try {
+      await inSession(shared, async (session) => {
+        const judged = grading({ "judge-url": url, "judge-model": "judge" });
+        const graders = await openGrader(judged, session, loaded);
         const answers = [right, wrong];
         const system = defineSystem({
           name: "fixed",
@@ -129,25 +132,24 @@ describe("every benchmark, from its published file to a summary that says what w
           assert.ok(records[0]!.grade.scorer!.startsWith(`judge ${benchmark.judge} ${measure!.judges[0]!.promptHash}`));
         } else assert.ok(measure?.scorers[0]?.startsWith(benchmark.scorer!), measure?.scorers.join());
         if (name === "hle") assert.ok(Math.abs(stored.calibrationError! - 0.3) < 1e-9, "80 % sure, half of them right");
-      } finally {
-        await graders.close();
-      }
+      });
     });
   }
 
   it("refuses a judge without a model, and judges any benchmark where asked to", async () => {
     const { tasks } = await loadBenchmark(join(folder, "gaia_validation.json"));
+    const measured = (flags: object) =>
+      inSession(shared, async (session) => {
+        const { tasks: graded, measure } = await openGrader(grading(flags), session, tasks);
+        return [graded[0]?.kind, measure.judges[0]?.name];
+      });
     await assert.rejects(
-      openGrader(grading({ set: ["grader.judgeAll"] }), tasks),
+      measured({ set: ["grader.judgeAll"] }),
       /1 of 1 tasks are decided by a judge: name one with --judge-model/,
     );
-    await assert.rejects(openGrader(grading({ judge: "hlee", "judge-model": "x" }), tasks), /there is no judge "hlee"/);
+    await assert.rejects(measured({ judge: "hlee", "judge-model": "x" }), /there is no judge "hlee"/);
     assert.throws(() => grading({ set: ["grader.scoring=kind"] }), /grader.scoring takes official or strict/);
-    const graders = await openGrader(
-      grading({ set: ["grader.judgeAll"], judge: "afm", "judge-model": "judge", "judge-url": url }),
-      tasks,
-    );
-    assert.deepEqual([graders.tasks[0]?.kind, graders.measure.judges[0]?.name], ["judge", "afm"]);
-    await graders.close();
+    const flags = { set: ["grader.judgeAll"], judge: "afm", "judge-model": "judge", "judge-url": url };
+    assert.deepEqual(await measured(flags), ["judge", "afm"]);
   });
 });

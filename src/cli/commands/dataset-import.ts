@@ -22,23 +22,19 @@ export default defineCommand({
     profile: text("The chains' profile (default: known from the tools they call)", { valueName: "name" }),
   },
   reads: ["dataset"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     if (positionals.length === 0) throw missingArgument(this, "files");
     await existingFiles(positionals);
     const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
-    const writer = await openJsonl<Trajectory>(values.out);
+    const writer = session.closeAtEnd(await openJsonl<Trajectory>(values.out));
     const reports: Record<string, Awaited<ReturnType<typeof importChains>>> = {};
-    try {
-      for (const file of positionals) {
-        reports[file] = await importChains(file, (trajectory) => writer.append(trajectory), {
-          profile,
-          keepBroken: settings.dataset.keepBroken,
-          signal,
-          onProgress: (done) => done % 200 === 0 && out.progress({ stage: `reading ${file}`, done }),
-        });
-      }
-    } finally {
-      await writer.close();
+    for (const file of positionals) {
+      reports[file] = await importChains(file, (trajectory) => writer.append(trajectory), {
+        profile,
+        keepBroken: settings.dataset.keepBroken,
+        signal,
+        onProgress: (done) => done % 200 === 0 && out.progress({ stage: `reading ${file}`, done }),
+      });
     }
     out.endProgress();
     if (values.json) out.json({ out: values.out, files: reports });

@@ -30,7 +30,7 @@ export default defineCommand({
     seed: whole("Another seed gives another split", { default: 0, min: 0, valueName: "n" }),
     out: text("Where to write (default: beside the file)", { valueName: "folder", group: "output" }),
   },
-  async run({ values, positionals, out, signal }) {
+  async run({ values, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a JSONL file");
     await existingFiles([file]);
     const { validation, test, seed } = values;
@@ -45,19 +45,15 @@ export default defineCommand({
     ];
     const writers = new Map<Side, JsonlWriter<unknown>>();
     const counts: Record<string, number> = {};
-    try {
-      for (const side of sides) {
-        await rm(pathOf(side), { force: true }); // a split is written again, never appended to
-        writers.set(side, await openJsonl(pathOf(side)));
-        counts[side] = 0;
-      }
-      for await (const record of readJsonl(file, splittable, { signal })) {
-        const side = splitSide(splitKey(record), { validation, test, seed });
-        await writers.get(side)!.append(record);
-        counts[side]!++;
-      }
-    } finally {
-      for (const writer of writers.values()) await writer.close();
+    for (const side of sides) {
+      await rm(pathOf(side), { force: true }); // a split is written again, never appended to
+      writers.set(side, session.closeAtEnd(await openJsonl(pathOf(side))));
+      counts[side] = 0;
+    }
+    for await (const record of readJsonl(file, splittable, { signal })) {
+      const side = splitSide(splitKey(record), { validation, test, seed });
+      await writers.get(side)!.append(record);
+      counts[side]!++;
     }
     const files = sides.map((side) => ({ side, file: pathOf(side), records: counts[side]! }));
     if (values.json) out.json(files);

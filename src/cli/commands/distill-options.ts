@@ -10,6 +10,7 @@ import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
 import type { Profile } from "../../language/profile.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import type { Session } from "../session.ts";
 import type { Settings } from "../settings/index.ts";
 import { openGrader } from "./eval-grading.ts";
 
@@ -29,32 +30,25 @@ export async function readQuestions(files: readonly string[] = []): Promise<stri
  */
 export async function choosePlugins(
   { distill, judge, grader }: Settings<"distill" | "judge" | "grader">,
-  tokenizerFolder: string | undefined,
-  profile: Profile,
-  tasksFiles: readonly string[],
-): Promise<{ plugins?: DistillPlugins; close(): Promise<void> }> {
-  const clients: { close(): Promise<void> }[] = [];
-  const open = (model: string) => {
-    const client = openaiCompatible({ baseURL: distill.baseUrl, model });
-    clients.push(client);
-    return client;
-  };
+  session: Session,
+  {
+    tokenizerFolder,
+    profile,
+    tasksFiles,
+  }: { tokenizerFolder?: string; profile: Profile; tasksFiles: readonly string[] },
+): Promise<DistillPlugins | undefined> {
+  const open = (model: string) => session.closeAtEnd(openaiCompatible({ baseURL: distill.baseUrl, model }));
   const tasks = await readTasks(tasksFiles);
   const judged = judge.model ?? judge.baseUrl ?? judge.prompt;
   const hasCode = tasks.some((task) => task.kind === "code");
-  const needed = hasCode || judged || distill.check || distill.rewrite || tokenizerFolder;
-  const close = async () => {
-    await Promise.all(clients.map((client) => client.close()));
-  };
-  if (!needed) return { close };
+  if (!(hasCode || judged || distill.check || distill.rewrite || tokenizerFolder)) return undefined;
   // A judge on the server of the other models needs no address of its own.
-  const server = judged === undefined ? undefined : (judge.baseUrl ?? distill.baseUrl);
-  const graders = await openGrader({ judge: { ...judge, baseUrl: server }, grader }, tasks);
-  clients.push(graders);
+  const baseUrl = judged === undefined ? undefined : (judge.baseUrl ?? distill.baseUrl);
+  const { grader: grade } = await openGrader({ judge: { ...judge, baseUrl }, grader }, session, tasks);
   const tokenizer = tokenizerFolder === undefined ? undefined : await loadTokenizer(tokenizerFolder);
   const editor = distill.rewrite === undefined ? undefined : open(distill.rewrite);
-  const plugins: DistillPlugins = {
-    grade: graders.grader,
+  return {
+    grade,
     ...(distill.check !== undefined && { check: modelCheck(open(distill.check)) }),
     ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
     ...(editor && {
@@ -62,5 +56,4 @@ export async function choosePlugins(
         (await rewriteThoughts(trajectory, { model: editor, profile, signal })).trajectory,
     }),
   };
-  return { plugins, close };
 }

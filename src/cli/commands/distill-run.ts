@@ -41,7 +41,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["distill", "chain", "judge", "grader"],
   hides: ["lab"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const { distill: how, chain } = settings;
     if (positionals.length === 0) throw missingArgument(this, "team runs");
     if (!values.out) throw new UsageError("name the folder of the result: --out <folder>");
@@ -59,74 +59,70 @@ export default defineCommand({
     const ask =
       found?.derived && tasksFiles.length === 0 && !values["assume-right"] && process.stdin.isTTY && out.isTTY;
     const assumeRight = values["assume-right"] || (ask && (await askAssumeRight()));
-    const { plugins, close } = await choosePlugins(settings, values.tokenizer, profile, tasksFiles);
+    const plugins = await choosePlugins(settings, session, { tokenizerFolder: values.tokenizer, profile, tasksFiles });
     const filters = how.filters.map((file) => pathToFileURL(resolve(file)).href);
     const standard = new URL(
       import.meta.url.endsWith(".ts") ? "./distill-plugins.ts" : "./distill-plugins.js",
       import.meta.url,
     );
-    try {
-      const report = await distill({
-        inputs: files,
-        out: values.out,
-        tasksFiles,
-        modules: plugins ? filters : [standard.href, ...filters],
-        plugins,
-        workers: plugins ? 0 : how.workers,
-        resume: values.resume,
-        signal,
-        onProgress: out.progress,
-        config: {
-          profile,
-          ...(found?.tools && { tools: found.tools }),
-          ...(chain.bareQuestion && { systemPrompt: false as const }),
-          fill: how.fill,
-          toolTags: how.toolTags,
-          minInteractions: how.minInteractions ?? (found?.derived ? 2 : 5),
-          reflection: { keepWithout: how.keepWithoutReflection },
-          correctionCopies: how.copies,
-          nearDuplicates: how.nearDuplicates,
-          balanceRatio: how.balance,
-          maxTokens: values["max-tokens"],
-          ungraded: assumeRight ? "keep" : "drop",
-          contamination: { questions: await readQuestions(how.evalQuestions), blockedUrls: how.blockUrls },
-          skip: how.skip,
-          seed: values.seed,
-        },
-      });
-      out.endProgress();
-      await writeJson(join(values.out, "profile.json"), profile);
-      const built = await buildDistilled({
-        distilled: values.out,
-        dataset: report.written > 0 ? values.dataset : undefined,
-        tokenizer: values.tokenizer,
-        vocabulary: values.vocabulary,
-        validation: values.validation,
+    const report = await distill({
+      inputs: files,
+      out: values.out,
+      tasksFiles,
+      modules: plugins ? filters : [standard.href, ...filters],
+      plugins,
+      workers: plugins ? 0 : how.workers,
+      resume: values.resume,
+      signal,
+      onProgress: out.progress,
+      config: {
+        profile,
+        ...(found?.tools && { tools: found.tools }),
+        ...(chain.bareQuestion && { systemPrompt: false as const }),
+        fill: how.fill,
+        toolTags: how.toolTags,
+        minInteractions: how.minInteractions ?? (found?.derived ? 2 : 5),
+        reflection: { keepWithout: how.keepWithoutReflection },
+        correctionCopies: how.copies,
+        nearDuplicates: how.nearDuplicates,
+        balanceRatio: how.balance,
         maxTokens: values["max-tokens"],
+        ungraded: assumeRight ? "keep" : "drop",
+        contamination: { questions: await readQuestions(how.evalQuestions), blockedUrls: how.blockUrls },
+        skip: how.skip,
         seed: values.seed,
-        unreadable,
-        signal,
-        onProgress: out.progress,
-      });
-      out.endProgress();
-      if (values.json) out.json({ ...report, unreadable, ...built });
-      else {
-        out.print(reportText(report));
-        if (values.dataset !== undefined) for (const line of datasetText(built)) out.print(line);
-        const chains = join(values.out, "trajectories.jsonl");
-        out.print(`\n${chains}\n${join(values.out, "report.html")}`);
-        if (built.datasets.length > 0) out.note(`next: coa train sft ${values.dataset} --model <folder>`);
-        else if (report.written > 0)
-          out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
-      }
-      const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
-      if (ungraded > 0)
-        out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
-      if (values.open) await openFile(join(values.out, "report.html"), out.note);
-      return report.written > 0 ? 0 : 1;
-    } finally {
-      await close();
+      },
+    });
+    out.endProgress();
+    await writeJson(join(values.out, "profile.json"), profile);
+    const built = await buildDistilled({
+      distilled: values.out,
+      dataset: report.written > 0 ? values.dataset : undefined,
+      tokenizer: values.tokenizer,
+      vocabulary: values.vocabulary,
+      validation: values.validation,
+      maxTokens: values["max-tokens"],
+      seed: values.seed,
+      unreadable,
+      signal,
+      onProgress: out.progress,
+    });
+    out.endProgress();
+    if (values.json) out.json({ ...report, unreadable, ...built });
+    else {
+      out.print(reportText(report));
+      if (values.dataset !== undefined) for (const line of datasetText(built)) out.print(line);
+      const chains = join(values.out, "trajectories.jsonl");
+      out.print(`\n${chains}\n${join(values.out, "report.html")}`);
+      if (built.datasets.length > 0) out.note(`next: coa train sft ${values.dataset} --model <folder>`);
+      else if (report.written > 0)
+        out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
     }
+    const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
+    if (ungraded > 0)
+      out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
+    if (values.open) await openFile(join(values.out, "report.html"), out.note);
+    return report.written > 0 ? 0 : 1;
   },
 });
 

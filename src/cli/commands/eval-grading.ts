@@ -16,6 +16,7 @@ import type { Measure } from "../../report/figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { bubblewrapProblem } from "../../tools/sandbox/bubblewrap.ts";
 import { chooseSandbox } from "../../tools/sandbox/choose-sandbox.ts";
+import type { Session } from "../session.ts";
 import type { Section, Settings } from "../settings/index.ts";
 
 /** A sandbox in which one program can't touch the next: a process of its own each, where the machine can do that. */
@@ -32,12 +33,12 @@ export interface OpenGrader {
   note?: string;
   /** The rules and judges in use, for the summary. */
   measure: Measure;
-  close(): Promise<void>;
 }
 
 /** The grader for these tasks. With `needed`, tasks that need a judge are refused where there is none. */
 export async function openGrader(
   { judge: judging, grader: how }: Settings<"judge" | "grader">,
+  session: Session,
   given: readonly Task[],
   options: { needed?: string; parts?: AnswerParts } = {},
 ): Promise<OpenGrader> {
@@ -51,7 +52,8 @@ export async function openGrader(
     throw new UsageError(
       `${judged} of ${tasks.length} tasks are decided by a judge${options.needed ? `, and ${options.needed}` : ""}: name one with --judge-model (and --judge-url)`,
     );
-  const model = judged > 0 && named ? openaiCompatible({ baseURL: judging.baseUrl, model: judging.model }) : undefined;
+  const { baseUrl: baseURL, model: name } = judging;
+  const model = judged > 0 && named ? session.closeAtEnd(openaiCompatible({ baseURL, model: name })) : undefined;
   const byPrompt = new Map<JudgePrompt, Grader>();
   const judge: Grader | undefined =
     model &&
@@ -60,7 +62,7 @@ export async function openGrader(
       if (!byPrompt.has(prompt)) byPrompt.set(prompt, judgeGrader(model, { prompt }));
       return byPrompt.get(prompt)!(task, answer, how);
     });
-  const sandbox = tasks.some((task) => task.kind === "code") ? gradingSandbox() : undefined;
+  const sandbox = tasks.some((task) => task.kind === "code") ? session.closeAtEnd(gradingSandbox()) : undefined;
   const code = how.allTests ? { tests: "all" as const } : undefined;
   const prompts = model ? [...new Set(tasks.filter(({ kind }) => kind === "judge").map(promptOf))] : [];
   return {
@@ -74,10 +76,6 @@ export async function openGrader(
       scoring,
       scorers: [...new Set(tasks.map((task) => scorerTitle(task, { scoring, parts })))].sort(),
       judges: prompts.map((prompt) => ({ name: prompt.name, promptHash: promptHash(prompt), model: model!.name })),
-    },
-    async close() {
-      await sandbox?.close();
-      await model?.close();
     },
   };
 }

@@ -33,7 +33,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["eval", ...systemSections, "judge", "grader"],
   hides: ["bare", "topology", "role", "judge", "choose", "max-usd"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const { eval: how } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
     const { seed } = values;
@@ -54,8 +54,8 @@ export default defineCommand({
       throw new UsageError(
         `no tasks in ${file} (after eval.families, eval.levels, eval.textOnly, eval.since and eval.until)`,
       );
-    const { system, close } = await openSystem(values, settings, { note: out.note, signal });
-    const graders = await openGrader(settings, loaded);
+    const system = await openSystem(values, settings, session);
+    const graders = await openGrader(settings, session, loaded);
     const { tasks } = graders;
     if (graders.note) out.note(graders.note);
     const usual = findBenchmark(source.benchmark ?? "")?.metric;
@@ -66,59 +66,54 @@ export default defineCommand({
         "WARNING: this file has the public tests alone, so the figure is not the benchmark's; give the release with --set eval.tests=<path>",
       );
     if (usual === "avg@16" && values.samples === 1) out.note("papers quote avg@16 on this benchmark: --samples 16");
-    try {
-      const folder = (await openWorkspace()).path("evals", system.name);
-      const { summary } = await runEvaluation(tasks, system, {
-        folder,
-        grader: graders.grader,
-        measure: { ...from, metric, ...graders.measure },
-        samples: values.samples,
-        concurrency: values.concurrency,
-        seed,
-        resume: values.resume,
-        retryErrors: how.retryErrors,
-        signal,
-        onProgress: out.progress,
-      });
-      out.endProgress();
-      if (values.json) {
-        out.json({ folder, ...summary });
-        return 0;
-      }
-      const { perSuccess: cost } = summary;
-      const words = rightWords(graders.measure.right);
-      out.print(
-        `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${summary.samples}`,
-      );
-      out.print(
-        `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
-      );
-      const { scorers, judges } = graders.measure;
-      out.print(
-        `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
-      );
-      if (summary.what) out.print(summary.what);
-      const { right } = graders.measure;
-      if (right) out.print(rightnessLine(right));
-      if (summary.replayed) out.print(replayedLine(summary.system, summary.replayed));
-      if (summary.calibrationError !== null && summary.calibrationError !== undefined)
-        out.print(`calibration error ${(summary.calibrationError * 100).toFixed(1)}`);
-      if (summary.samples > 1)
-        out.print(
-          `${Object.entries(summary.passAtK)
-            .map(([k, value]) => `pass@${k} ${percent(value)}`)
-            .join(", ")}; majority ${percent(summary.majority ?? 0)}`,
-        );
-      if (cost)
-        out.print(
-          `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${cost.costUsd > 0 ? money(cost.costUsd) : "money not known (--price)"}`,
-        );
-      out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
+    const folder = (await openWorkspace()).path("evals", system.name);
+    const { summary } = await runEvaluation(tasks, system, {
+      folder,
+      grader: graders.grader,
+      measure: { ...from, metric, ...graders.measure },
+      samples: values.samples,
+      concurrency: values.concurrency,
+      seed,
+      resume: values.resume,
+      retryErrors: how.retryErrors,
+      signal,
+      onProgress: out.progress,
+    });
+    out.endProgress();
+    if (values.json) {
+      out.json({ folder, ...summary });
       return 0;
-    } finally {
-      await graders.close();
-      await close();
     }
+    const { perSuccess: cost } = summary;
+    const words = rightWords(graders.measure.right);
+    out.print(
+      `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${summary.samples}`,
+    );
+    out.print(
+      `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
+    );
+    const { scorers, judges } = graders.measure;
+    out.print(
+      `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
+    );
+    if (summary.what) out.print(summary.what);
+    const { right } = graders.measure;
+    if (right) out.print(rightnessLine(right));
+    if (summary.replayed) out.print(replayedLine(summary.system, summary.replayed));
+    if (summary.calibrationError !== null && summary.calibrationError !== undefined)
+      out.print(`calibration error ${(summary.calibrationError * 100).toFixed(1)}`);
+    if (summary.samples > 1)
+      out.print(
+        `${Object.entries(summary.passAtK)
+          .map(([k, value]) => `pass@${k} ${percent(value)}`)
+          .join(", ")}; majority ${percent(summary.majority ?? 0)}`,
+      );
+    if (cost)
+      out.print(
+        `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${cost.costUsd > 0 ? money(cost.costUsd) : "money not known (--price)"}`,
+      );
+    out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
+    return 0;
   },
 });
 

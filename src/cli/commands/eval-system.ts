@@ -28,6 +28,7 @@ import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { openBestOf } from "../choose-best.ts";
 import { priceOf } from "../flag-values.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
+import type { Session } from "../session.ts";
 import { changedSettings, type Section, type Settings } from "../settings/index.ts";
 
 /** Sections that say what is evaluated. */
@@ -41,45 +42,23 @@ interface SystemValues {
   name?: string;
 }
 
-export interface OpenSystem {
-  system: System;
-  close(): Promise<void>;
-}
-
 /** Opens the system that flags and settings describe. */
 export async function openSystem(
   { system, runs, name }: SystemValues,
   settings: SystemSettings,
-  { note, signal }: { note: (text: string) => void; signal: AbortSignal },
-): Promise<OpenSystem> {
+  session: Session,
+): Promise<System> {
   if (system === "recorded") return openRecorded(runs, name);
-  if (!isKind(system)) return openModule(system, name);
+  if (!isKind(system)) return openModule(system, name, session);
   const { tools } = settings;
   // During an evaluation the search and crawl tools know the blocklist too.
   const blocking = settings.eval.blocklist ? { ...tools, block: [...tools.block, "benchmarks"] } : tools;
-  const opened = await openChain({ ...settings, tools: blocking }, { note, signal });
-  const closers: (() => Promise<unknown>)[] = [opened.close];
-  const close = async () => {
-    for (const closer of closers.toReversed()) await closer();
-  };
-  try {
-    const wrapped = await wrap(settings, opened, closers);
-    const identity = await identityOf(system, settings, opened, signal);
-    const made = makeSystem(
-      system,
-      settings,
-      name ?? defaultName(system, settings.model.name),
-      opened,
-      wrapped,
-      identity,
-    );
-    const best = openBestOf(settings.choose, made, wrapped.chat);
-    closers.push(best.close);
-    return { system: name === undefined ? best.system : { ...best.system, name }, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const opened = await openChain({ ...settings, tools: blocking }, session);
+  const parts = await wrap(settings, opened, session);
+  const identity = await identityOf(system, settings, opened, session.signal);
+  const known = { name: name ?? defaultName(system, settings.model.name), identity };
+  const best = openBestOf(settings.choose, session, makeSystem(system, settings, known, opened, parts), parts.chat);
+  return name === undefined ? best : { ...best, name };
 }
 
 const kinds = ["chain", "team", "model", "lab-team"] as const;
@@ -149,11 +128,7 @@ interface Parts {
 }
 
 /** Rate limits around the server, the cache around those: cached calls bypass the limiter. */
-async function wrap(
-  { model: how, eval: run }: SystemSettings,
-  opened: OpenChain,
-  closers: (() => Promise<unknown>)[],
-): Promise<Parts> {
+async function wrap({ model: how, eval: run }: SystemSettings, opened: OpenChain, session: Session): Promise<Parts> {
   let { model, chat }: { model: Model; chat?: ChatModel } = opened;
   const { requestsPerMinute, maxParallelCalls: concurrency } = how;
   if (requestsPerMinute !== undefined || concurrency !== undefined) {
@@ -167,8 +142,7 @@ async function wrap(
       throw new UsageError("eval.cachedOnly needs to know where calls are kept: --set eval.cache=<file>");
     return { model, chat, toolsOf: wrappedOnce(opened.toolsOf, allowed) };
   }
-  const cache = await openCallStore(run.cache, { mode: run.cachedOnly ? "replay" : "auto" });
-  closers.push(() => cache.close());
+  const cache = session.closeAtEnd(await openCallStore(run.cache, { mode: run.cachedOnly ? "replay" : "auto" }));
   return {
     model: cachedModel(model, cache),
     chat: chat && cachedModel(chat, cache),
@@ -190,10 +164,9 @@ function wrappedOnce(toolsOf: OpenChain["toolsOf"], wrap: (tools: Tool[]) => Too
 function makeSystem(
   system: Kind,
   settings: SystemSettings,
-  name: string,
+  known: { name: string; identity: Record<string, unknown> },
   opened: OpenChain,
   { model, chat, toolsOf }: Parts,
-  identity: Record<string, unknown>,
 ): System {
   const { temperature, topP, topK } = settings.model;
   const { maxTokens, maxSteps } = settings.limits;
@@ -204,9 +177,8 @@ function makeSystem(
     const asked = { temperature: temperature || undefined, topP, topK };
     const sampling = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     return defineSystem({
-      name,
+      ...known,
       topology: "single",
-      identity,
       run: (task, { sample, seed, signal }) =>
         runAfmHarness(task, {
           model,
@@ -230,44 +202,33 @@ function makeSystem(
     };
     const { profile, defaults } = opened;
     const sampling = { temperature, topP, topK, entropies: settings.chain.entropies };
-    return chainSystem({
-      name,
-      model,
-      tools: toolsOf,
-      profile,
-      ...defaults,
-      limits,
-      sampling,
-      prices: price,
-      identity,
-    });
+    return chainSystem({ ...known, model, tools: toolsOf, profile, ...defaults, limits, sampling, prices: price });
   }
   if (system === "lab-team")
     return labTeam({
-      name,
+      ...known,
       tools: toolsOf,
       topology,
       words: settings.team.words,
       countTokens: model.countTokens?.bind(model), // the model's own vocabulary, as for its chain
-      identity,
     });
   if (!chat) throw new UsageError(`--system ${system} needs a chat model behind a server: give --base-url and --model`);
   if (system === "model")
-    return { ...bareSystem({ name, model: chat, temperature, maxTokens: maxTokens ?? 32_768, price }), identity };
+    return { ...bareSystem({ model: chat, temperature, maxTokens: maxTokens ?? 32_768, price }), ...known };
   const prices = price && { [chat.name]: price };
-  return teamSystem({ name, identity, roles: { default: chat }, tools: toolsOf, topology, temperature, prices });
+  return teamSystem({ ...known, roles: { default: chat }, tools: toolsOf, topology, temperature, prices });
 }
 
 /** Runs that were recorded, graded as they are. */
-async function openRecorded(file: string | undefined, name: string | undefined): Promise<OpenSystem> {
+async function openRecorded(file: string | undefined, name: string | undefined): Promise<System> {
   if (file === undefined) throw new UsageError("--system recorded needs the runs: --runs <runs.jsonl>");
   const fingerprint = await fileFingerprint(file);
   const runs = await readAllJsonl(file, teamRunSchema);
-  return { system: recordedSystem(runs, { name, fingerprint }), close: async () => {} };
+  return recordedSystem(runs, { name, fingerprint });
 }
 
 /** A system of the user's own: the default export is one, or a function that makes one. */
-async function openModule(path: string, name: string | undefined): Promise<OpenSystem> {
+async function openModule(path: string, name: string | undefined, session: Session): Promise<System> {
   if (!existsSync(path))
     throw new UsageError(`--system takes chain, team, model, lab-team or a module; there is no file ${path}`);
   const module = (await loadModule(path)) as {
@@ -277,6 +238,6 @@ async function openModule(path: string, name: string | undefined): Promise<OpenS
   const system = typeof module.default === "function" ? await module.default() : module.default;
   if (!system || typeof system.run !== "function")
     throw new UsageError(`${path} has no system as its default export: { name, run(task, { seed, sample, signal }) }`);
-  const { close = async () => {} } = module;
-  return { system: { ...system, name: name ?? system.name, run: system.run.bind(system) }, close };
+  if (module.close) session.closeAtEnd({ close: module.close });
+  return { ...system, name: name ?? system.name, run: system.run.bind(system) };
 }

@@ -29,7 +29,7 @@ export default defineCommand({
     scorer: text(`The benchmark's own rule: ${Object.keys(scorers).join(", ")}`, { valueName: "name", group: "model" }),
   },
   reads: ["judge", "grader"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const kind = onePositional(this, positionals, "a kind") as TaskKind;
     if (!taskKinds.includes(kind))
       throw new UsageError(`there is no grader "${kind}"; there are: ${taskKinds.join(", ")}`);
@@ -40,27 +40,23 @@ export default defineCommand({
     // For a kind that a model decides, the server of the environment is named by asking for that kind.
     const baseUrl = settings.judge.baseUrl ?? process.env["OPENAI_BASE_URL"];
     const judging = kind === "judge" ? { ...settings, judge: { ...settings.judge, baseUrl } } : settings;
-    const graders = await openGrader(judging, [sample], { parts: "whole" });
+    const graders = await openGrader(judging, session, [sample], { parts: "whole" });
     const grades: Grade[] = [];
-    try {
-      for await (const { line: number, text } of fileLines("standard input", { stream: process.stdin })) {
-        if (text.trim() === "") continue;
-        signal.throwIfAborted();
-        const line = readLine(text, number);
-        const { gold, answer = null, question = "?" } = line;
-        const task = defineTask({
-          id: `line-${number}`,
-          question,
-          kind: graders.tasks[0]!.kind,
-          scorer,
-          ...(kind === "code" ? { tests: testsOf(gold, number) } : { answers: goldsOf(gold) }),
-        });
-        const grade = await graders.grader(task, answer, { signal });
-        if (values.json) grades.push(grade);
-        else out.json(grade);
-      }
-    } finally {
-      await graders.close();
+    for await (const { line: number, text } of fileLines("standard input", { stream: process.stdin })) {
+      if (text.trim() === "") continue;
+      signal.throwIfAborted();
+      const line = readLine(text, number);
+      const { gold, answer = null, question = "?" } = line;
+      const task = defineTask({
+        id: `line-${number}`,
+        question,
+        kind: graders.tasks[0]!.kind,
+        scorer,
+        ...(kind === "code" ? { tests: testsOf(gold, number) } : { answers: goldsOf(gold) }),
+      });
+      const grade = await graders.grader(task, answer, { signal });
+      if (values.json) grades.push(grade);
+      else out.json(grade);
     }
     if (values.json) out.json(grades);
     return 0;

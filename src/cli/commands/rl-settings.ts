@@ -27,8 +27,8 @@ export interface Practice {
   toolsOf: (task: Task) => readonly Tool[];
 }
 
-/** What a teacher adds to the loop, and how to close it. */
-export type Teach = (practice: Practice) => Promise<{ loss: ExtraLoss; rewardWeight: number; close(): Promise<void> }>;
+/** What a teacher adds to the loop. */
+export type Teach = (practice: Practice) => Promise<{ loss: ExtraLoss; rewardWeight: number }>;
 
 /** The numbers of the loop. */
 export function rlSettings(train: TrainSettings, found: { context?: ContextStage[]; concurrency?: number }) {

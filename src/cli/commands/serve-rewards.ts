@@ -14,20 +14,16 @@ export default defineCommand({
   ],
   options: {},
   reads: ["server", "judge", "grader"],
-  async run({ values, settings, out, signal }) {
+  async run({ values, settings, out, signal, session }) {
     const port = await portOptions(settings.server);
     // Any kind of task may be sent: programs need the sandbox, open questions the judge.
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
-    const { grader, note, close } = await openGrader(settings, kinds, { parts: "every" });
+    const { grader, note } = await openGrader(settings, session, kinds, { parts: "every" });
     if (note) out.note("without --judge-model open questions are decided only where the answer matches word for word");
-    try {
-      return await runServer(rewardHandler({ ...handlerOptions(port), grader }), port, {
-        out,
-        signal,
-        json: values.json,
-      });
-    } finally {
-      await close();
-    }
+    return await runServer(rewardHandler({ ...handlerOptions(port), grader }), port, {
+      out,
+      signal,
+      json: values.json,
+    });
   },
 });

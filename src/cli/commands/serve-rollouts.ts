@@ -34,7 +34,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader", "reward"],
   hides: ["name", "shadow", "fallback", "max-steps"],
-  async run({ values, settings, out, signal }) {
+  async run({ values, settings, out, signal, session }) {
     const port = await portOptions(settings.server);
     const { chain, serve } = settings;
     const found = findModel({ name: values.model }, { lab: chain.lab !== undefined || chain.profile === "lab" });
@@ -46,13 +46,13 @@ export default defineCommand({
     // The policy runs elsewhere and may be of any kind: nothing but its window is read here.
     const config = asObject(parseJson(await readFile(join(folder, "config.json"), "utf8")));
     const contextWindow = asNumber(config?.["max_position_embeddings"]);
-    const work = await openWork(settings, { note: out.note, signal, use });
+    const work = await openWork(settings, session, use);
     const kinds = taskKinds.map((kind) => defineTask({ id: kind, question: "?", kind }));
-    const graders = await openGrader(settings, kinds, { parts: "every" });
+    const graders = await openGrader(settings, session, kinds, { parts: "every" });
     if (graders.note)
       out.note("without --judge-model open questions are decided only where the answer matches word for word");
-    const policies = openPolicyClients(tokenizer, { contextWindow });
-    const kept = serve.keep === undefined ? undefined : await openJsonl<unknown>(serve.keep);
+    const policies = session.closeAtEnd(openPolicyClients(tokenizer, { contextWindow }));
+    const kept = serve.keep === undefined ? undefined : session.closeAtEnd(await openJsonl<unknown>(serve.keep));
     const maxCompletionTokens = settings.limits.maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
     const how: RolloutChain = {
       temperature: 1,
@@ -60,27 +60,20 @@ export default defineCommand({
       bareQuestion: chain.bareQuestion || use?.question === "bare",
       enforcement: chain.enforcement === "report" ? "report" : "repair", // the policy samples without a grammar
     };
-    try {
-      const served = rolloutHandler({
-        ...handlerOptions(port),
-        policyAt: (address) => policies.at(address),
-        profile: work.profile,
-        toolsOf: work.toolsOf,
-        reward: rewardOf(settings.reward, graders.grader, work.profile),
-        maxChains: serve.maxChains ?? 64,
-        maxQueue: serve.maxQueue ?? 4096,
-        onTrajectory: (trajectory) =>
-          void kept?.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`)),
-        defaults: chainOf(how),
-        workers: forWorkers(work, tokenizer, how),
-      });
-      return await runServer(served, port, { out, signal, json: values.json });
-    } finally {
-      await kept?.close();
-      await policies.close();
-      await graders.close();
-      await work.close();
-    }
+    const served = rolloutHandler({
+      ...handlerOptions(port),
+      policyAt: (address) => policies.at(address),
+      profile: work.profile,
+      toolsOf: work.toolsOf,
+      reward: rewardOf(settings.reward, graders.grader, work.profile),
+      maxChains: serve.maxChains ?? 64,
+      maxQueue: serve.maxQueue ?? 4096,
+      onTrajectory: (trajectory) =>
+        void kept?.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`)),
+      defaults: chainOf(how),
+      workers: forWorkers(work, tokenizer, how),
+    });
+    return await runServer(served, port, { out, signal, json: values.json });
   },
 });
 

@@ -17,22 +17,17 @@ export default defineCommand({
   ],
   options: {},
   reads: ["server", "tools"],
-  async run({ values, settings, out, signal }) {
+  async run({ values, settings, out, signal, session }) {
     const port = await portOptions(settings.server);
-    const indexed = { ...(await withDocuments(settings.tools, { note: out.note, signal })), docs: undefined };
-    const { tools, close } = await openTools(indexed, { note: out.note, signal });
-    const index = indexed.index === undefined ? undefined : await openIndex(indexed.index);
-    try {
-      if (tools.length === 0) throw new UsageError("no tool can be set up; see: coa tools");
-      const routes = index && { "POST /retrieve": retrieveRoute(index, { topk: settings.tools.passages }) };
-      return await runServer(toolHandler({ ...handlerOptions(port), tools, routes }), port, {
-        out,
-        signal,
-        json: values.json,
-      });
-    } finally {
-      await index?.close();
-      await close();
-    }
+    const indexed = { ...(await withDocuments(settings.tools, session)), docs: undefined };
+    const { tools } = await openTools(indexed, session);
+    const index = indexed.index === undefined ? undefined : session.closeAtEnd(await openIndex(indexed.index));
+    if (tools.length === 0) throw new UsageError("no tool can be set up; see: coa tools");
+    const routes = index && { "POST /retrieve": retrieveRoute(index, { topk: settings.tools.passages }) };
+    return await runServer(toolHandler({ ...handlerOptions(port), tools, routes }), port, {
+      out,
+      signal,
+      json: values.json,
+    });
   },
 });

@@ -23,68 +23,51 @@ export default defineCommand({
   options: {},
   reads: ["server", "serve", "model", "chain", "tools", "judge", "grader", "choose", "spending"],
   hides: ["bare", "max-usd"],
-  async run({ values, settings, out, signal }) {
+  async run({ values, settings, out, signal, session }) {
     const { serve, model, chain } = settings;
     const port = await portOptions(settings.server);
-    const old = await openOldSystem(settings);
-    const opened = await openChain(settings, { note: out.note, signal });
-    try {
-      // A model of the lab has no tools outside a world: that is said now, not to the first client.
-      opened.toolsOf(defineTask({ id: "of a client", question: "?" }));
-    } catch (error) {
-      await opened.close();
-      throw error;
-    }
-    const best = openServedBestOf(settings.choose, opened.profile, chatOf(opened.model));
-    if (best.bestOf && model.temperature === 0)
+    const old = await openOldSystem(settings, session);
+    const opened = await openChain(settings, session);
+    // A model of the lab has no tools outside a world: that is said now, not to the first client.
+    opened.toolsOf(defineTask({ id: "of a client", question: "?" }));
+    const bestOf = openServedBestOf(settings.choose, session, opened.profile, chatOf(opened.model));
+    if (bestOf && model.temperature === 0)
       out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");
     const state = serve.state ?? (await openWorkspace()).path("serve");
-    const { store, suspended } = await openServeState(state, { sealKeyFile: serve.sealKeyFile }).catch(
-      async (error) => {
-        await opened.close();
-        throw error;
+    const { store, suspended } = await openServeState(state, { sealKeyFile: serve.sealKeyFile });
+    session.closeAtEnd(store);
+    const kept = serve.keep === undefined ? undefined : session.closeAtEnd(await openKeptChains(serve.keep));
+    await opened.model.prepare?.(signal);
+    const served = await chainHandler({
+      ...handlerOptions(port),
+      model: opened.model,
+      profile: opened.profile,
+      toolsOf: opened.toolsOf,
+      name: serve.name,
+      maxChains: serve.maxChains,
+      maxQueue: serve.maxQueue,
+      observations: serve.observations,
+      showTools: serve.showTools,
+      mcpTools: serve.mcpTools,
+      store,
+      suspended,
+      media: serve.media,
+      clientTools: serve.clientTools && serve.clientTools === "on",
+      ...old,
+      bestOf,
+      ...(kept && { forget: kept.delete }),
+      onTrajectory(trajectory, mayKeep) {
+        // A chain that waits is kept when it has ended.
+        if (!kept || !mayKeep || trajectory.pending) return;
+        kept.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`));
       },
-    );
-    const kept = serve.keep === undefined ? undefined : await openKeptChains(serve.keep);
-    try {
-      await opened.model.prepare?.(signal);
-      const served = await chainHandler({
-        ...handlerOptions(port),
-        model: opened.model,
-        profile: opened.profile,
-        toolsOf: opened.toolsOf,
-        name: serve.name,
-        maxChains: serve.maxChains,
-        maxQueue: serve.maxQueue,
-        observations: serve.observations,
-        showTools: serve.showTools,
-        mcpTools: serve.mcpTools,
-        store,
-        suspended,
-        media: serve.media,
-        clientTools: serve.clientTools && serve.clientTools === "on",
-        ...old.options,
-        bestOf: best.bestOf,
-        ...(kept && { forget: kept.delete }),
-        onTrajectory(trajectory, mayKeep) {
-          // A chain that waits is kept when it has ended.
-          if (!kept || !mayKeep || trajectory.pending) return;
-          kept.append(trajectory).catch((error: Error) => out.note(`not kept: ${error.message}`));
-        },
-        defaults: {
-          ...opened.defaults,
-          enforcement: chain.enforcement,
-          sampling: { temperature: model.temperature, seed: 0 },
-          prices: priceOf(settings.spending.price, opened.model.name),
-        },
-      });
-      return await runServer(served, port, { out, signal, json: values.json });
-    } finally {
-      await kept?.close();
-      await store.close();
-      await old.close();
-      await best.close();
-      await opened.close();
-    }
+      defaults: {
+        ...opened.defaults,
+        enforcement: chain.enforcement,
+        sampling: { temperature: model.temperature, seed: 0 },
+        prices: priceOf(settings.spending.price, opened.model.name),
+      },
+    });
+    return await runServer(served, port, { out, signal, json: values.json });
   },
 });

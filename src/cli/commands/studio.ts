@@ -29,14 +29,14 @@ export default defineCommand({
     ...playFlags,
   }, // biome-ignore format: one flag a line
   reads: playSections,
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const workspace = workspaceRoot();
     if (positionals.length === 0 && !existsSync(workspace)) {
       throw new UsageError(
         `${workspace} does not exist yet: run coa quickstart --fast, or name files: coa studio <path>`,
       );
     }
-    const play = openPlayers(values, settings, { note: out.note, signal });
+    const players = openPlayers(values, settings, session);
     const studio = await serveStudio({
       paths: positionals.length === 0 ? [workspace] : positionals,
       home: workspace,
@@ -53,17 +53,13 @@ export default defineCommand({
       },
       profiles: namedProfiles,
       onBuild: out.note,
-      more: (context) => playRoutes(context, play.players),
+      more: (context) => playRoutes(context, players),
     });
-    try {
-      if (values.json) out.json({ ready: studio.url });
-      else out.print(readyLine(studio.url));
-      if (values.open && out.isTTY) await openFile(studio.url, out.note);
-      if (!signal.aborted) await once(signal, "abort");
-    } finally {
-      await studio.close();
-      await play.close();
-    }
+    session.closeAtEnd(studio);
+    if (values.json) out.json({ ready: studio.url });
+    else out.print(readyLine(studio.url));
+    if (values.open && out.isTTY) await openFile(studio.url, out.note);
+    if (!signal.aborted) await once(signal, "abort");
     return 0;
   },
 });

@@ -33,7 +33,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["model", "team", "tasks", "spending"],
   hides: ["temperature", "topology"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const given = values.docs === undefined ? positionals : [values.docs, ...positionals];
     const path = onePositional(this, given, "a folder or file of documents");
     const onProblem = (problem: string) => out.note(`skipped: ${problem}`);
@@ -47,14 +47,14 @@ export default defineCommand({
     const used = new Set(known.flatMap(({ documents = [] }) => documents));
     const { count: most = Number.POSITIVE_INFINITY, limit } = values;
     const { perDocument, depth, width } = settings.tasks;
-    const ledger = await openLedger(settings.spending);
-    const players = openPlayers(settings, ledger);
-    const tasks = await openJsonl<Task>(values.out);
+    const ledger = await openLedger(settings.spending, session);
+    const players = openPlayers(settings, session, ledger);
+    const tasks = session.closeAtEnd(await openJsonl<Task>(values.out));
     const rejected = new Map<string, number>();
     let made = 0;
     try {
       const options = {
-        model: players.roles["default"]!,
+        model: players["default"]!,
         perDocument,
         depth,
         width,
@@ -72,10 +72,6 @@ export default defineCommand({
     } catch (error) {
       if (!signal.aborted) throwIfUserMustFix(errorEnding(error));
       throw error;
-    } finally {
-      await tasks.close();
-      await players.close();
-      await ledger.close();
     }
     out.endProgress();
     if (values.json) out.json({ file: values.out, tasks: made, rejected: Object.fromEntries(rejected) });

@@ -32,46 +32,42 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["judge", "spending"],
   hides: ["judge"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a file of team runs");
     await existingFiles(values.tasks);
     const runs = await readAllJsonl(file, teamRunSchema, { signal });
     if (runs.length === 0) throw new UsageError(`no runs in ${file}`);
     const given = (await Promise.all(values.tasks.map((path) => readAllJsonl(path, taskSchema)))).flat();
     const index = taskIndex(given);
-    const ledger = await openLedger(settings.spending);
+    const ledger = await openLedger(settings.spending, session);
     const { model: name, baseUrl: baseURL } = settings.judge;
-    const model = name !== undefined || baseURL !== undefined ? openaiCompatible({ baseURL, model: name }) : undefined;
-    try {
-      const made = await recordedTasks(runs, {
-        find: (run) => index.find(run.taskId, run.question),
-        judge: model && judgeGrader(ledger.watch(model), { prompt: recordedJudgePrompt }),
-        assumeRight: values["assume-right"],
-        onProgress: (done) => out.progress({ stage: "tasks", done, total: runs.length }),
-        signal,
-      });
-      const unsolvedFile = values.out.replace(/(?:\.jsonl)?$/, ".unsolved.jsonl");
-      const linesOf = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
-      await writeFileAtomically(unsolvedFile, linesOf(made.unsolved));
-      await writeFileAtomically(values.out, linesOf(made.tasks));
-      out.endProgress();
-      const { tasks, right, wrong, unknown } = made;
-      if (values.json) out.json({ file: values.out, unsolvedFile, tasks: tasks.length, right, wrong, unknown });
-      else {
-        out.print(`${tasks.length} tasks in ${values.out}. ${rightnessLine(right)}`);
-        if (wrong > 0) out.print(`${wrong} runs are known to be wrong and teach nothing`);
-        if (unknown > 0) {
-          const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
-          out.print(`of ${unknown} runs it is not known whether they are right: ${how}`);
-        }
-        out.note(
-          `next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`,
-        );
+    const model =
+      name !== undefined || baseURL !== undefined
+        ? session.closeAtEnd(openaiCompatible({ baseURL, model: name }))
+        : undefined;
+    const made = await recordedTasks(runs, {
+      find: (run) => index.find(run.taskId, run.question),
+      judge: model && judgeGrader(ledger.watch(model), { prompt: recordedJudgePrompt }),
+      assumeRight: values["assume-right"],
+      onProgress: (done) => out.progress({ stage: "tasks", done, total: runs.length }),
+      signal,
+    });
+    const unsolvedFile = values.out.replace(/(?:\.jsonl)?$/, ".unsolved.jsonl");
+    const linesOf = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stringify(task)}\n`).join("");
+    await writeFileAtomically(unsolvedFile, linesOf(made.unsolved));
+    await writeFileAtomically(values.out, linesOf(made.tasks));
+    out.endProgress();
+    const { tasks, right, wrong, unknown } = made;
+    if (values.json) out.json({ file: values.out, unsolvedFile, tasks: tasks.length, right, wrong, unknown });
+    else {
+      out.print(`${tasks.length} tasks in ${values.out}. ${rightnessLine(right)}`);
+      if (wrong > 0) out.print(`${wrong} runs are known to be wrong and teach nothing`);
+      if (unknown > 0) {
+        const how = "give --tasks <file>, --judge-model <name>, or --assume-right";
+        out.print(`of ${unknown} runs it is not known whether they are right: ${how}`);
       }
-      return Object.keys(right).length > 0 ? 0 : 1;
-    } finally {
-      await model?.close();
-      await ledger.close();
+      out.note(`next: coa distill run ${file} --tasks ${values.out} --tasks ${unsolvedFile} --out .coa/distilled/mine`);
     }
+    return Object.keys(right).length > 0 ? 0 : 1;
   },
 });

@@ -38,7 +38,7 @@ export default defineCommand({
     concurrency: whole("Tasks at the same time", { default: 16, valueName: "n", group: "limits" }),
     out: text("Where the kept tasks go", { default: "rl-tasks.jsonl", valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const file = oneInputFile(this, positionals, "a file of tasks");
     const { name, baseUrl } = settings.model;
     const blind = values["without-tools"];
@@ -49,7 +49,7 @@ export default defineCommand({
       throw new UsageError(
         `say who tries the tasks: --model <folder>, --system team, --without-tools <name>. Example: ${examples[0]}`,
       );
-    const graders = await openGrader(settings, await loadTasks(file, { signal }), {
+    const graders = await openGrader(settings, session, await loadTasks(file, { signal }), {
       needed: "an answer that is not judged would look like a hard task",
     });
     const { tasks } = graders;
@@ -57,52 +57,45 @@ export default defineCommand({
     const { maxWithoutTools, minSolved, maxSolved = system === "team" ? 1 : 0.99 } = settings.tasks;
     // As RL samples: with the temperature of its rollouts.
     const sampled = { ...settings, model: { ...settings.model, temperature: 1 } };
-    const opened = system && (await openSystem({ system }, sampled, { note: out.note, signal }));
-    const memory = blind && openaiCompatible({ model: blind, ...(baseUrl && { baseURL: baseUrl }) });
-    const kept = await openJsonl<Task>(values.out);
+    const opened = system && (await openSystem({ system }, sampled, session));
+    const memory = blind && session.closeAtEnd(openaiCompatible({ model: blind, baseURL: baseUrl }));
+    const kept = session.closeAtEnd(await openJsonl<Task>(values.out));
     let done = 0;
-    try {
-      const decisions = await selectTasks(tasks, {
-        grade: graders.grader,
-        exclude: new Set(used.flat().map(({ id }) => id)),
-        withoutTools: memory
-          ? {
-              answer: answersOf(bareSystem({ model: memory, instructions: fromMemory, temperature: 1 })),
-              samples: values.samples ?? 8,
-              maxPassRate: maxWithoutTools,
-            }
-          : undefined,
-        withTools: opened
-          ? {
-              answer: answersOf(opened.system),
-              samples: values.samples ?? (system === "team" ? 1 : 8),
-              minPassRate: minSolved,
-              maxPassRate: maxSolved,
-            }
-          : undefined,
-        concurrency: values.concurrency,
-        signal,
-        onDecision: () => out.progress({ stage: "selecting", done: ++done, total: tasks.length }),
-      });
-      for (const { task, kept: keep } of decisions) if (keep) await kept.append(task);
-      const reasons = Map.groupBy(decisions, ({ reason }) => reason.replace(/\d+ %/, "… %"));
-      const counts = Object.fromEntries([...reasons].map(([reason, { length }]) => [reason, length]));
-      out.endProgress();
-      if (values.json) out.json({ out: values.out, tasks: tasks.length, reasons: counts });
-      else
-        out.print(
-          table(
-            [["reason", "tasks"], ...Object.entries(counts).map(([reason, count]) => [reason, String(count)])],
-            ["left", "right"],
-          ),
-        );
-      return 0;
-    } finally {
-      await kept.close();
-      if (memory) await memory.close();
-      if (opened) await opened.close();
-      await graders.close();
-    }
+    const decisions = await selectTasks(tasks, {
+      grade: graders.grader,
+      exclude: new Set(used.flat().map(({ id }) => id)),
+      withoutTools: memory
+        ? {
+            answer: answersOf(bareSystem({ model: memory, instructions: fromMemory, temperature: 1 })),
+            samples: values.samples ?? 8,
+            maxPassRate: maxWithoutTools,
+          }
+        : undefined,
+      withTools: opened
+        ? {
+            answer: answersOf(opened),
+            samples: values.samples ?? (system === "team" ? 1 : 8),
+            minPassRate: minSolved,
+            maxPassRate: maxSolved,
+          }
+        : undefined,
+      concurrency: values.concurrency,
+      signal,
+      onDecision: () => out.progress({ stage: "selecting", done: ++done, total: tasks.length }),
+    });
+    for (const { task, kept: keep } of decisions) if (keep) await kept.append(task);
+    const reasons = Map.groupBy(decisions, ({ reason }) => reason.replace(/\d+ %/, "… %"));
+    const counts = Object.fromEntries([...reasons].map(([reason, { length }]) => [reason, length]));
+    out.endProgress();
+    if (values.json) out.json({ out: values.out, tasks: tasks.length, reasons: counts });
+    else
+      out.print(
+        table(
+          [["reason", "tasks"], ...Object.entries(counts).map(([reason, count]) => [reason, String(count)])],
+          ["left", "right"],
+        ),
+      );
+    return 0;
   },
 });
 

@@ -3,13 +3,9 @@ import { UsageError } from "../../core/errors.ts";
 import type { Price } from "../../core/model.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import type { RolePlayer } from "../../team/role.ts";
+import type { Session } from "../session.ts";
 import type { Section } from "../settings/index.ts";
 import type { Ledger } from "../spending.ts";
-
-export interface Players {
-  roles: Record<string, RolePlayer>;
-  close(): Promise<void>;
-}
 
 /** The model of all roles, and those of single ones. */
 export interface PlayerSettings {
@@ -17,26 +13,20 @@ export interface PlayerSettings {
   team: Pick<Section<"team">, "roles">;
 }
 
-/** Opens a client per model; with a ledger, what their calls cost is added up there. */
+/** Opens a client per role; with a ledger, what their calls cost is added up there. */
 export function openPlayers(
   { model: { name, baseUrl: baseURL }, team }: PlayerSettings,
+  session: Session,
   ledger?: Pick<Ledger, "watch">,
-): Players {
+): Record<string, RolePlayer> {
   if (!baseURL && !process.env["OPENAI_BASE_URL"] && !process.env["OPENAI_API_KEY"]) {
     throw new UsageError("no model to play the roles: give --base-url (and --model), or set OPENAI_BASE_URL");
   }
-  const open = (model: string | undefined) => openaiCompatible({ baseURL, model });
-  const clients = { default: open(name) } as Record<string, ReturnType<typeof openaiCompatible>>;
-  for (const [role, model] of Object.entries(team.roles)) clients[role] = open(model);
-  const roles = ledger
-    ? Object.fromEntries(Object.entries(clients).map(([role, one]) => [role, ledger.watch(one)]))
-    : clients;
-  return {
-    roles,
-    async close() {
-      await Promise.all(Object.values(clients).map((client) => client.close()));
-    },
-  };
+  const players = Object.entries({ default: name, ...team.roles }).map(([role, model]): [string, RolePlayer] => {
+    const client = session.closeAtEnd(openaiCompatible({ baseURL, model }));
+    return [role, ledger ? ledger.watch(client) : client];
+  });
+  return Object.fromEntries(players);
 }
 
 /** One price for every player: a server's model may tell its name only when it is first called. */

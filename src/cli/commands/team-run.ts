@@ -84,7 +84,7 @@ export default defineCommand({
   }, // biome-ignore format: one flag a line
   reads: ["team", "model", "tools", "choose", "spending"],
   hides: ["temperature", "choose"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const { team, choose } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
     const all = await readAllJsonl(file, taskSchema, { signal });
@@ -93,16 +93,13 @@ export default defineCommand({
     const { seed, scripted } = values;
     const n = choose.bestOf ?? 1;
     if (n > 1 && scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
-    const ledger = await openLedger(settings.spending);
-    const players = scripted ? null : openPlayers(settings, ledger);
+    const ledger = await openLedger(settings.spending, session);
+    const players = scripted ? undefined : openPlayers(settings, session, ledger);
     const inLab = tasks.every(isLabTask);
-    const tools = players && !inLab ? await openTools(settings.tools, { note: out.note, signal }) : null;
-    const journal = await jsonlJournal(values.out, teamRunSchema);
-    const memory = team.memory === undefined ? undefined : await openMemory(team.memory);
-    const claimed = await claimRuns(values, settings, file, tasks.length).catch(async (error: unknown) => {
-      await Promise.all([journal.close(), memory?.close(), tools?.close(), players?.close()]);
-      throw error;
-    });
+    const tools = players && !inLab ? await openTools(settings.tools, session) : undefined;
+    const journal = session.closeAtEnd(await jsonlJournal(values.out, teamRunSchema));
+    const memory = team.memory === undefined ? undefined : session.closeAtEnd(await openMemory(team.memory));
+    const claimed = await claimRuns(values, settings, file, tasks.length);
     const common = {
       topology: team.topology,
       concurrency: values.concurrency,
@@ -112,7 +109,7 @@ export default defineCommand({
       totalBudget: { tokens: team.maxTotalTokens, runs: values.limit },
       planning: { survey: team.survey, interval: team.planInterval },
       reviewInterval: team.reviewInterval,
-      ...(n > 1 && players && { run: bestTeamRun(n, players.roles, team.pick) }),
+      ...(n > 1 && players && { run: bestTeamRun(n, players, team.pick) }),
       memory: memory?.memory,
       seed,
       ...(ledger.price && { prices: samePrice(ledger.price) }),
@@ -120,22 +117,14 @@ export default defineCommand({
       onProgress: out.progress,
     } satisfies Omit<TeamsOptions, "roles" | "tools">;
     let how: string;
-    try {
-      if (players && tools) {
-        for await (const _ of runTeams(tasks, { ...common, roles: players.roles, tools: tools.tools }));
-        how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
-      } else if (players) {
-        how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players.roles }, values.fast, settings.tools.faults)}`;
-      } else {
-        const roles = scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide });
-        how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, settings.tools.faults)}`;
-      }
-    } finally {
-      await journal.close();
-      await memory?.close();
-      await tools?.close();
-      await players?.close();
-      await ledger.close();
+    if (players && tools) {
+      for await (const _ of runTeams(tasks, { ...common, roles: players, tools: tools.tools }));
+      how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
+    } else if (players) {
+      how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players }, values.fast, settings.tools.faults)}`;
+    } else {
+      const roles = scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide });
+      how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, settings.tools.faults)}`;
     }
     out.endProgress();
     const { text, ...summary } = await summariseTeamRuns(readJsonl(values.out, teamRunSchema), tasks, taskGrader());

@@ -17,38 +17,34 @@ export default defineCommand({
   ],
   options: {},
   reads: ["tools"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const [name, ...words] = positionals;
     if (name !== undefined && words.length === 0)
       throw new UsageError(`coa tools ${name} needs what to ask it: coa tools ${name} "…"`);
     const names = name === undefined || settings.tools.names.length > 0 ? settings.tools.names : [name];
-    const opened = await openTools({ ...settings.tools, names }, { note: out.note, signal });
-    try {
-      if (name === undefined) {
-        const described = describe(opened);
-        if (values.json) out.json(described);
-        else
-          out.print(
-            table(
-              described.map(({ name: tool, ready, detail, remedy }) => [
-                ready ? out.style("green", "ready") : out.style("yellow", "--"),
-                tool,
-                remedy ? `${detail} (${remedy})` : detail,
-              ]),
-            ),
-          );
-        return 0;
-      }
-      const trial = await tryTool(opened.tools.find((tool) => tool.name === name)!, words.join(" "), signal);
-      if (values.json) out.json({ tool: name, ...trial });
-      else {
-        out.print(trial.output);
-        out.note(`${trial.ok ? "done" : "failed"} in ${trial.ms.toFixed(0)} ms`);
-      }
-      return trial.ok ? 0 : 1;
-    } finally {
-      await opened.close();
+    const opened = await openTools({ ...settings.tools, names }, session);
+    if (name === undefined) {
+      const described = describe(opened);
+      if (values.json) out.json(described);
+      else
+        out.print(
+          table(
+            described.map(({ name: tool, ready, detail, remedy }) => [
+              ready ? out.style("green", "ready") : out.style("yellow", "--"),
+              tool,
+              remedy ? `${detail} (${remedy})` : detail,
+            ]),
+          ),
+        );
+      return 0;
     }
+    const trial = await tryTool(opened.tools.find((tool) => tool.name === name)!, words.join(" "), signal);
+    if (values.json) out.json({ tool: name, ...trial });
+    else {
+      out.print(trial.output);
+      out.note(`${trial.ok ? "done" : "failed"} in ${trial.ms.toFixed(0)} ms`);
+    }
+    return trial.ok ? 0 : 1;
   },
 });
 

@@ -42,7 +42,7 @@ export default defineCommand({
   reads: [...rolloutReads, "team"],
   hides: [...rolloutHides, "credit", "engine", "engine-url", "base-model", "lora", "workers-port", "judge", "topology"],
   async run(context) {
-    const { values, settings } = context;
+    const { values, settings, session } = context;
     const graded = values["teacher-grade"];
     if (Number(values.teacher !== undefined) + Number(values["teacher-team"]) + Number(graded) !== 1)
       throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
@@ -57,43 +57,40 @@ export default defineCommand({
         const { servedTeacher } = await import("../../models/served-teacher.ts");
         const tokenizer = await loadTokenizer(folder);
         const apiKey = process.env["OPENAI_API_KEY"];
-        const model = servedTeacher({ baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer });
-        return { rewardWeight, loss: teacher(model, coefficient), close: model.close };
+        const how = { baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer };
+        return { rewardWeight, loss: teacher(session.closeAtEnd(servedTeacher(how)), coefficient) };
       }
       const found = findModel({ name: values.teacher }, { lab: false });
       if (found.kind !== "folder")
         throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
       const { engine, tokenizer } = await openFolder(found.folder);
-      const loss = teacher(engineTeacher(engine, tokenizer), coefficient);
-      return { rewardWeight, loss, close: () => engine.close() };
+      session.closeAtEnd(engine);
+      return { rewardWeight, loss: teacher(engineTeacher(engine, tokenizer), coefficient) };
     };
     const teamTeacher: Teach = async ({ profile, toolsOf }) => {
       if (values.scripted) {
         const loss = corrections(labCorrector(toolsOf), { coefficient, limit });
-        return { rewardWeight, loss, close: async () => {} };
+        return { rewardWeight, loss };
       }
-      const players = openPlayers({
-        model: { name: values["team-model"], baseUrl: values["base-url"] },
-        team: settings.team,
-      });
+      const model = { name: values["team-model"], baseUrl: values["base-url"] };
+      const roles = openPlayers({ model, team: settings.team }, session);
       const corrector = teamCorrector({
         name: "team",
         profile,
         tools: toolsOf,
         grader: taskGrader(),
         async play(task, tools, { id, signal }) {
-          const run = await runTeam(task, { roles: players.roles, tools, id, signal });
+          const run = await runTeam(task, { roles, tools, id, signal });
           const systemPrompt = settings.chain.bareQuestion ? false : undefined;
           const { trajectory, failure } = distillRun(run, { profile, systemPrompt });
           return { chain: trajectory ?? null, reason: failure?.message, usage: trajectory?.usage };
         },
       });
-      return { rewardWeight, loss: corrections(corrector, { coefficient, limit }), close: players.close };
+      return { rewardWeight, loss: corrections(corrector, { coefficient, limit }) };
     };
     const grade: Teach = async ({ profile }) => ({
       rewardWeight,
       loss: corrections(checkCorrector(profile), { coefficient, limit }),
-      close: async () => {},
     });
     const teach = graded ? grade : values["teacher-team"] ? teamTeacher : modelTeacher;
     return trainOnRollouts({ name, examples }, context, teach);

@@ -31,7 +31,14 @@ export const rolloutHides = ["epochs", "optimizer", "threads", "lab", "tools", "
 /** Trains on rollouts and writes the model; prints what came of it. */
 export async function trainOnRollouts(
   command: Pick<Command, "name" | "examples">,
-  { values, settings, positionals, out, signal }: Invocation<typeof trainOptions, (typeof rolloutReads)[number]>,
+  {
+    values,
+    settings,
+    positionals,
+    out,
+    signal,
+    session,
+  }: Invocation<typeof trainOptions, (typeof rolloutReads)[number]>,
   teach?: Teach,
 ): Promise<number> {
   const file = oneInputFile(command, positionals, "a file of tasks");
@@ -47,20 +54,15 @@ export async function trainOnRollouts(
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
   const start = findTrainFolder(values.model, settings.engine, command);
   const use = await readModelUse(start);
-  await using open = new AsyncDisposableStack();
   const whole = { ...settings, tools: { ...settings.tools, faults: undefined } };
-  const work = await openWork(whole, { note: out.note, signal, use });
-  open.defer(work.close);
-  const { profile, toolsOf } = work;
+  const { profile, toolsOf } = await openWork(whole, session, use);
   const needed = teach ? undefined : "a reward that can't tell a wrong answer teaches nothing";
-  const graders = await openGrader(settings, loaded, { needed, parts: "every" });
-  open.defer(graders.close);
+  const graders = await openGrader(settings, session, loaded, { needed, parts: "every" });
   const { tasks } = graders;
-  const trained = await openTrainEngine(settings.engine, start, { ...train, seed: values.seed }, out.note);
-  open.defer(trained.close);
+  const how = { ...train, seed: values.seed };
+  const trained = session.closeAtEnd(await openTrainEngine(settings.engine, start, how, out.note));
   const { engine, tokenizer } = trained;
   const taught = await teach?.({ tokenizer, profile, toolsOf });
-  if (taught) open.defer(taught.close);
   const { maxTokens, maxSteps = use?.limits?.["maxSteps"] } = settings.limits;
   const maxCompletionTokens = maxTokens ?? use?.limits?.["maxCompletionTokens"] ?? 1024;
   const chain = {
@@ -69,8 +71,7 @@ export async function trainOnRollouts(
     bareQuestion: settings.chain.bareQuestion || use?.question === "bare",
   };
   const shared = { engine, tokenizer, profile, task: tasks[0]!, toolsOf, chain, sampler: samplerOf(settings.engine) };
-  const coordinator = await openCoordinator(settings.workers, shared, out.note);
-  if (coordinator) open.defer(coordinator.close);
+  const coordinator = session.closeAtEnd(await openCoordinator(settings.workers, shared, out.note));
   const tools = (task: Task, step: number) =>
     plan ? withFaults(toolsOf(task), plan, step / Math.max(1, steps - 1)) : toolsOf(task);
   const result = await trainRl({

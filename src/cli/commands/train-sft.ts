@@ -25,7 +25,7 @@ export default defineCommand({
   options: trainOptions,
   reads: ["train", "engine"],
   hides: ["groups", "samples", "credit", "guard"],
-  async run({ values, settings, positionals, out, signal }) {
+  async run({ values, settings, positionals, out, signal, session }) {
     const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const { train } = settings;
@@ -43,51 +43,47 @@ export default defineCommand({
     const { patience } = train;
     const { seed } = values;
     const optimizer = chosen.optimizer ?? train.optimizer;
-    const opened = await openTrainEngine(settings.engine, start, { optimizer, seed }, out.note);
+    const opened = session.closeAtEnd(await openTrainEngine(settings.engine, start, { optimizer, seed }, out.note));
     const { engine, tokenizer } = opened;
-    try {
-      const { maxContext } = engine.capabilities;
-      assertFits(dataset, { tokenizer, maxContext, name: values.model });
-      const result = await trainSft({
-        ...optimizerOf(train, { ...chosen, decay: "cosine" }),
-        microBatchTokens: train.microBatchTokens,
-        checkpointEvery: train.checkpointEvery,
-        seed,
-        engine,
-        source,
-        steps,
-        folder: values.out,
-        resume: values.resume,
-        evaluation: {
-          every: Math.max(1, Math.floor(steps / 10)),
-          examples: heldOut,
-          earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
-        },
-        config: { ...opened.description, dataset: folder },
-        signal,
-        onProgress: out.progress,
-      });
-      const written = opened.folders(values.out);
-      const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
-      await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step });
-      out.endProgress();
-      if (values.json) out.json({ ...result, ...written });
-      else {
-        out.print(
-          `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa show ${values.out}`,
-        );
-        if (written.model)
-          out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);
-      }
-      // Over a few steps the loss goes up and down; over many it falls, or nothing was learned.
-      if (result.steps >= 20 && result.firstLoss !== undefined && !(result.loss < 0.999 * result.firstLoss)) {
-        const from = `${result.firstLoss.toFixed(4)} -> ${result.loss.toFixed(4)}`;
-        out.note(`The loss did not fall (${from}), so nothing was learned: try another --rate, or look at the data.`);
-        return 1;
-      }
-      return 0;
-    } finally {
-      await opened.close();
+    const { maxContext } = engine.capabilities;
+    assertFits(dataset, { tokenizer, maxContext, name: values.model });
+    const result = await trainSft({
+      ...optimizerOf(train, { ...chosen, decay: "cosine" }),
+      microBatchTokens: train.microBatchTokens,
+      checkpointEvery: train.checkpointEvery,
+      seed,
+      engine,
+      source,
+      steps,
+      folder: values.out,
+      resume: values.resume,
+      evaluation: {
+        every: Math.max(1, Math.floor(steps / 10)),
+        examples: heldOut,
+        earlyStop: patience === undefined ? undefined : { figure: "heldOutLoss", patience },
+      },
+      config: { ...opened.description, dataset: folder },
+      signal,
+      onProgress: out.progress,
+    });
+    const written = opened.folders(values.out);
+    const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
+    await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step });
+    out.endProgress();
+    if (values.json) out.json({ ...result, ...written });
+    else {
+      out.print(
+        `${result.steps} steps, loss ${result.loss.toFixed(4)}${result.figures["heldOutLoss"] ? `, held out ${result.figures["heldOutLoss"].toFixed(4)}` : ""}. ${whereWritten(written)}\nThe curve: coa show ${values.out}`,
+      );
+      if (written.model)
+        out.note(`next: coa eval run <tasks> --model ${written.model}, or coa ask "…" --model ${written.model}`);
     }
+    // Over a few steps the loss goes up and down; over many it falls, or nothing was learned.
+    if (result.steps >= 20 && result.firstLoss !== undefined && !(result.loss < 0.999 * result.firstLoss)) {
+      const from = `${result.firstLoss.toFixed(4)} -> ${result.loss.toFixed(4)}`;
+      out.note(`The loss did not fall (${from}), so nothing was learned: try another --rate, or look at the data.`);
+      return 1;
+    }
+    return 0;
   },
 });

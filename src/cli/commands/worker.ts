@@ -27,7 +27,7 @@ export default defineCommand({
     patience: { type: "string", default: "60", valueName: "seconds", describe: "How long to wait for a coordinator that can't be reached" },
   }, // biome-ignore format: one flag a line
   reads: ["chain", "tools"],
-  async run({ values, settings, out, signal }) {
+  async run({ values, settings, out, signal, session }) {
     const { coordinator, model: folder } = values;
     if (!coordinator || !URL.canParse(coordinator))
       throw missingArgument(this, "the address of a training run: --coordinator <url>");
@@ -36,43 +36,36 @@ export default defineCommand({
       throw new UsageError("--tool-faults can't be used with a worker: leave it out");
     const tokenizer = await loadTokenizer(folder);
     const use = await readModelUse(folder);
-    const work = await openWork(settings, { note: out.note, signal, use });
+    const work = await openWork(settings, session, use);
     const { profile, toolsOf } = work;
-    const samplers = openPolicyClients(tokenizer, { ask: true });
-    try {
-      let done = 0;
-      const result = await runWorker({
-        coordinator,
-        apiKey: values.key ?? process.env["COA_WORKERS_KEY"],
-        name: values.name,
-        identity: ({ task }) => workerIdentity({ profile, tools: toolsOf(task), tokenizer }),
-        concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
-        patienceMs: 1000 * numberOf(values.patience, "patience", { min: 0 })!,
-        async play(lease, { policy, run, signal: stop }) {
-          const { sampler } = run;
-          const ofRun = sampler && {
-            baseURL: sampler.baseURL,
-            apiKey: process.env["OPENAI_API_KEY"],
-            model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
-          };
-          const at = lease.policyAt ?? ofRun;
-          const model = at ? samplers.at(at) : engineModel(policy, tokenizer);
-          const rollout = chainRollout({ ...chainOf(run.chain), profile, model, tools: toolsOf });
-          return rollout(lease.task, { ...lease, signal: stop });
-        },
-        signal,
-        onResult: () => out.progress({ stage: "rollouts", done: ++done }),
-      });
-      out.endProgress();
-      if (values.json) out.json(result);
-      else
-        out.print(
-          `The run has ended: ${result.counted} rollouts of this worker counted, ${result.late} came too late.`,
-        );
-      return 0;
-    } finally {
-      await samplers.close();
-      await work.close();
-    }
+    const samplers = session.closeAtEnd(openPolicyClients(tokenizer, { ask: true }));
+    let done = 0;
+    const result = await runWorker({
+      coordinator,
+      apiKey: values.key ?? process.env["COA_WORKERS_KEY"],
+      name: values.name,
+      identity: ({ task }) => workerIdentity({ profile, tools: toolsOf(task), tokenizer }),
+      concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
+      patienceMs: 1000 * numberOf(values.patience, "patience", { min: 0 })!,
+      async play(lease, { policy, run, signal: stop }) {
+        const { sampler } = run;
+        const ofRun = sampler && {
+          baseURL: sampler.baseURL,
+          apiKey: process.env["OPENAI_API_KEY"],
+          model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
+        };
+        const at = lease.policyAt ?? ofRun;
+        const model = at ? samplers.at(at) : engineModel(policy, tokenizer);
+        const rollout = chainRollout({ ...chainOf(run.chain), profile, model, tools: toolsOf });
+        return rollout(lease.task, { ...lease, signal: stop });
+      },
+      signal,
+      onResult: () => out.progress({ stage: "rollouts", done: ++done }),
+    });
+    out.endProgress();
+    if (values.json) out.json(result);
+    else
+      out.print(`The run has ended: ${result.counted} rollouts of this worker counted, ${result.late} came too late.`);
+    return 0;
   },
 });

@@ -90,9 +90,10 @@ export function changedSettings<S extends SectionName>(section: S, values: Secti
 }
 
 /** How a setting is typed: by its flag, or as `section.name`. */
-export function spelling<S extends SectionName>(section: S, name: keyof Section<S> & string): string {
+export function spelling(path: string): string {
+  const [section = "", name = ""] = path.split(".");
   const flag = settingAt(section, name)?.flag;
-  return flag === undefined ? `${section}.${name}` : `--${flag}`;
+  return flag === undefined ? path : `--${flag}`;
 }
 
 /** A setting by section and name; undefined where there is none. */

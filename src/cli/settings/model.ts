@@ -22,8 +22,8 @@ export const spending = {
 /** Best of n: how many runs of a task, and which is chosen. */
 export const choose = {
   bestOf: whole("Run each task n times and choose one answer; all runs are counted", { flag: "best-of", valueName: "n" }),
-  by: choice(["judge", "majority", "check"], "How to choose (default: judge if the model chats, else majority)", { flag: "choose", valueName: "way" }),
-  enough: number("Run one after the other and stop when a run's own double check gives this score", { min: 1 }),
+  by: choice(["judge", "majority", "check"], "How to choose (default: judge if the model chats, else majority)", { flag: "choose", valueName: "way", needs: "choose.bestOf" }),
+  enough: number("Run one after the other and stop when a run's own double check gives this score", { min: 1, needs: "choose.bestOf" }),
   model: text("Model that chooses (default: the one that answers)"),
   baseUrl: text("Its OpenAI-compatible server (default: OPENAI_BASE_URL)"),
 } as const; // biome-ignore format: one setting a line
