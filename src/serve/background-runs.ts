@@ -2,6 +2,7 @@
  * Responses that continue after their client has disconnected. Their events are kept while they run and for a while
  * after, so that a stream can be resumed at any event.
  */
+import { refusalOf } from "../base/http/refusal.ts";
 import { followableLog } from "../base/work/followable-log.ts";
 import type { Json } from "../core/json-value.ts";
 
@@ -66,7 +67,7 @@ export function backgroundRuns(): BackgroundRuns {
         try {
           for await (const event of events(controller.signal)) log.append(event);
         } catch (error) {
-          if (!cancelled) log.append(...reply.fail("server_error", (error as Error).message));
+          if (!cancelled) log.append(...reply.fail("server_error", refusalOf(error).message));
         } finally {
           log.end();
           clearTimeout(unread);

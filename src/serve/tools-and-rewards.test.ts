@@ -40,6 +40,13 @@ describe("toolHandler", () => {
     assert.deepEqual([unknown.status, unknown.body.error.code], [404, "unknown_tool"]);
   });
 
+  it("checks the input of a tool that has a JSON schema alone", async () => {
+    const inputSchema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+    const plain = { name: "plain", description: "", inputSchema, execute: () => assert.fail("wrong input is not run") };
+    const { body } = await asker(toolHandler({ tools: [plain] }))("/tools/plain", { input: { n: "x" } });
+    assert.deepEqual([body.ok, body.output], [false, "error: the input is wrong: n: expected number"]);
+  });
+
   it("runs a batch in its order", async () => {
     const calls = [1, 13, 3].map((n) => ({ tool: "double", input: { n } }));
     const { results } = (await ask("/tools/batch", { calls })).body;

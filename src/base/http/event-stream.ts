@@ -1,51 +1,21 @@
 /** Writes a stream of server-sent events: opened with the first event, so that a refusal before it keeps its own status. */
 import type { Call } from "./guard.ts";
-import type { Reply, StreamWriter } from "./handler.ts";
+import type { StreamWriter } from "./handler.ts";
 import { eventText, keepAliveText } from "./server-events.ts";
 
 const keepAliveMs = 15_000;
 
-/** Writes events; `write` resolves when there is room for more. */
+/** Writes events. */
 export interface EventStream {
-  readonly opened: boolean;
+  /** Sends the headers now; otherwise the first event does. */
   open(): void;
+  /** Resolves when there is room for more. */
   write(data: string, name?: string): Promise<void> | undefined;
-  end(): void;
-}
-
-/** An event stream over a reply. `ping` is the text that keeps the connection open while a chain thinks. */
-export function eventStream(reply: Reply, headers: Record<string, string>, ping = keepAliveText): EventStream {
-  let writer: StreamWriter | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const open = (): StreamWriter => {
-    if (writer) return writer;
-    const opened = reply.stream(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-      ...headers,
-    });
-    timer = setInterval(() => void opened.write(ping), keepAliveMs);
-    timer.unref();
-    writer = opened;
-    return opened;
-  };
-  return {
-    get opened() {
-      return writer !== undefined;
-    },
-    open: () => void open(),
-    write: (data, name) => open().write(eventText(data, name)),
-    end() {
-      clearInterval(timer);
-      writer?.end();
-    },
-  };
 }
 
 export interface StreamOptions {
   headers?: Record<string, string>;
-  /** Text that keeps the connection open. */
+  /** Text that keeps the connection open while a chain thinks. */
   ping?: string;
   /** Name of the event that tells of an error. */
   errorName?: string;
@@ -54,16 +24,30 @@ export interface StreamOptions {
 /** Answers with a stream: an error before its first event is a refusal, a later one is its last event. */
 export async function streamReply(
   { request, reply, errorBody }: Pick<Call, "request" | "reply" | "errorBody">,
-  { headers = {}, ping, errorName }: StreamOptions,
+  { headers, ping = keepAliveText, errorName }: StreamOptions,
   work: (stream: EventStream) => Promise<void>,
 ): Promise<void> {
-  const stream = eventStream(reply, headers, ping);
+  let writer: StreamWriter | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const open = (): StreamWriter => {
+    if (writer) return writer;
+    writer = reply.stream(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      ...headers,
+    });
+    timer = setInterval(() => void writer!.write(ping), keepAliveMs).unref();
+    return writer;
+  };
+  const write = (data: string, name?: string) => open().write(eventText(data, name));
   try {
-    await work(stream);
+    await work({ open, write });
   } catch (error) {
-    if (!stream.opened || request.signal.aborted) throw error;
-    await stream.write(JSON.stringify(errorBody(error)), errorName);
+    if (!writer || request.signal.aborted) throw error;
+    await write(JSON.stringify(errorBody(error)), errorName);
   } finally {
-    stream.end();
+    clearInterval(timer);
+    writer?.end();
   }
 }

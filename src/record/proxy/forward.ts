@@ -5,9 +5,12 @@
  */
 import { once } from "node:events";
 import type { Agent, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { Reply, StreamWriter } from "../../base/http/handler.ts";
+import type { Call } from "../../base/http/guard.ts";
+import type { StreamWriter } from "../../base/http/handler.ts";
 import { Refusal } from "../../base/http/refusal.ts";
+import type { WireApi } from "../../base/wire/wire-api.ts";
 import { messageOf } from "../../core/errors.ts";
+import { isOver } from "../read-answer.ts";
 import type { CallOutcome } from "../recorded-call.ts";
 
 export interface Forwarded {
@@ -22,18 +25,12 @@ export interface Forwarded {
 
 export interface ForwardOptions {
   url: URL;
-  method: string;
   headers: IncomingHttpHeaders;
   body: Buffer;
   agent: Agent;
-  reply: Reply;
-  /** Aborts when the client leaves. */
-  signal: AbortSignal;
   maxKeptBytes: number;
-  /** Found in the last event of a streamed answer, and perhaps in others. */
-  lastEvent?: RegExp;
-  /** Whether what has come so far is the whole of it. */
-  isOver?(soFar: Buffer, contentType: string): boolean;
+  /** Knows the last event of a streamed answer. */
+  api?: WireApi;
   /** Called once, before the client sees the end. */
   onEnd(forwarded: Forwarded): Promise<void>;
 }
@@ -50,8 +47,9 @@ const hopByHop = new Set([
 ]);
 
 /** Resolves when the exchange is over and recorded, however it ended. */
-export async function forward(options: ForwardOptions): Promise<void> {
-  const { url, method, body, agent, reply, signal, maxKeptBytes } = options;
+export async function forward({ request, reply }: Call, options: ForwardOptions): Promise<void> {
+  const { method, signal } = request;
+  const { url, body, agent, maxKeptBytes, api } = options;
   const kept: Buffer[] = [];
   let size = 0;
   let ended: Promise<void> | undefined;
@@ -97,7 +95,7 @@ export async function forward(options: ForwardOptions): Promise<void> {
   const type = String(given["content-type"] ?? "");
   const writer = reply.stream(statusCode, responseHeaders(given));
   const isLast = (text: string) =>
-    options.lastEvent?.test(text) === true && (options.isOver?.(Buffer.concat(kept), type) ?? true);
+    api?.lastEvent.test(text) === true && isOver(api, Buffer.concat(kept).toString("utf8"), type);
   const keep = (chunk: Buffer) => {
     if (size < maxKeptBytes) kept.push(chunk);
     size += chunk.length;

@@ -5,7 +5,6 @@
 
 import { randomUUID } from "node:crypto";
 import type { Agent } from "node:http";
-import type { Agent as SecureAgent } from "node:https";
 import { type Replay, replayOf } from "../../base/files/call-store.ts";
 import { type AccessOptions, accessOf, accessParts } from "../../base/http/access.ts";
 import { type Call, faults, guarded } from "../../base/http/guard.ts";
@@ -20,7 +19,6 @@ import { messageOf, UsageError } from "../../core/errors.ts";
 import { fetchedId, isFinal } from "../background.ts";
 import { type Budget, type BudgetOptions, broughtBy, budgetNames, createBudget } from "../budget.ts";
 import { type CallLog, openCallLog, readCallLogs, writeUnrecorded } from "../call-log.ts";
-import { isOver } from "../read-answer.ts";
 import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
@@ -70,7 +68,7 @@ interface Setup extends ProxyOptions {
   replay?: Replay<WireExchange>;
   counted?: Budget;
   missed: UnrecordedCounter;
-  agents: { plain: Agent; secure: SecureAgent };
+  agent: Agent;
 }
 
 const startProxyNames = optionNames<ProxyOptions>()(
@@ -90,18 +88,10 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
       : undefined;
   const log = replay ? undefined : await openCallLog(options.folder);
   const counted = options.budget && createBudget(options.budget);
-  const many = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 };
   // Loaded here: importing the package should not pay for a web server.
-  const [http, https] = await Promise.all([import("node:http"), import("node:https")]);
-  const agents = { plain: new http.Agent(many), secure: new https.Agent(many) };
-  const setup: Setup = {
-    ...options,
-    agents,
-    missed: unrecordedCounter(),
-    ...(log && { log }),
-    ...(replay && { replay }),
-    ...(counted && { counted }),
-  };
+  const { Agent } = await import(options.to?.startsWith("https:") ? "node:https" : "node:http");
+  const agent: Agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 });
+  const setup: Setup = { ...options, agent, missed: unrecordedCounter(), log, replay, counted };
   const { port, host, onProblem } = options;
   const served = guarded((call) => handle(setup, call), {
     access: accessOf(host, options.access),
@@ -122,15 +112,14 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     async close() {
       await close();
       await writeUnrecorded(options.folder, setup.missed.list("proxy"));
-      agents.plain.destroy();
-      agents.secure.destroy();
+      agent.destroy();
       await log?.close();
     },
   };
 }
 
 async function handle(setup: Setup, call: Call): Promise<void> {
-  const { request, reply } = call;
+  const { request } = call;
   const startedAt = steadyNow();
   const { runId, path } = runOfRequest(request.url, request.headers);
   const body = await call.raw();
@@ -171,25 +160,20 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       setup.onProblem?.(`a call could not be recorded: ${messageOf(error)}`);
     }
   };
-  const wanted = {
-    ...(runId !== undefined && { runId }),
-    ...(api && { api }),
-    path,
-    body: json,
-    bytes: (await call.bytes()).length,
-  };
-  const reservation = fetched ? undefined : await setup.counted?.admit({ ...wanted, signal: request.signal });
+  const bytes = (await call.bytes()).length;
+  const wanted = { runId, api, path, body: json, bytes, signal: request.signal };
+  const reservation = fetched ? undefined : await setup.counted?.admit(wanted);
   if (reservation && "refused" in reservation) {
-    const message = `budget: ${reservation.refused}`;
-    setup.onProblem?.(message);
-    const refusal = {
+    const error = `budget: ${reservation.refused}`;
+    setup.onProblem?.(error);
+    const refused = {
       status: 402,
-      outcome: "upstream-error" as const,
+      outcome: "upstream-error",
       contentType: "application/json",
       truncated: false,
-    };
-    await record({ ...refusal, error: message, response: "" });
-    throw new Refusal(402, message, { code: "coa_budget" });
+    } as const;
+    await record({ ...refused, error, response: "" });
+    throw new Refusal(402, error, { code: "coa_budget" });
   }
   const capped = reservation !== undefined && reservation.body !== json;
   const headers = { ...request.headers };
@@ -200,21 +184,15 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       asked();
     } catch {} // a broken hook is reported with the record
   });
-  await forward({
+  await forward(call, {
     url: upstreamUrl(setup.to!, path),
-    method: request.method,
     headers,
-    ...(api && {
-      lastEvent: api.lastEvent,
-      isOver: (soFar: Buffer, type: string) => isOver(api, soFar.toString("utf8"), type),
-    }),
+    api,
     body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
-    agent: agentFor(setup, path),
-    reply,
-    signal: request.signal,
+    agent: setup.agent,
     maxKeptBytes: setup.maxKeptBytes ?? 64 * 2 ** 20,
-    async onEnd({ body: bytes, contentEncoding, ...end }) {
-      const text = await unpack(bytes, contentEncoding, 256 * 2 ** 20).catch(() => bytes);
+    async onEnd({ body: kept, contentEncoding, ...end }) {
+      const text = await unpack(kept, contentEncoding, 256 * 2 ** 20).catch(() => kept);
       const answer = text.toString("utf8");
       reservation?.settle(broughtBy(api, answer, end));
       if (fetched && !isFinal(answer, end.contentType)) return; // the client asks again
@@ -247,22 +225,10 @@ function answerFrom(setup: Setup, replay: Replay<WireExchange>, { reply }: Call,
   reply.send(found.status, found.response, { "content-type": found.contentType, "x-coa-replay": found.id });
 }
 
-async function passThrough(setup: Setup, { request, reply }: Call, path: string, body: Buffer): Promise<void> {
-  if (setup.replay) throw new Refusal(404, `${request.method} ${path} is not a model call and can't be replayed`);
-  setup.missed.add(`${request.method} ${path.split("?")[0]}`);
-  await forward({
-    url: upstreamUrl(setup.to!, path),
-    method: request.method,
-    headers: request.headers,
-    body,
-    agent: agentFor(setup, path),
-    reply,
-    signal: request.signal,
-    maxKeptBytes: 0,
-    onEnd: async () => {},
-  });
-}
-
-function agentFor(setup: Setup, path: string): Agent {
-  return upstreamUrl(setup.to!, path).protocol === "https:" ? setup.agents.secure : setup.agents.plain;
+async function passThrough(setup: Setup, call: Call, path: string, body: Buffer): Promise<void> {
+  const { method, headers } = call.request;
+  if (setup.replay) throw new Refusal(404, `${method} ${path} is not a model call and can't be replayed`);
+  setup.missed.add(`${method} ${path.split("?")[0]}`);
+  const url = upstreamUrl(setup.to!, path);
+  await forward(call, { url, headers, body, agent: setup.agent, maxKeptBytes: 0, onEnd: async () => {} });
 }

@@ -58,10 +58,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
   const worker = options.name ?? `${hostname()}-${randomUUID().slice(0, 8)}`;
   const base = options.coordinator.replace(/\/+$/, "");
   const stop = new AbortController();
-  const onAbort = () => stop.abort(options.signal!.reason);
-  if (options.signal?.aborted) onAbort();
-  options.signal?.addEventListener("abort", onAbort, { once: true });
-  const { signal } = stop;
+  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
   const http = httpClient({
     headers: options.apiKey ? { "x-api-key": options.apiKey } : {},
     boundary: "network",
@@ -154,7 +151,6 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
     if (!isGone(error) && !signal.aborted) failure ??= error;
   } finally {
     stop.abort();
-    options.signal?.removeEventListener("abort", onAbort);
     await Promise.allSettled(playing);
     await http.close();
   }
