@@ -4,6 +4,8 @@
  * knows too much (a name or number that comes up only later), breaks a rule, or grows out of proportion is refused, and
  * the original stays.
  */
+import { z } from "zod";
+import { askForJson } from "../base/work/ask-json.ts";
 import { atBoundary, CoaError } from "../core/errors.ts";
 import type { ChatModel } from "../core/model.ts";
 import { type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
@@ -27,25 +29,27 @@ export interface Rewritten {
 
 const instructions = `You edit the thoughts in the record of a problem solver. You are given the question and the record, in which each thought has a number. Rewrite every thought so that it reads as one fluent remark in the first person: what is known at that point, what is missing, and why the next move follows. Keep it to one to three sentences. Use only what stands before the thought and in the move right after it; never hint at what is found later. Do not use angle brackets. Reply with one JSON object: {"thoughts": ["...", ...]}, one text per thought, in order.`;
 
-/** Rewrites the thoughts of a chain; one call to the model. */
+/** Rewrites the thoughts of a chain; one call to the model, more where its reply can't be read. */
 export async function rewriteThoughts(trajectory: Trajectory, options: RewriteOptions): Promise<Rewritten> {
   const { profile, model, maxWords = 60 } = options;
   const places = trajectory.segments.flatMap((segment, index) =>
     segment.tag === profile.think && segment.by === "model" ? [index] : [],
   );
   if (places.length === 0) return { trajectory, rewritten: 0, refused: [] };
+  const messages = [
+    { role: "system" as const, content: instructions },
+    { role: "user" as const, content: recordOf(trajectory, places) },
+  ];
+  const schema = z.object({ thoughts: z.array(z.string()).length(places.length) });
   const reply = await atBoundary("model", `${model.name} rewriting ${trajectory.id}`, () =>
-    model.chat({
-      messages: [
-        { role: "system", content: instructions },
-        { role: "user", content: recordOf(trajectory, places) },
-      ],
-      json: true,
-      temperature: 0,
-      signal: options.signal,
-    }),
+    askForJson(
+      async (asked) => (await model.chat(asked)).text,
+      { messages, temperature: 0, signal: options.signal },
+      schema,
+    ),
   );
-  const texts = readThoughts(reply.text, places.length);
+  if ("problem" in reply) throw new CoaError("model", `${trajectory.id} could not be rewritten: ${reply.problem}`);
+  const texts = reply.value.thoughts;
   const segments = [...trajectory.segments];
   const refused: Rewritten["refused"] = [];
   for (const [order, index] of places.entries()) {
@@ -78,20 +82,6 @@ function recordOf(trajectory: Trajectory, places: readonly number[]): string {
     return number === -1 ? writtenForm(segment).trim() : `[thought ${number + 1}] ${segment.text.trim()}`;
   });
   return `Question: ${question}\n\nRecord:\n${lines.join("\n")}`;
-}
-
-function readThoughts(text: string, count: number): string[] {
-  const json = /\{[\s\S]*\}/.exec(text)?.[0] ?? "";
-  let thoughts: unknown;
-  try {
-    thoughts = (JSON.parse(json) as { thoughts?: unknown }).thoughts;
-  } catch {
-    throw new CoaError("model", `the rewriting is not JSON: ${text.slice(0, 80)}`, { retryable: true });
-  }
-  if (!Array.isArray(thoughts) || thoughts.length !== count || !thoughts.every((one) => typeof one === "string")) {
-    throw new CoaError("model", `the rewriting must hold ${count} thoughts`, { retryable: true });
-  }
-  return thoughts;
 }
 
 /** Why a new thought is not taken, or null. */

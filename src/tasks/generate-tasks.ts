@@ -10,7 +10,7 @@
  */
 
 import { z } from "zod";
-import { messageOf } from "../core/errors.ts";
+import { askForJson } from "../base/work/ask-json.ts";
 import type { OnProgress } from "../core/events.ts";
 import { fingerprint } from "../core/fingerprint.ts";
 import { defineTask, type Task } from "../core/task.ts";
@@ -216,36 +216,12 @@ async function widen(model: Writer, a: Atomic, b: Atomic, options: GenerateOptio
   };
 }
 
-/** Asks for one JSON object; a broken reply is asked for once more. */
-async function askJson<T>(
-  model: Writer,
-  content: string,
-  schema: z.ZodType<T>,
-  signal: AbortSignal | undefined,
-): Promise<{ value: T } | { problem: string }> {
-  let problem = "";
-  for (let attempt = 0; attempt < 2; attempt++) {
-    const again = problem
-      ? `\n\nYour last reply could not be used (${problem}). Reply with the JSON object alone.`
-      : "";
-    const reply = await askText(model, {
-      messages: [
-        { role: "system", content: instructions },
-        { role: "user", content: content + again },
-      ],
-      json: true,
-      signal,
-    });
-    const object = /\{[\s\S]*\}/.exec(reply)?.[0];
-    try {
-      const parsed = schema.safeParse(JSON.parse(object ?? ""));
-      if (parsed.success) return { value: parsed.data };
-      problem = `the JSON has another shape: ${parsed.error.issues[0]?.message}`;
-    } catch (error) {
-      problem = `no JSON object: ${messageOf(error)}`;
-    }
-  }
-  return { problem };
+function askJson<T>(model: Writer, content: string, schema: z.ZodType<T>, signal: AbortSignal | undefined) {
+  const messages = [
+    { role: "system" as const, content: instructions },
+    { role: "user" as const, content },
+  ];
+  return askForJson((request) => askText(model, request), { messages, signal }, schema);
 }
 
 /** Lower case, without accents and punctuation: for comparing what people wrote. */

@@ -15,6 +15,13 @@ export function parseRelaxedJson(text: string): unknown {
   }
 }
 
+/** The JSON object in a text, with or without prose and fences around it; throws a `SyntaxError` where there is none. */
+export function jsonIn(text: string): unknown {
+  const start = text.indexOf("{");
+  if (start < 0) throw new SyntaxError(`there is no { in: ${text.slice(0, 80)}`);
+  return parseRelaxedJson(text.slice(start, text.lastIndexOf("}") + 1));
+}
+
 const words: Record<string, unknown> = {
   true: true,
   True: true,

@@ -1,4 +1,5 @@
 /** Verdicts in a judge's reply, in the forms that judge prompts ask for. A reply without one is a failure of the judge. */
+import { parseRelaxedJson } from "../../base/text/relaxed-json.ts";
 
 /** What a judge said. */
 export interface JudgeVerdict {
@@ -12,7 +13,7 @@ export interface JudgeVerdict {
 export function readJson(text: string): JudgeVerdict | undefined {
   for (const candidate of [text, ...(text.match(/\{[^{}]*\}/g) ?? []).reverse()]) {
     try {
-      const value = JSON.parse(candidate) as { judgement?: unknown; judgment?: unknown; rationale?: unknown };
+      const value = parseRelaxedJson(candidate) as { judgement?: unknown; judgment?: unknown; rationale?: unknown };
       const judgement = String(value.judgement ?? value.judgment ?? "")
         .trim()
         .toLowerCase();
