@@ -6,7 +6,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { described } from "../src/cli/command-help.ts";
-import { commandsOf, stages } from "../src/cli/help.ts";
+import { stages } from "../src/cli/commands/index.ts";
 import type { Setting } from "../src/cli/setting.ts";
 import { sections } from "../src/cli/settings/index.ts";
 import { judges, promptHash } from "../src/graders/judges/judges.ts";
@@ -19,13 +19,11 @@ const judgeDiffers = "a reply without a verdict is asked for again, then undecid
 
 const generators: Record<string, (root: string) => string> = {
   commands: () =>
-    stages
-      .map(([title, words]) => ({ title, rows: commandsOf(words) }))
-      .filter(({ rows }) => rows.length > 0)
-      .map(({ title, rows }) =>
+    Object.entries(stages)
+      .map(([title, rows]) =>
         markdownTable(
           [`**${title}**`, ""],
-          rows.map(([name, text]) => [`\`coa ${name}\``, text]),
+          Object.entries(rows).map(([name, text]) => [`\`coa ${name}\``, text]),
         ),
       )
       .join("\n\n"),

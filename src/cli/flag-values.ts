@@ -1,16 +1,6 @@
-/** Reads flag values that several commands take: a word out of a few, and prices. */
+/** Prices as flags and settings give them. */
 import { UsageError } from "../core/errors.ts";
 import type { Price } from "../core/model.ts";
-
-/** Reads a flag as one of the words it takes. */
-export function choiceOf<const T extends string>(value: string, flag: string, choices: readonly T[]): T {
-  const found = choices.find((choice) => choice === value);
-  if (found === undefined)
-    throw new UsageError(
-      `--${flag} takes ${choices.slice(0, -1).join(", ")}${choices.length > 1 ? " or " : ""}${choices.at(-1)}, not "${value}"`,
-    );
-  return found;
-}
 
 /** Reads `in,out` or `in,out,cached`: dollars per million tokens. */
 function readPrice(text: string): Price {

@@ -1,19 +1,7 @@
 /** Help over all commands: the overview by stage, the verbs of a group, and which command was probably meant. */
 import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
-import { commands } from "./commands/index.ts";
-
-/** The stages in the order that data moves, with the first words of their commands. */
-export const stages: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ["Start", ["quickstart", "up", "init", "show", "doctor", "clean"]],
-  ["Record what you have", ["record"]],
-  ["Make runs", ["tasks", "team"]],
-  ["Turn runs into data", ["distill", "dataset"]],
-  ["Train", ["train", "worker", "model"]],
-  ["Measure", ["eval", "grade"]],
-  ["Use", ["ask", "serve", "studio"]],
-  ["Tools, documents, the lab", ["tools", "index", "lab"]],
-];
+import { commands, stages } from "./commands/index.ts";
 
 /** Commands that are part of others now, by their earlier names. */
 const renamed: Readonly<Record<string, string>> = {
@@ -51,26 +39,12 @@ export function renamedCommand([first = "", second = ""]: readonly string[]): Us
   return name === undefined ? undefined : new UsageError(`coa ${name} is not a command any more: use ${renamed[name]}`);
 }
 
-/** The commands of a stage, or of a group, in the order of the table. */
-export function commandsOf(words: readonly string[]): [name: string, summary: string][] {
-  return Object.entries(commands)
-    .filter(([name]) => words.includes(name.split(" ")[0]!))
-    .map(([name, { summary }]) => [name, summary]);
-}
-
 /** All commands by stage. */
 export function overview(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;
-  const known = stages.flatMap(([, words]) => words);
-  const others = [...new Set(Object.keys(commands).map((name) => name.split(" ")[0]!))].filter(
-    (word) => !known.includes(word),
+  const blocks = Object.entries(stages).map(([title, rows]) =>
+    [`${title}:`, ...Object.entries(rows).map(([name, text]) => `  ${name.padEnd(width)}${text}`)].join("\n"),
   );
-  const blocks = [...stages, ["Other", others] as const]
-    .map(([title, words]) => ({ title, rows: commandsOf(words) }))
-    .filter(({ rows }) => rows.length > 0)
-    .map(({ title, rows }) =>
-      [`${title}:`, ...rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`)].join("\n"),
-    );
   return [
     "coa - record a multi-agent system, distill it into one model, train it, compare it, serve it",
     "",
@@ -82,9 +56,16 @@ export function overview(): string {
   ].join("\n");
 }
 
+/** The commands whose first word is this. */
+function commandsOf(word: string): [name: string, summary: string][] {
+  return Object.entries(commands).flatMap(([name, { summary }]) =>
+    name.split(" ")[0] === word ? [[name, summary]] : [],
+  );
+}
+
 /** The verbs of a group: `coa train --help`. Undefined where there is no such group. */
 export function groupHelp(word: string): string | undefined {
-  const rows = commandsOf([word]);
+  const rows = commandsOf(word);
   if (rows.length === 0) return undefined;
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return [
@@ -99,7 +80,7 @@ export function groupHelp(word: string): string | undefined {
 /** The error for a command line whose command is not known, with what was probably meant. */
 export function unknownCommand(args: readonly string[]): UsageError {
   const [first = "", second = ""] = args;
-  const verbs = commandsOf([first]).map(([name]) => name.split(" ")[1] ?? "");
+  const verbs = commandsOf(first).map(([name]) => name.split(" ")[1] ?? "");
   if (verbs.length > 0) {
     const near = second === "" || second.startsWith("-") ? undefined : nearestName(second, verbs);
     if (near !== undefined)

@@ -1,108 +1,76 @@
 /**
- * The table of commands. Each entry loads its file only when it is called, so that `coa --help` and every command start
- * fast. A command of a group is written with a space: `dataset build`.
+ * The commands by stage, in the order that data moves, with the line that the overview shows. A command of a group is
+ * written with a space: `dataset build` is in `dataset-build.ts`, which is loaded when the command is called, so that
+ * `coa --help` and every command start fast.
  */
-import type { CommandTable } from "../command.ts";
+import type { Command, CommandTable } from "../command.ts";
 
-/** Name, summary for the overview, and how to load it. */
-export const commands: CommandTable = {
-  quickstart: {
-    summary: "Run every stage on this machine: team, distillation, SFT, RL, comparison",
-    load: () => import("./quickstart.ts"),
+/** Stage, command, summary. */
+export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Start: {
+    quickstart: "Run every stage on this machine: team, distillation, SFT, RL, comparison",
+    up: "Make a model from your documents or traces, in one resumable command",
+    init: "Start a project in this folder: workspace, configuration, .env",
+    show: "Show anything: runs, chains, datasets, trainings, evaluations, models; alone, the workspace",
+    doctor: "Say what works on this machine and what is missing",
+    clean: "Delete checkpoints of finished trainings, caches, expired responses",
   },
-  up: {
-    summary: "Make a model from your documents or traces, in one resumable command",
-    load: () => import("./up.ts"),
+  "Record what you have": {
+    "record proxy": "Record, replay or limit the model calls of any app",
+    "record run": "Run a Node program with the recorder in it",
+    "record collect": "Collect traces: OTLP, LangSmith, OpenAI Agents",
+    "record import": "Turn recordings, or files of other systems, into team runs",
   },
-  init: { summary: "Start a project in this folder: workspace, configuration, .env", load: () => import("./init.ts") },
-  show: {
-    summary: "Show anything: runs, chains, datasets, trainings, evaluations, models; alone, the workspace",
-    load: () => import("./show.ts"),
+  "Make runs": {
+    "tasks generate": "Write tasks from your own documents",
+    "tasks recorded": "Write the questions of recorded runs as tasks, and how their answers are known to be right",
+    "tasks select": "Keep tasks that need tools and can be solved with them, or that RL can learn from",
+    "team run": "Run a multi-agent team on tasks and record it",
   },
-  clean: {
-    summary: "Delete checkpoints of finished trainings, caches, expired responses",
-    load: () => import("./clean.ts"),
+  "Turn runs into data": {
+    "distill run": "Turn team runs into chains worth learning from",
+    "dataset build": "Turn trajectories into a dataset with an exact loss mask",
+    "dataset split": "Split a file by task into train, validation, test",
+    "dataset import": "Read published chains (instruction, input, output) into trajectories",
+    "dataset export": "Write files for LLaMA-Factory, verl, TRL, OpenAI",
   },
-  ask: { summary: "Answer a question: one model plays the whole team", load: () => import("./ask.ts") },
-  serve: { summary: "Serve a model with its tools behind the APIs that people use", load: () => import("./serve.ts") },
-  "serve tools": { summary: "Serve tools over HTTP", load: () => import("./serve-tools.ts") },
-  "serve rewards": {
-    summary: "Serve rewards over HTTP, as verl, TRL and slime call them",
-    load: () => import("./serve-rewards.ts"),
+  Train: {
+    "model pull": "Bring a model folder from Hugging Face or another hub",
+    "model new": "Make a new model with random weights",
+    "model convert": "Copy a model into another format, or merge an adapter",
+    "train sft": "Teach a model the chains of a dataset",
+    "train rl": "Reinforce what worked, with live tools (DAPO)",
+    "train opd": "Distill a teacher into what the model itself writes",
+    worker: "Run rollouts of a training run on another machine",
   },
-  "serve rollouts": {
-    summary: "Run chains for another trainer: ids, mask, log-probabilities and reward",
-    load: () => import("./serve-rollouts.ts"),
+  Measure: {
+    "eval run": "Run a system on tasks and grade it",
+    "eval compare": "Compare systems: table and HTML report",
+    grade: "Grade answers given as JSONL",
   },
-  studio: { summary: "Look at runs, chains, training and evaluations in a browser", load: () => import("./studio.ts") },
-  doctor: { summary: "Say what works on this machine and what is missing", load: () => import("./doctor.ts") },
-  "dataset build": {
-    summary: "Turn trajectories into a dataset with an exact loss mask",
-    load: () => import("./dataset-build.ts"),
+  Use: {
+    ask: "Answer a question: one model plays the whole team",
+    serve: "Serve a model with its tools behind the APIs that people use",
+    "serve tools": "Serve tools over HTTP",
+    "serve rewards": "Serve rewards over HTTP, as verl, TRL and slime call them",
+    "serve rollouts": "Run chains for another trainer: ids, mask, log-probabilities and reward",
+    "serve trainer": "Serve this machine's engine as a Tinker server",
+    studio: "Look at runs, chains, training and evaluations in a browser",
   },
-  "dataset split": {
-    summary: "Split a file by task into train, validation, test",
-    load: () => import("./dataset-split.ts"),
-  },
-  "dataset import": {
-    summary: "Read published chains (instruction, input, output) into trajectories",
-    load: () => import("./dataset-import.ts"),
-  },
-  "dataset export": {
-    summary: "Write files for LLaMA-Factory, verl, TRL, OpenAI",
-    load: () => import("./dataset-export.ts"),
-  },
-  "lab tasks": {
-    summary: "Write tasks about a made-up world, or the world itself",
-    load: () => import("./lab-tasks.ts"),
-  },
-  "model pull": {
-    summary: "Bring a model folder from Hugging Face or another hub",
-    load: () => import("./model-pull.ts"),
-  },
-  "model new": { summary: "Make a new model with random weights", load: () => import("./model-new.ts") },
-  "model convert": {
-    summary: "Copy a model into another format, or merge an adapter",
-    load: () => import("./model-convert.ts"),
-  },
-  "team run": { summary: "Run a multi-agent team on tasks and record it", load: () => import("./team-run.ts") },
-  "tasks generate": { summary: "Write tasks from your own documents", load: () => import("./tasks-generate.ts") },
-  "tasks recorded": {
-    summary: "Write the questions of recorded runs as tasks, and how their answers are known to be right",
-    load: () => import("./tasks-recorded.ts"),
-  },
-  "distill run": { summary: "Turn team runs into chains worth learning from", load: () => import("./distill-run.ts") },
-  tools: { summary: "List the tools of a chain and what each needs, or call one", load: () => import("./tools.ts") },
-  "index build": {
-    summary: "Build a search index from JSONL or a folder of documents",
-    load: () => import("./index-build.ts"),
-  },
-  "serve trainer": {
-    summary: "Serve this machine's engine as a Tinker server",
-    load: () => import("./serve-trainer.ts"),
-  },
-  "train sft": { summary: "Teach a model the chains of a dataset", load: () => import("./train-sft.ts") },
-  "train rl": { summary: "Reinforce what worked, with live tools (DAPO)", load: () => import("./train-rl.ts") },
-  "train opd": { summary: "Distill a teacher into what the model itself writes", load: () => import("./train-opd.ts") },
-  worker: { summary: "Run rollouts of a training run on another machine", load: () => import("./worker.ts") },
-  grade: { summary: "Grade answers given as JSONL", load: () => import("./grade.ts") },
-  "eval run": { summary: "Run a system on tasks and grade it", load: () => import("./eval-run.ts") },
-  "eval compare": { summary: "Compare systems: table and HTML report", load: () => import("./eval-compare.ts") },
-  "record proxy": {
-    summary: "Record, replay or limit the model calls of any app",
-    load: () => import("./record-proxy.ts"),
-  },
-  "record run": { summary: "Run a Node program with the recorder in it", load: () => import("./record-run.ts") },
-  "record collect": {
-    summary: "Collect traces: OTLP, LangSmith, OpenAI Agents",
-    load: () => import("./record-collect.ts"),
-  },
-  "record import": {
-    summary: "Turn recordings, or files of other systems, into team runs",
-    load: () => import("./record-import.ts"),
-  },
-  "tasks select": {
-    summary: "Keep tasks that need tools and can be solved with them, or that RL can learn from",
-    load: () => import("./tasks-select.ts"),
+  "Tools, documents, the lab": {
+    tools: "List the tools of a chain and what each needs, or call one",
+    "index build": "Build a search index from JSONL or a folder of documents",
+    "lab tasks": "Write tasks about a made-up world, or the world itself",
   },
 };
+
+/** Every command: its summary, and how to load it. */
+export const commands: CommandTable = Object.fromEntries(
+  Object.values(stages)
+    .flatMap((stage) => Object.entries(stage))
+    .map(([name, summary]) => [name, { summary, load: () => loadCommand(name) }]),
+);
+
+async function loadCommand(name: string): Promise<{ default: Command }> {
+  return (await import(`./${name.replace(" ", "-")}.ts`)) as { default: Command };
+}

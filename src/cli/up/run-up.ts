@@ -11,7 +11,7 @@ import { studentParameters } from "./choose.ts";
 import { type Estimate, estimateUp } from "./estimate.ts";
 import type { UpInput } from "./look-at-input.ts";
 import { trainingSpeed } from "./training-speed.ts";
-import { planUp, scratchSteps, typed, type UpChoices, type UpStep } from "./up-plan.ts";
+import { planUp, scratchSteps, toolFlags, typed, type UpChoices, type UpStep, words } from "./up-plan.ts";
 
 /** What the remaining work will cost; what is done already counts as measured. */
 export async function estimateFor(input: UpInput, choices: UpChoices, price: Price | undefined): Promise<Estimate> {
@@ -138,14 +138,9 @@ export function nextLines(input: UpInput, { folder, tools, student }: UpChoices)
       `next: serve the base model with the adapter in ${join(folder, "sft", "adapter")} (vLLM, SGLang), then coa eval run with --base-url`,
     ];
   const model = join(folder, "sft", "model");
-  const given =
-    input.kind === "documents"
-      ? ["--docs", input.path, ...tools]
-      : tools.length > 0
-        ? [...tools]
-        : ["--recorded", join(folder, "runs.jsonl")];
+  const given = toolFlags(input, join(folder, "runs.jsonl"), { tools });
   return [
-    `next: ${typed(["ask", "…", "--model", model, ...given])}`,
-    `next: ${typed(["serve", "--model", model, ...given])}`,
+    `next: ${typed(words`ask … --model ${model} ${given}`)}`,
+    `next: ${typed(words`serve --model ${model} ${given}`)}`,
   ];
 }
