@@ -36,6 +36,22 @@ function allows(allowed: readonly string[], to: string): boolean {
   return allowed.some((row) => row === "*" || row === to || to.startsWith(`${row}/`));
 }
 
+/** Complaints about grants that no file uses: the table then shows who depends on whom. */
+export function unusedGrants(files: readonly SourceFile[], table: typeof importTable = importTable): string[] {
+  const used = new Set(
+    files
+      .filter(({ path }) => !/\.test\.tsx?$/.test(path))
+      .flatMap(({ path, imports }) => imports.map((item) => `${rowOf(path)} ${rowOf(item.path)}`)),
+  );
+  return Object.entries(table).flatMap(([from, grants]) =>
+    grants
+      .filter(
+        (to) => to !== "*" && ![...used].some((pair) => pair === `${from} ${to}` || pair.startsWith(`${from} ${to}/`)),
+      )
+      .map((to) => `scripts/import-table.ts: ${from} may import ${to}, and no file does`),
+  );
+}
+
 /** The row of the table that a file belongs to: its two-part folder where the table has one, else its folder. */
 export function rowOf(path: string): string {
   const [, first = "", second = ""] = path.split("/");
@@ -64,8 +80,8 @@ export function importCycles(files: readonly SourceFile[]): string[] {
   return cycles;
 }
 
-/** Both checks over one tree. */
+/** All three checks over one tree. */
 export function checkImports(root: string): string[] {
   const files = sourceFiles(root);
-  return [...forbiddenImports(files), ...importCycles(files)];
+  return [...forbiddenImports(files), ...unusedGrants(files), ...importCycles(files)];
 }

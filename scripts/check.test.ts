@@ -10,7 +10,7 @@ const copy = join(mkdtempSync(join(tmpdir(), "coa-check-")), "tree");
 
 /** Runs `npm run check` (its import and size parts) over the temporary copy. */
 function check(): { status: number | null; text: string } {
-  const args = [join(root, "scripts/check.ts"), "--root", copy, "--only", "imports,sizes"];
+  const args = [join(root, "scripts/check.ts"), "--root", copy, "--only", "imports,homes,sizes"];
   const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
   return { status, text: stdout };
 }
@@ -53,6 +53,15 @@ describe("npm run check", () => {
     const refused = checkWith("src/studio/api/look.ts", line("run-evaluation.ts"));
     assert.match(refused.text, /studio\/api may import only read-\*\.ts and statistics\.ts of evaluate/);
     rmSync(join(copy, "src/studio"), { recursive: true });
+  });
+
+  it("rejects a mechanism outside its home", () => {
+    const { status, text } = checkWith(
+      "src/chain/own-thread.ts",
+      "export const thread = new Worker(import.meta.url);\n",
+    );
+    assert.equal(status, 1);
+    assert.match(text, /own-thread\.ts:1: a worker thread of its own: use startThread/);
   });
 
   it("rejects a circle of imports", () => {

@@ -1,16 +1,18 @@
 /**
- * `npm run check`: format, lint, types, import table, cycles, sizes, docs in step. Runs all of them and says everything
+ * `npm run check`: format, lint, types, import table, cycles, homes of mechanisms, sizes, docs in step. Runs all of them and says everything
  * that is wrong at once. `--root` checks another tree with the same rules (the tests use it).
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { checkHomes, countSigns } from "./check-homes.ts";
 import { checkImports } from "./check-imports.ts";
 import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
 import { checkPublicApi } from "./public-api.ts";
+import { sourceFiles } from "./source-files.ts";
 import { checkDocs } from "./sync-docs.ts";
 
 const { values } = parseArgs({
@@ -39,9 +41,10 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
       .filter((config) => existsSync(join(root, config)))
       .flatMap((config, index) => external("tsc", ["-p", config, ...incremental(`types-${index}`)])),
   imports: () => checkImports(root),
+  homes: () => checkHomes(root),
   sizes: () => checkSize(root),
   limits: () => {
-    const { table, complaints } = checkLimits(root, {});
+    const { table, complaints } = checkLimits(root, countSigns(sourceFiles(root)));
     for (const line of table) console.log(`     ${line}`);
     return [...complaints, ...checkRatchet(root)];
   },

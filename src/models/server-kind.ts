@@ -19,8 +19,8 @@ export function readServerFacts(baseURL: string, model: string | undefined, answ
   const entries = (Array.isArray(data) ? data : []) as Record<string, unknown>[];
   const entry = entries.find((candidate) => candidate["id"] === model) ?? entries[0];
   const owner = String(entry?.["owned_by"] ?? "").toLowerCase();
-  const meta = (entry?.["meta"] ?? {}) as Record<string, unknown>;
-  const window = entry?.["max_model_len"] ?? entry?.["context_length"] ?? meta["n_ctx"] ?? meta["n_ctx_train"];
+  const about = (entry?.["meta"] ?? {}) as Record<string, unknown>;
+  const window = entry?.["max_model_len"] ?? entry?.["context_length"] ?? about["n_ctx"] ?? about["n_ctx_train"];
   return {
     kind: kindOf(baseURL, owner),
     models: entries.map((candidate) => String(candidate["id"])),
