@@ -4,7 +4,8 @@
  */
 
 import { parse, Refusal } from "../base/http/refusal.ts";
-import { asNumber, asString, defined } from "../core/json-value.ts";
+import { readSettings } from "../base/wire/openai-chat.ts";
+import { asString } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import { readTrajectory, type Segment, type Trajectory, writtenForm } from "../core/trajectory.ts";
@@ -23,18 +24,8 @@ export function chainsEndpoint(service: ChainService): Endpoint {
     const given = body["trajectory"] === undefined ? undefined : editedTrajectory(body["trajectory"], service.model);
     const question = asString(body["question"]) ?? given?.prompt.findLast(({ role }) => role === "user")?.content;
     if (!question) throw new Refusal(400, "give a question, or a trajectory to continue", { param: "question" });
-    const settings = defined({
-      maxTokens: asNumber(body["max_tokens"]),
-      temperature: asNumber(body["temperature"]),
-      seed: asNumber(body["seed"]),
-    });
-    const wire = {
-      model: asString(body["model"]),
-      messages: [{ role: "user" as const, content: question }],
-      tools: [],
-      stream: body["stream"] === true,
-    };
-    const asked = await chainRequest(service, { wire: { ...wire, ...settings }, body, caller });
+    const wire = { ...readSettings(body), messages: [{ role: "user" as const, content: question }], tools: [] };
+    const asked = await chainRequest(service, { wire, body, caller });
     const { id, owner } = asked;
     asked.task = defineTask({ id: given?.taskId ?? id, question });
     if (given) {
@@ -51,7 +42,7 @@ export function chainsEndpoint(service: ChainService): Endpoint {
       yield "[DONE]";
     }
     call.headers["x-coa-trajectory"] = asked.id;
-    return sendReply(call, shown(), { stream: wire.stream, whole: () => ended, named: true });
+    return sendReply(call, shown(), { stream: asked.stream, whole: () => ended, named: true });
   };
 }
 

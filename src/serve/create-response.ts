@@ -7,7 +7,7 @@ import { parse, Refusal, refusalOf } from "../base/http/refusal.ts";
 import { readTools } from "../base/wire/openai-chat.ts";
 import { openaiResponses } from "../base/wire/openai-responses.ts";
 import { type ResponseWriter, responseWriter } from "../base/wire/write-response.ts";
-import { asArray, asNumber, asObject, asString, defined, type Json, objectsOf } from "../core/json-value.ts";
+import { asArray, asObject, asString, type Json, objectsOf } from "../core/json-value.ts";
 import { chainRequest } from "./chain-request.ts";
 import type { ChainService } from "./chain-service.ts";
 import type { Caller } from "./keys.ts";
@@ -60,7 +60,7 @@ export async function prepareResponse(
     responseId: id,
     model: service.name,
     created: Math.floor(Date.now() / 1000),
-    echo: echoOf(body, wanted, asked.id),
+    request: { ...body, metadata: { ...asObject(body["metadata"]), coa_trajectory_id: asked.id } },
     ...(encrypt && { sealed: seal.close({ chain: asked.id }, caller.owner) }),
   });
   const parts = replyParts(replyStyles.responses, { key: id.slice(5), showTools: hosted || showTools });
@@ -116,35 +116,4 @@ function conversationOf(
     });
   }
   return { input, conversation: [...previous.conversation, ...input] };
-}
-
-/** What the request set, as the API repeats it. */
-function echoOf(body: Json, store: boolean, trajectoryId: string): Json {
-  return {
-    ...defined({
-      previous_response_id: asString(body["previous_response_id"]),
-      instructions: asString(body["instructions"]),
-      tools: body["tools"] && objectsOf(body["tools"]).map(echoedTool),
-      tool_choice: body["tool_choice"],
-      truncation: asString(body["truncation"]),
-      parallel_tool_calls: body["parallel_tool_calls"],
-      text: body["text"],
-      top_p: asNumber(body["top_p"]),
-      temperature: asNumber(body["temperature"]),
-      reasoning: body["reasoning"],
-      max_output_tokens: asNumber(body["max_output_tokens"]),
-      max_tool_calls: asNumber(body["max_tool_calls"]),
-      service_tier: asString(body["service_tier"]),
-      safety_identifier: asString(body["safety_identifier"]),
-      prompt_cache_key: asString(body["prompt_cache_key"]),
-    }),
-    store,
-    background: body["background"] === true,
-    metadata: { ...asObject(body["metadata"]), coa_trajectory_id: trajectoryId },
-  };
-}
-
-/** The specification demands every field of a function. */
-function echoedTool(tool: Json): Json {
-  return tool["type"] === "function" ? { description: null, parameters: null, strict: null, ...tool } : tool;
 }

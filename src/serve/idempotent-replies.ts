@@ -53,7 +53,10 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
     }
     const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
     kept.set(key, recording);
-    const own = recorded(reply, recording, (piece) => {
+    const before = new Set(Object.keys(call.headers));
+    /** Headers that the endpoint itself set go with its answer, whoever gets it. */
+    const added = () => Object.fromEntries(Object.entries(call.headers).filter(([name]) => !before.has(name)));
+    const own = recorded(reply, recording, added, (piece) => {
       recording.bytes += piece.length;
       if (kept.get(key) === recording) bytes += piece.length;
       recording.pieces.append(piece);
@@ -71,18 +74,23 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
   };
 }
 
-function recorded(reply: Reply, recording: Recording, add: (piece: string | Uint8Array) => void): Reply {
+function recorded(
+  reply: Reply,
+  recording: Recording,
+  added: () => ReplyHeaders,
+  add: (piece: string | Uint8Array) => void,
+): Reply {
   return {
     get started() {
       return reply.started;
     },
     send(status, body, headers) {
-      Object.assign(recording, { status, headers });
+      Object.assign(recording, { status, headers: { ...added(), ...headers } });
       add(body);
       reply.send(status, body, headers);
     },
     stream(status, headers): StreamWriter {
-      Object.assign(recording, { status, headers, streamed: true });
+      Object.assign(recording, { status, headers: { ...added(), ...headers }, streamed: true });
       const writer = reply.stream(status, headers);
       return {
         write(text) {

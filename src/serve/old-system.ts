@@ -16,7 +16,7 @@ import { addUsage, usageOfCall } from "../core/usage.ts";
 import type { ChainRequest } from "./chain-request.ts";
 import type { ChainService, Finish } from "./chain-service.ts";
 import type { Metrics } from "./metrics.ts";
-import { eventsOfTrajectory } from "./served-events.ts";
+import { endingEvents } from "./served-events.ts";
 
 /** Whether two answers to a task say the same; null where that can't be told. */
 export type Agree = (task: Task, oldAnswer: string, chainAnswer: string | null) => Promise<boolean | null>;
@@ -130,7 +130,7 @@ export function shadowPairs(options: OldSystemOptions & { shadow: ChatModel }, m
           throw new Refusal(502, `the old system failed: ${messageOf(error)}`, { code: "shadow_failed" });
         });
         return (async function* () {
-          yield* eventsOfTrajectory(oldTrajectory(request, shadow.name, reply, service), service.profile);
+          yield* endingEvents(oldTrajectory(request, shadow.name, reply, service));
         })();
       },
       async settle(signal) {

@@ -30,6 +30,8 @@ describe("a request that is sent again", () => {
       go.resolve();
       assert.deepEqual(await (await first).json(), await (await second).json());
       assert.equal((await second).headers.get("idempotent-replayed") ?? (await first).headers.get("idempotent-replayed"), "true"); // biome-ignore format: one check
+      const chains = [await first, await second].map(({ headers }) => headers.get("x-coa-trajectory"));
+      assert.ok(chains[0] !== null && chains[0] === chains[1], "both name the chain");
       const [one, two] = await Promise.all(streams.map(async (stream) => eventsOf(await (await stream).text())));
       assert.deepEqual(one, two);
       assert.equal(one!.at(-1), "[DONE]");

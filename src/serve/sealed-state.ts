@@ -15,7 +15,7 @@ import { UsageError } from "../core/errors.ts";
 /** Seals and opens. */
 export interface Seal {
   /** The value as text that only this server reads, for this owner; undefined where it is too large to be handed out. */
-  close(value: unknown, owner: string, lifeMs?: number): string | undefined;
+  close(value: unknown, owner: string): string | undefined;
   /** What was sealed; refuses what was changed, is another owner's or has expired. */
   open(text: string, owner: string): unknown;
 }
@@ -39,10 +39,10 @@ export function isSealed(text: string): boolean {
 
 /** A seal. */
 export function openSeal(options: SealOptions = {}): Seal {
-  const { keys = [randomBytes(32)], maxBytes = 16 * 2 ** 20, now = Date.now } = options;
+  const { keys = [randomBytes(32)], lifeMs = 24 * 3_600_000, maxBytes = 16 * 2 ** 20, now = Date.now } = options;
   const bound = (owner: string) => Buffer.from(`${prefix}${owner}`);
   return {
-    close(value, owner, lifeMs = options.lifeMs ?? 24 * 3_600_000) {
+    close(value, owner) {
       const plain = Buffer.from(JSON.stringify({ until: now() + lifeMs, value }));
       if (plain.length > maxBytes) return undefined;
       const nonce = randomBytes(12);

@@ -43,6 +43,7 @@ export function servedEvents(
 ): (event: ChainEvent) => ServedEvent[] {
   const { clientTools = new Set() } = options;
   const hidden = new Set(profile.tags.filter(({ tool }) => tool && clientTools.has(tool)).map(({ name }) => name));
+  const calls = new Set(profile.tags.filter(({ tool }) => tool !== undefined).map(({ name }) => name));
   const inputs = new Map<string, unknown>();
   let open: number | undefined;
   let state = options.from;
@@ -54,7 +55,7 @@ export function servedEvents(
           answer = { index: event.index, held: "", begun: false };
         if (event.by !== "model" || event.tag === profile.answer || hidden.has(event.tag)) return [];
         open = event.index;
-        return [roleStart(profile, event.tag)];
+        return [{ type: "role-start", role: event.tag, ...(calls.has(event.tag) && { tool: true }) }];
       case "segment-delta":
         if (event.index === answer?.index) {
           const text = answer.begun ? answer.held + event.text : event.text.trimStart();
@@ -78,7 +79,7 @@ export function servedEvents(
         return [{ type: "tool", callId, tool, input: inputs.get(callId), output, ok, ms }];
       }
       case "chain-end":
-        return ending(event.trajectory, options);
+        return endingEvents(event.trajectory, options);
       default:
         return [];
     }
@@ -92,30 +93,8 @@ function mayAnswer(profile: Profile, state: ChainState): boolean {
   );
 }
 
-function roleStart({ tags }: Pick<Profile, "tags">, role: string): ServedEvent {
-  const tool = tags.some(({ name, tool }) => name === role && tool !== undefined);
-  return { type: "role-start", role, ...(tool && { tool }) };
-}
-
-/** The served events of a finished chain. */
-export function eventsOfTrajectory(trajectory: Trajectory, profile: Pick<Profile, "answer" | "tags">): ServedEvent[] {
-  const events: ServedEvent[] = [];
-  let calls = 0;
-  for (const segment of trajectory.segments) {
-    if (segment.by === "model" && segment.tag !== profile.answer) {
-      events.push(roleStart(profile, segment.tag));
-      if (segment.text !== "") events.push({ type: "role-delta", text: segment.text });
-      events.push({ type: "role-end" });
-    } else if (segment.call) {
-      const { id = String(calls), tool, input, ok, ms } = segment.call;
-      events.push({ type: "tool", callId: id, tool, input, output: segment.text, ok, ms });
-      calls++;
-    }
-  }
-  return [...events, ...ending(trajectory)];
-}
-
-function ending(trajectory: Trajectory, { before, state }: ServedEventsOptions = {}): ServedEvent[] {
+/** The events with which a chain ends: its answer, or the calls that it waits for. */
+export function endingEvents(trajectory: Trajectory, { before, state }: ServedEventsOptions = {}): ServedEvent[] {
   const { id, answer, pending = [] } = trajectory;
   const end = { type: "end" as const, trajectory, usage: usageSince(trajectory.usage, before) };
   if (pending.length > 0) {

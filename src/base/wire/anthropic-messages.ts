@@ -4,21 +4,10 @@ import type { Json } from "../../core/json-value.ts";
 import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { readStop, readTools } from "./openai-chat.ts";
+import { readFinish, writeStopReason } from "./reply-facts.ts";
 import type { ReplyEnd, ReplyFacts, ReplyWriter } from "./reply-writer.ts";
-import type { HostedCall, ReplyReader, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
+import type { HostedCall, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
-
-/** Why a model of Anthropic stopped, directly or behind Bedrock. */
-export const stopReasons: Record<string, WireFinish> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  tool_use: "tool_calls",
-  refusal: "refusal",
-  guardrail_intervened: "refusal",
-  content_filtered: "refusal",
-};
 
 function blocksOf(content: unknown): Json[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
@@ -118,7 +107,7 @@ function readReply(json: Json): WireReply {
     ...(reasoning && { reasoning }),
     toolCalls,
     ...(hosted.length > 0 && { hosted }),
-    ...(stop && { finish: stopReasons[stop] ?? "other" }),
+    ...(stop && { finish: readFinish(stop) ?? "other" }),
     finished: stop !== undefined,
     ...defined({ responseId: asString(json["id"]), model: asString(json["model"]), usage: readUsage(json["usage"]) }),
   };
@@ -179,14 +168,6 @@ function addDelta(block: Json, delta: Json): string {
   return text;
 }
 
-const writtenReasons: Record<WireFinish, string> = {
-  stop: "end_turn",
-  length: "max_tokens",
-  tool_calls: "tool_use",
-  refusal: "refusal",
-  other: "end_turn",
-};
-
 /** Writes blocks one after the other; only the last one can be open. */
 function messageWriter(facts: ReplyFacts): ReplyWriter {
   const content: Json[] = [];
@@ -226,7 +207,8 @@ function messageWriter(facts: ReplyFacts): ReplyWriter {
   }
   function message(): Json {
     const { finish, stop = null, usage } = ending ?? {};
-    const reason = stop === null ? writtenReasons[finish ?? (called ? "tool_calls" : "stop")] : "stop_sequence";
+    const reason =
+      stop === null ? writeStopReason(finish ?? (called ? "tool_calls" : "stop"), "refusal") : "stop_sequence";
     return {
       ...{ id: facts.responseId ?? "", type: "message", role: "assistant", model: facts.model ?? "" },
       content: [...content],

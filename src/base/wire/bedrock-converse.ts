@@ -6,8 +6,8 @@
 import type { Json } from "../../core/json-value.ts";
 import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
-import { stopReasons } from "./anthropic-messages.ts";
 import { readStop } from "./openai-chat.ts";
+import { readFinish, writeStopReason } from "./reply-facts.ts";
 import { flatWriter, type ReplyFacts, type ReplyWriter } from "./reply-writer.ts";
 import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
@@ -64,7 +64,7 @@ function readReply(json: Json): WireReply {
     text,
     ...(reasoning && { reasoning }),
     toolCalls,
-    ...(stop && { finish: stopReasons[stop] ?? "other" }),
+    ...(stop && { finish: readFinish(stop) ?? "other" }),
     finished: stop !== undefined,
     ...(media && { lost: ["media" as const] }),
     ...(usage && {
@@ -123,18 +123,10 @@ function writeBlocks(reply: Pick<WireReply, "text" | "reasoning" | "toolCalls">)
   ];
 }
 
-const writtenReasons = {
-  stop: "end_turn",
-  length: "max_tokens",
-  tool_calls: "tool_use",
-  refusal: "content_filtered",
-  other: "end_turn",
-};
-
 function writeEnd({ finish, toolCalls, usage = {} }: WireReply): Json {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0 } = usage;
   return {
-    stopReason: writtenReasons[finish ?? (toolCalls.length > 0 ? "tool_calls" : "stop")],
+    stopReason: writeStopReason(finish ?? (toolCalls.length > 0 ? "tool_calls" : "stop"), "content_filtered"),
     usage: {
       inputTokens: promptTokens - cachedTokens,
       outputTokens: completionTokens,

@@ -125,34 +125,17 @@ export function readTools(value: unknown): ToolDefinition[] {
   });
 }
 
-function readChoice(choice: Json): Omit<WireReply, "finished"> {
-  const raw = asObject(choice["message"]) ?? {};
-  const message = readChatMessage({ ...raw, role: "assistant" });
-  const finish = readFinish(choice["finish_reason"]);
-  const refused = asString(raw["refusal"]) !== undefined;
-  const reply: Omit<WireReply, "finished"> = {
-    text: message?.content || asString(choice["text"]) || "",
-    ...(message?.reasoning && { reasoning: message.reasoning }),
-    toolCalls: message?.toolCalls ?? [],
-    ...(refused ? { finish: "refusal" } : finish && { finish }),
-  };
-  if (raw["audio"]) lose(reply, "media");
-  if (tellsOfTools(raw)) lose(reply, "hosted-tool");
-  return reply;
-}
-
 /** Signs that the server searched or ran something on its own: citations, sources, tools that it names as executed. */
 function tellsOfTools(raw: Json): boolean {
   return ["annotations", "executed_tools", "citations", "search_results"].some((key) => asArray(raw[key]).length > 0);
 }
 
-/** A whole chat completion, or a plain one. */
+/** A whole chat completion, or a plain one: it reads as one chunk. */
 export function readCompletion(json: Json): WireReply {
   if (json["error"]) return { ...noReply(), error: errorText(json["error"]) };
-  const [first, ...others] = objectsOf(json["choices"]).map(readChoice);
-  if (!first) return { ...noReply(), ...readReplyFacts(json) };
-  if (tellsOfTools(json)) lose(first, "hosted-tool");
-  return { ...readReplyFacts(json), ...first, finished: true, ...(others.length > 0 && { others }) };
+  const reader = chunkReader();
+  reader.add(json);
+  return { ...reader.reply, finished: objectsOf(json["choices"]).length > 0 };
 }
 
 /** A chunk's first choice in our words; `tokens` and `logprobs` where a server was asked for them. */
@@ -202,8 +185,8 @@ export function chunkReader(): ReplyReader {
       Object.assign(reply, readReplyFacts(json));
       if (tellsOfTools(json)) lose(reply, "hosted-tool");
       let added = "";
-      for (const choice of objectsOf(json["choices"])) {
-        const index = asNumber(choice["index"]) ?? 0;
+      for (const [place, choice] of objectsOf(json["choices"]).entries()) {
+        const index = asNumber(choice["index"]) ?? place;
         const part = at(index);
         const text = addChoice(part.reply, part.calls, choice);
         if (index === 0) {
@@ -220,7 +203,7 @@ export function chunkReader(): ReplyReader {
 
 function addChoice(reply: Omit<WireReply, "finished">, calls: Map<number, ToolCall>, choice: Json): string {
   const { text, reasoning, finish } = readChunkChoice(choice);
-  const delta = asObject(choice["delta"]) ?? {};
+  const delta = asObject(choice["delta"]) ?? asObject(choice["message"]) ?? {};
   reply.text += text;
   if (reasoning) reply.reasoning = (reply.reasoning ?? "") + reasoning;
   const legacy = asObject(delta["function_call"]);

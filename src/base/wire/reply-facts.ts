@@ -47,7 +47,10 @@ const finishes: [RegExp, WireFinish][] = [
   [/^(?:stop|stop_sequence|eos|eos_token|end_turn|end|completed?|normal)$/, "stop"],
   [/^(?:length|model_length|max_length|max_(?:output_|completion_)?tokens|model_context_window_exceeded)$/, "length"],
   [/^(?:tool_calls?|tool_use|function_calls?)$/, "tool_calls"],
-  [/^(?:content_filter(?:ed)?|refusal|safety|recitation|blocklist|prohibited_content|spii)$/, "refusal"],
+  [
+    /^(?:content_filter(?:ed)?|guardrail_intervened|refusal|safety|recitation|blocklist|prohibited_content|spii)$/,
+    "refusal",
+  ],
 ];
 
 /** The finish reason in our words; in a list, the first counts. */
@@ -71,4 +74,10 @@ export function readReplyFacts(json: Json): Partial<WireReply> {
 export function writeFinish({ finish, toolCalls }: Pick<WireReply, "finish" | "toolCalls">): string {
   if (finish === "refusal") return "content_filter";
   return finish && finish !== "other" ? finish : toolCalls.length > 0 ? "tool_calls" : "stop";
+}
+
+/** The same as Anthropic's models write it, directly or behind Bedrock, which has a word of its own for a refusal. */
+export function writeStopReason(finish: WireFinish, refusal: string): string {
+  const words = { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", refusal, other: "end_turn" };
+  return words[finish];
 }

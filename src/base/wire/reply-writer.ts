@@ -33,8 +33,8 @@ export interface ReplyFacts extends Pick<WireReply, "responseId" | "model"> {
   created?: number;
   /** Stands beside the reasoning where the API has a place for it: a signature, or encrypted content. */
   sealed?: string;
-  /** What the request set, as the Responses API repeats it. */
-  echo?: Json;
+  /** The request, of which the Responses API repeats what was set. */
+  request?: Json;
   /** False: a stream tells no usage, since its client did not ask for it. */
   streamUsage?: boolean;
 }

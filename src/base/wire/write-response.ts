@@ -39,13 +39,15 @@ const partOf = (kind: keyof typeof growing, text: string): Json =>
 
 /** A writer of one response. */
 export function responseWriter(facts: ReplyFacts): ResponseWriter {
-  const key = (facts.responseId ?? "").replace(/^resp_/, "");
   const output: Json[] = [];
   let sequence = 0;
   let open: keyof typeof growing | undefined;
   let partText: string | undefined;
   let state: Json = { status: "in_progress", completed_at: null, error: null, incomplete_details: null, usage: null };
-  const response = (): Json => ({ ...emptyResponse(facts), ...state, output: [...output] });
+  const { responseId = "", model = "", created = 0 } = facts;
+  const key = responseId.replace(/^resp_/, "");
+  const head = { id: responseId, object: "response", created_at: created, model, ...repeat(facts.request) };
+  const response = (): Json => ({ ...head, ...state, output: [...output] });
   const event = (type: string, fields: Json): Json => ({ type, sequence_number: sequence++, ...fields });
   const place = () => ({ item_id: asText(output.at(-1)?.["id"]), output_index: output.length - 1 });
 
@@ -171,34 +173,40 @@ export function responseWriter(facts: ReplyFacts): ResponseWriter {
   };
 }
 
-/** Every field that the specification demands, null where empty. */
-function emptyResponse({ responseId = "", model = "", created = 0, echo }: ReplyFacts): Json {
-  return {
-    id: responseId,
-    object: "response",
-    created_at: created,
-    model,
-    previous_response_id: null,
-    instructions: null,
-    tools: [],
-    tool_choice: "auto",
-    truncation: "disabled",
-    parallel_tool_calls: true,
-    text: { format: { type: "text" } },
-    top_p: 1,
-    presence_penalty: 0,
-    frequency_penalty: 0,
-    top_logprobs: 0,
-    temperature: 0,
-    reasoning: null,
-    max_output_tokens: null,
-    max_tool_calls: null,
-    store: true,
-    background: false,
-    service_tier: "default",
-    metadata: {},
-    safety_identifier: null,
-    prompt_cache_key: null,
-    ...echo,
-  };
+/** Every field that the specification demands besides, with its value where a request sets none. */
+const repeated: Json = {
+  previous_response_id: null,
+  instructions: null,
+  tools: [],
+  tool_choice: "auto",
+  truncation: "disabled",
+  parallel_tool_calls: true,
+  text: { format: { type: "text" } },
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  temperature: 0,
+  reasoning: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  store: true,
+  background: false,
+  service_tier: "default",
+  metadata: {},
+  safety_identifier: null,
+  prompt_cache_key: null,
+};
+
+/** What a request sets, as the API repeats it. */
+function repeat(request: Json = {}): Json {
+  const set = Object.entries(request).filter(
+    ([name, value]) => name in repeated && value !== undefined && value !== null,
+  );
+  const all = { ...repeated, ...Object.fromEntries(set) };
+  // Every field of a function is demanded too.
+  const tools = objectsOf(all["tools"]).map((tool) =>
+    tool["type"] === "function" ? { description: null, parameters: null, strict: null, ...tool } : tool,
+  );
+  return { ...all, tools };
 }

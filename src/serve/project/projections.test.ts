@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
+  eventsOfTrajectory,
   facts,
   fuzzProjections,
   hostile,
-  profile,
   randomTrajectory,
   written,
 } from "../../../test/fixtures/projection-fuzz.ts";
 import { responseWriter } from "../../base/wire/write-response.ts";
 import { seededRandom } from "../../base/work/random.ts";
-import { eventsOfTrajectory } from "../served-events.ts";
 import { replyStyles } from "./reply-parts.ts";
 
 describe("projections of random chains with hostile text", () => {
@@ -22,7 +21,7 @@ describe("projections of random chains with hostile text", () => {
     const output = hostile.join("").repeat(200_000);
     const events = [
       { type: "tool" as const, callId: "1", tool: "web_search", input: {}, output, ok: true, ms: 1 },
-      ...eventsOfTrajectory(randomTrajectory(seededRandom(1)), profile),
+      ...eventsOfTrajectory(randomTrajectory(seededRandom(1))),
     ];
     const wire = written(responseWriter(facts), replyStyles.responses, events, true);
     assert.deepEqual(
