@@ -74,7 +74,7 @@ const runs = {
       "result of asample",
       ...ofPasses,
     ],
-    extra: { steps: 4, checkpointEvery: 1 },
+    extra: { steps: 4, keep: { checkpointEvery: 1 } },
     names: ["step", "loss", "meanReward", "updates", "trainedTokens"],
   },
 } as const;
