@@ -1,9 +1,9 @@
 /** Help of one command, and what was probably meant by a flag that it does not have. */
 import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
-import type { Command, Option, Options } from "./command.ts";
-import { groups, shortFlags } from "./setting.ts";
-import { type SectionName, sections } from "./settings/index.ts";
+import type { Command, Options } from "./command.ts";
+import { groups, type Setting, shortFlags } from "./setting.ts";
+import { type SectionName, sections, settingAt } from "./settings/index.ts";
 
 /** Help of one command: what it does, its flags in groups, examples, where its other settings are listed. */
 export function commandHelp(command: Command, options: Options): string {
@@ -31,16 +31,15 @@ export function commandHelp(command: Command, options: Options): string {
   ].join("\n\n");
 }
 
-function row(name: string, option: Option): { flag: string; text: string } {
-  const takesValue = "kind" in option ? option.kind !== "toggle" : option.type === "string";
-  const value = takesValue ? ` <${option.valueName ?? "value"}>` : "";
+function row(name: string, option: Setting): { flag: string; text: string } {
+  const value = option.kind === "toggle" ? "" : ` <${option.valueName ?? "value"}>`;
   return { flag: `${name in shortFlags ? `-${shortFlags[name]}, ` : ""}--${name}${value}`, text: described(option) };
 }
 
 /** What an option or setting is, with its choices and its default. */
-export function described(option: Option): string {
+export function described(option: Setting): string {
   const shown = [option.default ?? []].flat().filter((value) => value !== false && typeof value !== "object");
-  const choices = "kind" in option && option.choices ? `: ${option.choices.join(", ")}` : "";
+  const choices = option.choices ? `: ${option.choices.join(", ")}` : "";
   return `${option.describe}${choices}${shown.length > 0 ? ` (default: ${shown.join(", ")})` : ""}`;
 }
 
@@ -54,7 +53,9 @@ export function settingsHelp(names: readonly string[]): string {
     const { describe, settings } = sections[name];
     const rows = Object.entries(settings as Options).map(([key, setting]) => [`${name}.${key}`, setting] as const);
     const width = Math.max(...rows.map(([path]) => path.length)) + 2;
-    const lines = rows.map(([path, setting]) => `  ${path.padEnd(width)}${described(setting)}${flagText(setting)}`);
+    const lines = rows.map(
+      ([path, setting]) => `  ${path.padEnd(width)}${described(setting)}${setting.flag ? ` [--${setting.flag}]` : ""}`,
+    );
     return [`${name}: ${describe}`, ...lines].join("\n");
   });
   return [
@@ -64,13 +65,16 @@ export function settingsHelp(names: readonly string[]): string {
   ].join("\n\n");
 }
 
-function flagText(setting: Option): string {
-  return "flag" in setting && setting.flag !== undefined ? ` [--${setting.flag}]` : "";
-}
-
-/** The error for a flag that a command does not have, with what was probably meant. */
-export function unknownFlag(command: string, flag: string, options: Options): UsageError {
+/** The error for a flag that a command does not have, with what was probably meant: another flag, or a setting. */
+export function unknownFlag({ name: command, reads = [] }: Command, flag: string, options: Options): UsageError {
+  const setting = flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const section = reads.find((one) => settingAt(one, setting) !== undefined);
   const near = nearestName(flag, Object.keys(options));
-  const meant = near === undefined ? "." : `: did you mean --${near}?`;
+  const meant =
+    section !== undefined
+      ? `: it is a setting, --set ${section}.${setting}=<value>.`
+      : near === undefined
+        ? "."
+        : `: did you mean --${near}?`;
   return new UsageError(`coa ${command} has no flag --${flag}${meant} See: coa ${command} --help`);
 }

@@ -10,7 +10,7 @@
  * go to stdout, everything else to stderr, colour only to a terminal; exit codes are 0, 1 and 2.
  */
 import { existsSync } from "node:fs";
-import { type ParseArgsOptionDescriptor, type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { type BadLine, readingWith } from "../base/files/read-jsonl.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { commandHelp, unknownFlag } from "./command-help.ts";
@@ -18,25 +18,14 @@ import { loadConfig, unreadFiles } from "./load-config.ts";
 import type { Output } from "./output.ts";
 import { readSettings } from "./read-settings.ts";
 import { inSession, type Session } from "./session.ts";
-import { boundsText, type Group, list, readSetting, type Setting, shortFlags, toggle } from "./setting.ts";
+import { list, readSetting, type Setting, shortFlags, toggle } from "./setting.ts";
 import { type SectionName, type Settings, sections } from "./settings/index.ts";
 
-/** A flag: a setting of this command alone, or Node's descriptor plus the sentence that help shows. */
-export type Option = Setting | (ParseArgsOptionDescriptor & { describe: string; valueName?: string; group?: Group });
-export type Options = Record<string, Option>;
+/** The flags of a command by name, each a setting of this command alone. */
+export type Options = Readonly<Record<string, Setting>>;
 
-/** The value of each flag, as it was read; numbers of plain descriptors are strings until `numberOf` reads them. */
-export type Values<O extends Options> = {
-  [K in keyof O]: O[K] extends Setting<infer T>
-    ? T
-    : O[K] extends { type: "boolean" }
-      ? boolean
-      : O[K] extends { multiple: true }
-        ? string[]
-        : O[K] extends { default: string }
-          ? string
-          : string | undefined;
-};
+/** The value of each flag, as it was read. */
+export type Values<O extends Options> = { [K in keyof O]: O[K] extends Setting<infer T> ? T : never };
 
 export interface Invocation<O extends Options, S extends SectionName = never> {
   values: Values<O> & Values<typeof sharedOptions>;
@@ -105,7 +94,6 @@ function parsed(options: Options): ParseArgsOptionsConfig {
   return Object.fromEntries(
     Object.entries(options).map(([name, option]) => {
       const short = name in shortFlags && { short: shortFlags[name]! };
-      if (!("kind" in option)) return [name, { ...option, ...short }];
       const type = option.kind === "toggle" ? "boolean" : "string";
       return [name, { type, multiple: option.kind === "list" || option.kind === "pairs", ...short }];
     }),
@@ -132,7 +120,7 @@ async function runCommand(
     });
   } catch (error) {
     const flag = /^Unknown option '--(?:no-)?([^']+)'/.exec((error as Error).message)?.[1];
-    if (flag !== undefined) throw unknownFlag(command.name, flag, options);
+    if (flag !== undefined) throw unknownFlag(command, flag, options);
     throw new UsageError(`${(error as Error).message.split(". ")[0]}. See: coa ${command.name} --help`);
   }
   if (typed.values["help"]) {
@@ -144,7 +132,6 @@ async function runCommand(
   const values = Object.fromEntries(
     Object.entries(options).map(([name, option]) => {
       const value = typed.values[name];
-      if (!("kind" in option)) return [name, value];
       return [name, value === undefined ? option.default : readSetting(option, value, `--${name}`)];
     }),
   );
@@ -185,27 +172,6 @@ export async function runLine(
   const name = findCommand(args, commands);
   const { default: command } = await commands[name]!.load();
   return runCommand(command, args.slice(name.split(" ").length), out, signal, commands);
-}
-
-/** Reads a flag as a number within bounds, or says what was expected. */
-export function numberOf(
-  value: string | undefined,
-  name: string,
-  bounds: { min?: number; max?: number; integer?: boolean } = {},
-): number | undefined {
-  if (value === undefined) return undefined;
-  const number = Number(value);
-  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, integer = false } = bounds;
-  if (
-    value.trim() === "" ||
-    Number.isNaN(number) ||
-    number < min ||
-    number > max ||
-    (integer && !Number.isInteger(number))
-  ) {
-    throw new UsageError(`--${name} takes a ${integer ? "whole " : ""}number${boundsText(min, max)}, not "${value}"`);
-  }
-  return number;
 }
 
 /** Commands show these where something is missing. */

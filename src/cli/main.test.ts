@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { coa } from "../../test/fixtures/run-coa.ts";
 import { UsageError } from "../core/errors.ts";
-import { numberOf } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { createOutput, duration, progressLine } from "./output.ts";
 import { shortFlags } from "./setting.ts";
@@ -28,9 +27,10 @@ describe("coa", () => {
       (error) => error instanceof UsageError && /no command "dance"/.test(error.message),
     );
     await assert.rejects(coa("doctor", "--colour"), /no flag --colour.*See: coa doctor --help/s);
-    assert.throws(
-      () => numberOf("many", "steps", { min: 1, integer: true }),
-      /--steps takes a whole number of at least 1/,
+    await assert.rejects(coa("ask", "Who?", "--best-of", "many"), /--best-of takes a whole number of at least 1/);
+    await assert.rejects(
+      coa("ask", "Who?", "--top-p", "1"),
+      /no flag --top-p: it is a setting, --set model\.topP=<value>/,
     );
   });
 

@@ -146,7 +146,7 @@ export function anyOf(words: readonly string[]): string {
 }
 
 /** Bounds in words: ` from 0 to 1`, ` of at least 1`, or nothing. */
-export function boundsText(min?: number, max?: number): string {
+function boundsText(min?: number, max?: number): string {
   const [low, high] = [Number.isFinite(min), Number.isFinite(max)];
   if (low && high) return ` from ${min} to ${max}`;
   return low ? ` of at least ${min}` : high ? ` of at most ${max}` : "";

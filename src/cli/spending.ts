@@ -8,7 +8,7 @@ import { CoaError, UsageError } from "../core/errors.ts";
 import type { Journal } from "../core/journal.ts";
 import type { CallUsage, Price } from "../core/model.ts";
 import { addCall, callCost, emptyUsage, type Usage } from "../core/usage.ts";
-import { priceOf } from "./flag-values.ts";
+import { priceOf } from "./prices.ts";
 import type { Session } from "./session.ts";
 import type { Section } from "./settings/index.ts";
 

@@ -1,7 +1,7 @@
 /** The budget of recorded runs, from settings. */
 import { UsageError } from "../../core/errors.ts";
 import type { BudgetLimits, BudgetOptions } from "../../record/budget.ts";
-import { pricesOf } from "../flag-values.ts";
+import { pricesOf } from "../prices.ts";
 import type { Settings } from "../settings/index.ts";
 
 /** The budget that the settings describe; undefined if they set no limit. */

@@ -5,6 +5,7 @@ import { workspaceRoot } from "../../base/files/workspace.ts";
 import { cleanResponses } from "../../serve/stored-responses.ts";
 import { defineCommand } from "../command.ts";
 import { megabytes } from "../output.ts";
+import { toggle } from "../setting.ts";
 
 export default defineCommand({
   name: "clean",
@@ -12,7 +13,7 @@ export default defineCommand({
     "Delete what the workspace can do without: checkpoints of finished trainings, caches, expired responses. Never recordings, datasets, models or evaluations.",
   examples: ["coa clean --dry-run", "coa clean"],
   options: {
-    "dry-run": { type: "boolean", default: false, describe: "Say what would be deleted, and delete nothing" },
+    "dry-run": toggle("Show what would be deleted, and delete nothing"),
   },
   async run({ values, out }) {
     const root = workspaceRoot();

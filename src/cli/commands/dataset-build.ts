@@ -6,8 +6,8 @@ import { buildDataset, type DatasetManifest } from "../../dataset/dataset-folder
 import { readAnnotations } from "../../dataset/read-annotations.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { chooseTokenizer } from "../choose-tokenizer.ts";
-import { defineCommand, missingArgument, numberOf } from "../command.ts";
-import { text, whole } from "../setting.ts";
+import { defineCommand, missingArgument } from "../command.ts";
+import { number, readSetting, text, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 
 const examples = [
@@ -85,7 +85,12 @@ function annotationLine(counts: NonNullable<DatasetManifest["annotations"]>): st
   return `${done}; ${unmatched} annotations fit no chain of the input${why}`;
 }
 
+const weightOf = number("Weight of a tag", { min: 0 });
+
 function readWeights(weights: Readonly<Record<string, string>>): Record<string, number> | undefined {
-  const read = Object.entries(weights).map(([tag, weight]) => [tag, numberOf(weight, "weight", { min: 0 })!]);
+  const read = Object.entries(weights).map(([tag, weight]) => [
+    tag,
+    readSetting(weightOf, weight, `dataset.weights.${tag}`),
+  ]);
   return read.length === 0 ? undefined : Object.fromEntries(read);
 }

@@ -26,8 +26,8 @@ import { cachedModel, cachedTools } from "../../models/cached-model.ts";
 import { corpusFingerprint } from "../../tools/local-index/index-corpus.ts";
 import { withoutUrls } from "../../tools/search/blocklist.ts";
 import { openBestOf } from "../choose-best.ts";
-import { priceOf } from "../flag-values.ts";
 import { type OpenChain, openChain } from "../open-chain.ts";
+import { priceOf } from "../prices.ts";
 import type { Session } from "../session.ts";
 import { changedSettings, type Section, type Settings } from "../settings/index.ts";
 

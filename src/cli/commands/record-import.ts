@@ -5,7 +5,7 @@ import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { priceRun, runTree, summariseRun } from "../../record/run-summary.ts";
 import { defineCommand } from "../command.ts";
-import { pricesOf } from "../flag-values.ts";
+import { pricesOf } from "../prices.ts";
 import { text, toggle } from "../setting.ts";
 import { importTraces } from "../trace-files.ts";
 import { existingFiles } from "./dataset-input.ts";

@@ -17,6 +17,7 @@ import { type OpenWork, openWork } from "../open-chain.ts";
 import { rewardOf } from "../reward-of.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
+import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
 
 const examples = [
@@ -30,7 +31,7 @@ export default defineCommand({
     "Run chains for another trainer: POST /rollouts takes tasks and the policy's base URL, gives ids, mask, log-probabilities and reward.",
   examples,
   options: {
-    model: { type: "string", valueName: "folder", describe: "Folder of the policy's tokenizer and config; its coa.json says how it was taught" },
+    model: text("Folder of the policy's tokenizer and config; its coa.json tells how it was taught", { valueName: "folder", group: "model" }),
   }, // biome-ignore format: one flag a line
   reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader", "reward"],
   hides: ["name", "shadow", "fallback", "max-steps"],

@@ -5,9 +5,9 @@ import { openKeptChains } from "../../serve/kept-chains.ts";
 import { openServeState } from "../../serve/serve-state.ts";
 import { chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
-import { priceOf } from "../flag-values.ts";
 import { openChain } from "../open-chain.ts";
 import { openOldSystem } from "../open-old-system.ts";
+import { priceOf } from "../prices.ts";
 import { runServer } from "../run-server.ts";
 import { handlerOptions, portOptions } from "../serve-flags.ts";
 

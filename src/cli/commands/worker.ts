@@ -7,8 +7,9 @@ import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
 import { workerIdentity } from "../../train/workers/worker-identity.ts";
 import { chainOf } from "../../train/workers/worker-protocol.ts";
-import { defineCommand, missingArgument, numberOf } from "../command.ts";
+import { defineCommand, missingArgument } from "../command.ts";
 import { openWork } from "../open-chain.ts";
+import { text, whole } from "../setting.ts";
 
 const examples = [
   "coa worker --coordinator http://10.0.0.5:8700 --model ./qwen3-8b --profile web --search index --index .coa/wiki",
@@ -19,14 +20,13 @@ export default defineCommand({
   summary: "Run rollouts of a training run (coa train rl --workers-port n) until it ends; needs no weights.",
   examples,
   options: {
-    coordinator: { type: "string", valueName: "url", describe: "The training run" },
-    key: { type: "string", valueName: "key", describe: "The coordinator's key (default COA_WORKERS_KEY)" },
-    model: { type: "string", valueName: "folder", describe: "Folder with the tokenizer of the trained model" },
-    name: { type: "string", valueName: "name", describe: "Who this worker is, in the coordinator's words (default: the machine's name)" },
-    concurrency: { type: "string", default: "64", valueName: "n", describe: "Chains at the same time" },
-    patience: { type: "string", default: "60", valueName: "seconds", describe: "How long to wait for a coordinator that can't be reached" },
-  }, // biome-ignore format: one flag a line
-  reads: ["chain", "tools"],
+    coordinator: text("Address of the training run", { valueName: "url" }),
+    model: text("Folder with the tokenizer of the trained model", { valueName: "folder", group: "model" }),
+    name: text("Worker name shown by the coordinator (default: the machine's name)", { valueName: "name" }),
+    concurrency: whole("Max chains at the same time", { default: 64, valueName: "n", group: "limits" }),
+  },
+  reads: ["workers", "chain", "tools"],
+  hides: ["workers-port"],
   async run({ values, settings, out, signal, session }) {
     const { coordinator, model: folder } = values;
     if (!coordinator || !URL.canParse(coordinator))
@@ -42,11 +42,11 @@ export default defineCommand({
     let done = 0;
     const result = await runWorker({
       coordinator,
-      apiKey: values.key ?? process.env["COA_WORKERS_KEY"],
+      apiKey: settings.workers.key ?? process.env["COA_WORKERS_KEY"],
       name: values.name,
       identity: ({ task }) => workerIdentity({ profile, tools: toolsOf(task), tokenizer }),
-      concurrency: numberOf(values.concurrency, "concurrency", { min: 1, integer: true }),
-      patienceMs: 1000 * numberOf(values.patience, "patience", { min: 0 })!,
+      concurrency: values.concurrency,
+      patienceMs: 1000 * settings.workers.patienceSeconds,
       async play(lease, { policy, run, signal: stop }) {
         const { sampler } = run;
         const ofRun = sampler && {

@@ -6,5 +6,6 @@ export const workers = {
   host: text("Address for workers; beyond loopback a key is needed", { default: "127.0.0.1" }),
   key: text("Key that workers must bring (default: COA_WORKERS_KEY)"),
   silenceSeconds: number("A worker that is silent for so long counts as lost, and its rollouts are offered again", { default: 30, min: 1 }),
+  patienceSeconds: number("How long a worker waits for a coordinator that can't be reached", { default: 60, min: 0 }),
   deadlineSeconds: number("A rollout that a worker has not finished by then is offered again", { default: 3600, min: 1 }),
 } as const; // biome-ignore format: one setting a line
