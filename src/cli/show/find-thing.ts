@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type ManifestKind, readManifest } from "../../base/files/manifest.ts";
+import { readManifest } from "../../base/files/manifest.ts";
 import { isModelFolder } from "../../base/files/model-folders.ts";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { type FileKind, fileKindOf } from "../../base/files/record-kind.ts";
@@ -13,7 +13,7 @@ import { UsageError } from "../../core/errors.ts";
 import { holdsRecordings, readRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
 import { findModelFolder, knownModels } from "../find-model.ts";
-import type { views } from "./views.ts";
+import { views } from "./views.ts";
 
 /** Something that can be shown; a recorded run is an item of its recordings. */
 export interface Thing {
@@ -41,15 +41,6 @@ export async function findThing(word: string | undefined): Promise<Thing> {
   );
 }
 
-const byManifest: Partial<Record<ManifestKind, Thing["kind"]>> = {
-  recordings: "recordings",
-  distillation: "distillation",
-  dataset: "dataset",
-  training: "training",
-  evaluation: "evaluation",
-  model: "model",
-};
-
 /** Files that only one kind of folder has. */
 const bySign = {
   "dataset.json": "dataset",
@@ -71,8 +62,8 @@ const byRecord: Partial<Record<FileKind, Thing["kind"]>> = {
 /** What is at a path that exists. */
 async function kindOf(path: string): Promise<Thing["kind"]> {
   if (!statSync(path).isDirectory()) return fileKind(path);
-  const kind = byManifest[(await readManifest(path).catch(() => undefined))?.kind ?? "up"];
-  if (kind) return kind;
+  const claimed = (await readManifest(path).catch(() => undefined))?.kind;
+  if (claimed !== undefined && claimed in views) return claimed as Thing["kind"];
   for (const [name, shown] of Object.entries(bySign)) if (existsSync(join(path, name))) return shown;
   if (isModelFolder(path)) return "model";
   return (await holdsRecordings(path)) ? "recordings" : "workspace";

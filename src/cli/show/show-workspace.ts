@@ -1,6 +1,6 @@
 /** What a folder holds: each stage's work, its size, what it was made from, and what is stale. */
-import { existsSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { existsSync, globSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { findRemovable } from "../../base/files/clean-workspace.ts";
 import { modelFolders } from "../../base/files/model-folders.ts";
 import { workspaceRoot } from "../../base/files/workspace.ts";
@@ -40,7 +40,11 @@ export const showWorkspace: View = async (path) => {
 async function unclaimed(root: string, claimed: readonly StatusEntry[]): Promise<StatusEntry[]> {
   const known = (path: string) => claimed.some((entry) => path === entry.path || path.startsWith(`${entry.path}/`));
   const found = [
-    ...["recordings", "index"].map((name) => ({ path: name, kind: name })),
+    { path: "recordings", kind: "recordings" },
+    ...globSync(["*/index.bin", "index/*/index.bin"], { cwd: root }).map((file) => ({
+      path: dirname(file),
+      kind: "index",
+    })),
     ...modelFolders(root).map((folder) => ({ path: relative(root, folder), kind: "model" })),
   ].filter(({ path }) => path !== "" && !known(path) && existsSync(join(root, path)));
   return Promise.all(

@@ -98,11 +98,12 @@ describe("coa show", () => {
     await indexCorpus(at("docs.jsonl"), at("home", "index", "docs"));
     assert.equal((await shown("index/docs", "rhone")).hits[0].document.title, "Lyon");
     assert.equal((await shown("index/docs")).passages, 1);
+    assert.equal((await shown("index")).entries[0].path, "docs");
     const { entries } = await shown();
     assert.deepEqual(
       entries.map((entry: { path: string; kind: string }) => [entry.path, entry.kind]),
       [
-        ["index", "index"],
+        ["index/docs", "index"],
         ["models/mine", "model"],
       ],
     );
