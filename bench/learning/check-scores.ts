@@ -27,9 +27,9 @@ import { scriptedSpecialists } from "../../src/lab/scripted-specialists.ts";
 import { type Family, worldTasks } from "../../src/lab/world-tasks.ts";
 import { runTeam } from "../../src/team/run-team.ts";
 import { checkCorrector } from "../../src/train/check-corrector.ts";
-import { correctRollouts } from "../../src/train/corrections.ts";
-import type { Rollout } from "../../src/train/run-rollout.ts";
+import { corrections } from "../../src/train/corrections.ts";
 import { saveTrained } from "../../src/train/save-trained.ts";
+import type { Group } from "../../src/train/sort-groups.ts";
 import { checkingExamples } from "./checking-examples.ts";
 import { withDoubtfulPages } from "./doubtful-pages.ts";
 import { processorSeconds } from "./lab-exam.ts";
@@ -146,9 +146,9 @@ async function teachCheck(lab: LabModel, chains: readonly Trajectory[], seed: nu
   const right = rollouts.filter(({ correct }) => correct).slice(0, wrong.length);
   console.error(`${wrong.length} wrong of ${rollouts.length} (${Math.round(processorSeconds())} s)`);
   const { tokenizer } = lab;
-  const graded = await correctRollouts([...right, ...wrong], checkCorrector(labProfile), {
-    tokenizer,
-    maxContext: 1024,
+  const graded = await corrections(checkCorrector(labProfile)).beforeUpdates!({
+    groups: [{ task: rollouts[0]!.task, rollouts: [...right, ...wrong] }],
+    ...{ trained: [], tokenizer, maxContext: 1024, temperature: 1 },
   });
   const pages = [0, 1, 2].flatMap((world) => checkingExamples(trainingWorld({ seed: 270 + seed, pages: 600 }, world)));
   const checked = examplesOf(pages, lab, ({ tag }) => Number(tag === "double_check"));
@@ -157,19 +157,19 @@ async function teachCheck(lab: LabModel, chains: readonly Trajectory[], seed: nu
     { examples: examplesOf(chains, lab), batchTokens: 512 },
   ];
   const how = { steps: Number(values["check-steps"]), seed, rate: Number(values.rate), batchTokens: 1024, beside };
-  await imitate(lab, graded.examples, how);
+  await imitate(lab, graded!.examples, how);
 }
 
 /** What the student does in training worlds of their own, sampled as in the exam. */
-async function ownRollouts({ model }: LabModel, seed: number): Promise<Rollout[]> {
-  const rollouts: Rollout[] = [];
-  const place = { step: 0, round: 0, sample: 0, reward: null, reason: "" };
+async function ownRollouts({ model }: LabModel, seed: number): Promise<Group["rollouts"]> {
+  const rollouts: Group["rollouts"] = [];
+  const place = { step: 0, round: 0, sample: 0, reward: 0, reason: "" };
   const wanted = Number(values.rollouts);
   for (let number = 0; rollouts.length < wanted; number++) {
     const world = doubtful(trainingWorld({ seed: 170 + seed, pages: 600 }, number));
     const tools = memoryLabTools(world);
     const tasks = worldTasks(world, { count: Math.min(80, wanted), families, seed: 7 });
-    const played = await inParallel(tasks, 40, async (task, slot): Promise<Rollout> => {
+    const played = await inParallel(tasks, 40, async (task, slot): Promise<Group["rollouts"][number]> => {
       const chainSeed = sampleSeed(seed, task.id, number);
       const trajectory = await runLabChain(task, { model, tools, temperature: 1, seed: chainSeed });
       return { ...place, slot, task, trajectory, correct: trajectory.answer?.trim() === task.answers[0] };

@@ -12,6 +12,8 @@ import { buildDataset, openDataset } from "../../dataset/dataset-folder.ts";
 import { sequenceToExample } from "../../dataset/training-sequence.ts";
 import { trajectoryToExample } from "../../dataset/trajectory-to-example.ts";
 import { openEmbeddedEngine } from "../../engines/embedded/embedded-engine.ts";
+import { modelConfig } from "../../engines/embedded/model/config.ts";
+import { parameterCount } from "../../engines/embedded/model/parameters.ts";
 import { tagTokens } from "../../language/profile.ts";
 import { trainTokenizer } from "../../tokenizers/train-tokenizer.ts";
 import { fixedExamples } from "../../train/example-source.ts";
@@ -74,18 +76,9 @@ export const sftStage: Stage = {
           ]
         : []),
     ];
+    const config = modelConfig({ vocabularySize: tokenizer.vocabularySize, ...model, maxContext });
     const engine = await openEmbeddedEngine({
-      config: {
-        architecture: "qwen2",
-        vocabularySize: tokenizer.vocabularySize,
-        ...model,
-        headSize: model.hiddenSize / model.heads,
-        ropeTheta: 1e6,
-        rmsEpsilon: 1e-6,
-        tieEmbeddings: true,
-        qkvBias: true,
-        maxContext,
-      },
+      config,
       seed,
       copyInit: true,
       optimizer: "muon",
@@ -118,7 +111,7 @@ export const sftStage: Stage = {
       const into = { model: modelFolder(context.folder, "sft") };
       await saveTrained(into, { engine, tokenizer, use: labModelUse([]), training });
       return {
-        parameters: parameterCount(model, tokenizer.vocabularySize),
+        parameters: parameterCount(config),
         steps: rounds.flatMap(({ phases }) => phases).reduce((sum, { steps }) => sum + steps, 0),
         "loss per token": result?.loss ?? 0,
       };
@@ -169,11 +162,4 @@ function copying(tokenizer: Tokenizer, seed: number) {
   );
   const digits = [..."0123456789"].flatMap((digit) => tokenizer.encode(digit));
   return copyTask({ tokens, digits, tokensPerBatch: 2048, length: 256, seed });
-}
-
-function parameterCount(model: QuickstartContext["settings"]["model"], vocabulary: number): number {
-  const { hiddenSize: d, layers, heads, kvHeads, intermediateSize } = model;
-  const key = (d * kvHeads) / heads;
-  const perLayer = d * d * 2 + 2 * d * key + d + 2 * key + 3 * d * intermediateSize + 2 * d;
-  return vocabulary * d + layers * perLayer + d;
 }
