@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { streamType } from "../../test/fixtures/wire-requests.ts";
 import { apiOf } from "../base/wire/apis.ts";
 import { bedrockConverse, readEventStream } from "../base/wire/bedrock-converse.ts";
 import { gemini } from "../base/wire/gemini.ts";
 import { writeEvents } from "../base/wire/reply-writer.ts";
-import { frameEvent, streamType, type WireReply } from "../base/wire/wire-api.ts";
+import { frameEvent, type WireReply } from "../base/wire/wire-api.ts";
 import { isOver, readAnswer } from "./read-answer.ts";
 
 const reply: WireReply = {

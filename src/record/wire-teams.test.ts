@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { writeRequest } from "../../test/fixtures/wire-requests.ts";
+import { streamType, writeRequest } from "../../test/fixtures/wire-requests.ts";
 import { wireApis } from "../base/wire/apis.ts";
 import { writeEvents, writeReply } from "../base/wire/reply-writer.ts";
-import { frameEvent, streamType, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
+import { frameEvent, type WireApi, type WireReply } from "../base/wire/wire-api.ts";
 import { seededRandom } from "../base/work/random.ts";
 import type { Message, ToolCall } from "../core/message.ts";
 import type { TeamRun } from "../core/team-run.ts";

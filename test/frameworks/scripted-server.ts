@@ -2,12 +2,14 @@
  * A real HTTP server that plays the model of a manager, a search agent and a code agent, by instructions and turn, in
  * every API that the recorder knows: the path says which.
  */
+
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { apiOf } from "../../src/base/wire/apis.ts";
 import { writeEvents, writeReply } from "../../src/base/wire/reply-writer.ts";
-import { frameEvent, streamType, type WireReply, type WireRequest } from "../../src/base/wire/wire-api.ts";
+import { frameEvent, type WireReply, type WireRequest } from "../../src/base/wire/wire-api.ts";
 import { asObject } from "../../src/core/json-value.ts";
+import { streamType } from "../fixtures/wire-requests.ts";
 
 interface Turn {
   text: string;

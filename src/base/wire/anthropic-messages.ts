@@ -4,9 +4,10 @@ import type { Json } from "../../core/json-value.ts";
 import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { readStop, readTools } from "./openai-chat.ts";
-import { readFinish, writeStopReason } from "./reply-facts.ts";
+import { writeStopReason } from "./reply-facts.ts";
 import type { ReplyEnd, ReplyFacts, ReplyWriter } from "./reply-writer.ts";
-import type { HostedCall, ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
+import { nothingSaid, saidMessages, saidReply } from "./said.ts";
+import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 function blocksOf(content: unknown): Json[] {
@@ -26,14 +27,8 @@ function isMedia(block: Json): boolean {
 
 /** What the blocks of one assistant message say; a tool that the server ran comes with its result. */
 function readBlocks(blocks: readonly Json[]) {
-  const read = {
-    text: "",
-    reasoning: "",
-    toolCalls: [] as Message["toolCalls"] & object,
-    hosted: [] as HostedCall[],
-    /** The model read pages that the client gets encrypted. */
-    sealed: false,
-  };
+  /** Sealed: the model read pages that the client gets encrypted. */
+  const read = { ...nothingSaid(), sealed: false };
   for (const block of blocks) {
     const type = asText(block["type"]);
     const call = { id: asText(block["id"]), name: asText(block["name"]), arguments: inputText(block["input"]) };
@@ -67,23 +62,7 @@ function resultText(content: unknown): string {
 
 function readMessage(raw: Json): Message[] {
   const blocks = blocksOf(raw["content"]);
-  if (raw["role"] === "assistant") {
-    const { text, reasoning, toolCalls, hosted } = readBlocks(blocks);
-    const made: Message[] = [];
-    for (const { result, ...call } of hosted) {
-      made.push({ role: "assistant", content: "", toolCalls: [call] });
-      if (result !== undefined) made.push({ role: "tool", content: result, toolCallId: call.id });
-    }
-    return [
-      ...made,
-      {
-        role: "assistant",
-        content: text,
-        ...(reasoning && { reasoning }),
-        ...(toolCalls.length > 0 && { toolCalls }),
-      },
-    ];
-  }
+  if (raw["role"] === "assistant") return saidMessages(readBlocks(blocks));
   const results = blocks.filter((block) => block["type"] === "tool_result");
   const rest = blocks.filter((block) => block["type"] !== "tool_result");
   return [
@@ -100,15 +79,10 @@ function readMessage(raw: Json): Message[] {
 
 function readReply(json: Json): WireReply {
   if (json["type"] === "error" || json["error"]) return { ...noReply(), error: errorText(json["error"] ?? json) };
-  const { text, reasoning, toolCalls, hosted, sealed } = readBlocks(objectsOf(json["content"]));
+  const { sealed, hosted, ...said } = readBlocks(objectsOf(json["content"]));
   const stop = asString(json["stop_reason"]);
   const reply: WireReply = {
-    text,
-    ...(reasoning && { reasoning }),
-    toolCalls,
-    ...(hosted.length > 0 && { hosted }),
-    ...(stop && { finish: readFinish(stop) ?? "other" }),
-    finished: stop !== undefined,
+    ...saidReply({ ...said, hosted }, stop),
     ...defined({ responseId: asString(json["id"]), model: asString(json["model"]), usage: readUsage(json["usage"]) }),
   };
   if (sealed || hosted.some(({ result }) => result === undefined)) lose(reply, "hosted-tool");

@@ -7,19 +7,14 @@ import type { Json } from "../../core/json-value.ts";
 import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import { readStop } from "./openai-chat.ts";
-import { readFinish, writeStopReason } from "./reply-facts.ts";
+import { writeStopReason } from "./reply-facts.ts";
 import { flatWriter, type ReplyFacts, type ReplyWriter } from "./reply-writer.ts";
+import { nothingSaid, readTool, saidMessages, saidReply } from "./said.ts";
 import type { ReplyReader, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
 function readBlocks(blocks: readonly Json[]) {
-  const read = {
-    text: "",
-    reasoning: "",
-    toolCalls: [] as NonNullable<Message["toolCalls"]>,
-    results: [] as Message[],
-    media: false,
-  };
+  const read = { ...nothingSaid(), results: [] as Message[], media: false };
   for (const block of blocks) {
     const use = asObject(block["toolUse"]);
     const result = asObject(block["toolResult"]);
@@ -46,11 +41,9 @@ function readBlocks(blocks: readonly Json[]) {
 }
 
 function readMessage(raw: Json): Message[] {
-  const { text, reasoning, toolCalls, results } = readBlocks(objectsOf(raw["content"]));
-  if (raw["role"] !== "assistant") return [...results, ...(text ? [{ role: "user" as const, content: text }] : [])];
-  return [
-    { role: "assistant", content: text, ...(reasoning && { reasoning }), ...(toolCalls.length > 0 && { toolCalls }) },
-  ];
+  const { results, media: _media, ...said } = readBlocks(objectsOf(raw["content"]));
+  if (raw["role"] === "assistant") return saidMessages(said);
+  return [...results, ...(said.text ? [{ role: "user" as const, content: said.text }] : [])];
 }
 
 function readReply(json: Json): WireReply {
@@ -58,14 +51,10 @@ function readReply(json: Json): WireReply {
   const usage = asObject(json["usage"]);
   const stop = asString(json["stopReason"]);
   if (!message && !stop) return { ...noReply(), error: errorText(json["message"] ?? json["Message"] ?? "no message") };
-  const { text, reasoning, toolCalls, media } = readBlocks(objectsOf(message?.["content"]));
+  const { media, ...said } = readBlocks(objectsOf(message?.["content"]));
   const cached = asNumber(usage?.["cacheReadInputTokens"]);
   return {
-    text,
-    ...(reasoning && { reasoning }),
-    toolCalls,
-    ...(stop && { finish: readFinish(stop) ?? "other" }),
-    finished: stop !== undefined,
+    ...saidReply(said, stop),
     ...(media && { lost: ["media" as const] }),
     ...(usage && {
       usage: defined({
@@ -199,16 +188,7 @@ export const bedrockConverse: WireApi = {
       ],
       tools: objectsOf(asObject(body["toolConfig"])?.["tools"]).flatMap((tool) => {
         const spec = asObject(tool["toolSpec"]);
-        if (!spec) return [];
-        const description = asString(spec["description"]);
-        const parameters = asObject(spec["inputSchema"])?.["json"];
-        return [
-          {
-            name: asText(spec["name"]),
-            ...(description && { description }),
-            ...(parameters !== undefined && { parameters }),
-          },
-        ];
+        return spec ? [readTool(spec, asObject(spec["inputSchema"])?.["json"])] : [];
       }),
     };
     const blocks = raw.flatMap((message) => objectsOf(message["content"]));

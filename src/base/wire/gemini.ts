@@ -5,8 +5,8 @@ import { asNumber, asObject, asString, asText, defined, objectsOf, parseJson } f
 import type { Message } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readStop } from "./openai-chat.ts";
-import { readFinish } from "./reply-facts.ts";
 import { flatWriter } from "./reply-writer.ts";
+import { nothingSaid, readTool, type Said, saidMessages, saidReply } from "./said.ts";
 import type { ReplyReader, ToolDefinition, WireApi, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -20,17 +20,13 @@ function partsOf(content: unknown): Json[] {
   return objectsOf(asObject(content)?.["parts"] ?? content);
 }
 
-interface Read {
-  text: string;
-  reasoning: string;
-  toolCalls: NonNullable<Message["toolCalls"]>;
-  hosted: NonNullable<WireReply["hosted"]>;
+interface Read extends Said {
   results: Message[];
   media: boolean;
 }
 
 function readParts(parts: readonly Json[]): Read {
-  const read: Read = { text: "", reasoning: "", toolCalls: [], hosted: [], results: [], media: false };
+  const read: Read = { ...nothingSaid(), results: [], media: false };
   for (const part of parts) {
     const call = asObject(field(part, "functionCall"));
     const result = asObject(field(part, "functionResponse"));
@@ -69,27 +65,16 @@ function resultText(response: unknown): string {
 }
 
 function readContent(content: Json): Message[] {
-  const { text, reasoning, toolCalls, hosted, results } = readParts(partsOf(content));
-  if (content["role"] !== "model") return [...results, ...(text ? [{ role: "user" as const, content: text }] : [])];
-  const ran = hosted.flatMap(({ result, ...call }): Message[] => [
-    { role: "assistant", content: "", toolCalls: [call] },
-    ...(result === undefined ? [] : [{ role: "tool" as const, content: result, toolCallId: call.id }]),
-  ]);
-  return [
-    ...ran,
-    { role: "assistant", content: text, ...(reasoning && { reasoning }), ...(toolCalls.length > 0 && { toolCalls }) },
-  ];
+  const said = readParts(partsOf(content));
+  if (content["role"] === "model") return saidMessages(said);
+  return [...said.results, ...(said.text ? [{ role: "user" as const, content: said.text }] : [])];
 }
 
 function readDeclarations(value: unknown): ToolDefinition[] {
   return objectsOf(value).flatMap((tool) => {
-    const declared = objectsOf(field(tool, "functionDeclarations")).map((one) => ({
-      name: asText(one["name"]),
-      ...(asString(one["description"]) && { description: asString(one["description"]) }),
-      ...((field(one, "parametersJsonSchema") ?? one["parameters"]) !== undefined && {
-        parameters: field(one, "parametersJsonSchema") ?? one["parameters"],
-      }),
-    }));
+    const declared = objectsOf(field(tool, "functionDeclarations")).map((one) =>
+      readTool(one, field(one, "parametersJsonSchema") ?? one["parameters"]),
+    );
     return declared.length > 0 ? declared : Object.keys(tool).map((name) => ({ name }));
   });
 }
@@ -109,17 +94,11 @@ function readReply(json: Json): WireReply {
 }
 
 function readCandidate(candidate: Json): WireReply {
-  const { text, reasoning, toolCalls, hosted, media } = readParts(partsOf(candidate["content"]));
+  const { media, ...said } = readParts(partsOf(candidate["content"]));
+  const { toolCalls, hosted } = said;
   const finish = asString(field(candidate, "finishReason"));
-  const read = readFinish(finish) ?? "other";
-  const reply: WireReply = {
-    text,
-    ...(reasoning && { reasoning }),
-    toolCalls,
-    ...(hosted.length > 0 && { hosted }),
-    ...(finish && { finish: read === "stop" && toolCalls.length > 0 ? "tool_calls" : read }),
-    finished: finish !== undefined,
-  };
+  const reply = saidReply(said, finish);
+  if (reply.finish === "stop" && toolCalls.length > 0) reply.finish = "tool_calls";
   if (media) lose(reply, "media");
   const searched = field(candidate, "groundingMetadata") ?? field(candidate, "urlContextMetadata");
   if (searched || hosted.some(({ result }) => result === undefined)) {

@@ -6,6 +6,7 @@ import type { Message, ToolCall } from "../../core/message.ts";
 import { fillCallIds } from "./call-ids.ts";
 import { readFinish, readReplyFacts, writeFinish, writeUsage } from "./reply-facts.ts";
 import { flatWriter, type ReplyFacts } from "./reply-writer.ts";
+import { readTool } from "./said.ts";
 import type { ReplyReader, ToolDefinition, WireApi, WireFinish, WireReply, WireRequest } from "./wire-api.ts";
 import { errorText, lose, noReply } from "./wire-api.ts";
 
@@ -118,10 +119,8 @@ export function readTools(value: unknown): ToolDefinition[] {
   return objectsOf(value).flatMap((raw) => {
     const body = asObject(raw["function"]) ?? asObject(raw["custom"]) ?? raw;
     const name = asString(body["name"]) ?? asString(raw["type"]);
-    if (!name) return [];
-    const description = asString(body["description"]);
     const parameters = body["parameters"] ?? body["inputSchema"] ?? body["input_schema"];
-    return [{ name, ...(description && { description }), ...(parameters !== undefined && { parameters }) }];
+    return name ? [readTool({ ...body, name }, parameters)] : [];
   });
 }
 

@@ -61,7 +61,7 @@ export function protoWriter(): ProtoWriter {
 }
 
 /** Seven bits a byte, low bits first; negative numbers as 64-bit two's complement. */
-function varint(value: number | bigint): Uint8Array {
+export function varint(value: number | bigint): Uint8Array {
   let rest = BigInt.asUintN(64, BigInt(value));
   const out: number[] = [];
   do {

@@ -4,7 +4,7 @@
  */
 import type { Example, LossSpec } from "../../core/engine.ts";
 import { CoaError } from "../../core/errors.ts";
-import { type ProtoWriter, protoFields, protoWriter } from "./protobuf.ts";
+import { type ProtoWriter, protoFields, protoWriter, varint } from "./protobuf.ts";
 import {
   arraysOf,
   fromLossConfig,
@@ -59,7 +59,7 @@ function writeTensor(entry: ProtoWriter, name: string, values: Int32Array | Floa
     const ids = values instanceof Int32Array;
     tensor.bytes(1, ids ? int64Bytes(values) : bytesOf(values));
     tensor.integer(3, ids ? dtypes.int64 : dtypes.float32);
-    tensor.bytes(4, Uint8Array.from(varints([values.length]))); // packed
+    tensor.bytes(4, varint(values.length)); // packed
   });
 }
 
@@ -257,14 +257,4 @@ function words(bytes: Uint8Array, size: number): ArrayBuffer {
   if (bytes.length % size !== 0)
     throw new CoaError("format", `an array of ${size}-byte numbers has ${bytes.length} bytes`);
   return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
-}
-
-function varints(values: readonly number[]): number[] {
-  return values.flatMap((value) => {
-    const out: number[] = [];
-    for (let rest = value; ; rest = Math.floor(rest / 128)) {
-      if (rest < 128) return [...out, rest];
-      out.push((rest % 128) | 0x80);
-    }
-  });
 }

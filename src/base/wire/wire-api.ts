@@ -114,11 +114,6 @@ export function frameEvent({ framing }: WireApi, event: unknown): string {
   return `${framing === "named-sse" && typeof type === "string" ? `event: ${type}\n` : ""}data: ${text}\n\n`;
 }
 
-/** The content type of a stream. */
-export function streamType({ framing }: WireApi): string {
-  return framing === "ndjson" ? "application/x-ndjson" : "text/event-stream";
-}
-
 /** A reply of which nothing has come yet. */
 export function noReply(): WireReply {
   return { text: "", toolCalls: [], finished: false };
