@@ -31,7 +31,16 @@ export type { ChainEvent, OnProgress, ProgressEvent } from "./core/events.ts";
 export type { Grade, Grader, Reward } from "./core/grader.ts";
 export { type Journal, memoryJournal } from "./core/journal.ts";
 export type { Message, ToolCall } from "./core/message.ts";
-export type { ChatModel, ChatReply, ChatRequest, ContinueEvent, ContinueRequest, Model, Price } from "./core/model.ts";
+export type {
+  ChatModel,
+  ChatReply,
+  ChatRequest,
+  ContinueEvent,
+  ContinueRequest,
+  Model,
+  Price,
+  Prices,
+} from "./core/model.ts";
 export type { ChainLanguage, ObservationStyle, Profile, ToolDescription } from "./core/profile.ts";
 export type { Sandbox, SandboxLevel, SandboxLimits, SandboxRequest, SandboxResult } from "./core/sandbox.ts";
 export type { System, SystemResult } from "./core/system.ts";

@@ -4,11 +4,12 @@ import { UsageError } from "../core/errors.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Message } from "../core/message.ts";
-import type { Model, Price } from "../core/model.ts";
+import type { Model, Price, Prices } from "../core/model.ts";
 import type { ChainLanguage, Profile } from "../core/profile.ts";
 import type { Task } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { priceOf } from "../core/usage.ts";
 import { tokenCounter } from "../language/observation.ts";
 import { stopStrings, toolTags } from "../language/profile.ts";
 import { systemPrompt } from "../language/system-prompt.ts";
@@ -74,7 +75,7 @@ export interface ChainOptions {
   /** What is already known of this chain, where the caller has read the journal. */
   replay?: Replay;
   /** US dollars per million tokens: of this model, or by model name. */
-  prices?: Price | Readonly<Record<string, Price>>;
+  prices?: Prices;
   compaction?: CompactionOptions;
   policyVersion?: number;
   meta?: Record<string, unknown>;
@@ -151,7 +152,7 @@ export function chainSetup(options: ChainOptions): ChainSetup {
     onEvent: options.onEvent,
     signal: options.signal,
     contextWindow: () => model.capabilities.contextWindow ?? Number.POSITIVE_INFINITY,
-    price: () => priceOf(options),
+    price: () => priceOf(options.prices, options.model.name),
     count: tokenCounter(model),
     clock: options.clock ?? (() => performance.now()),
     prompt: (task) => [
@@ -200,9 +201,4 @@ function sameTools(a: object, b: object): boolean {
     first.length === second.length &&
     first.every(([name, tool], index) => name === second[index]![0] && tool === second[index]![1])
   );
-}
-
-function priceOf({ prices, model }: ChainOptions): Price | undefined {
-  if (!prices) return undefined;
-  return typeof prices.input === "number" ? (prices as Price) : (prices as Record<string, Price>)[model.name];
 }

@@ -130,3 +130,6 @@ export interface Price {
   /** Of hidden reasoning; the price of output where absent. */
   reasoning?: number;
 }
+
+/** What models cost: one price for all of them, or prices by name. */
+export type Prices = Price | Readonly<Record<string, Price>>;

@@ -5,7 +5,7 @@
  */
 import type { z } from "zod";
 import { lazySchema } from "./lazy-schema.ts";
-import type { CallUsage, Price } from "./model.ts";
+import type { CallUsage, Price, Prices } from "./model.ts";
 
 export const usageSchema = lazySchema((z) =>
   z.object({
@@ -58,6 +58,12 @@ export function usageSince(now: Usage, before: Usage | undefined): Usage {
   const rest = emptyUsage();
   for (const key of Object.keys(rest) as (keyof Usage)[]) rest[key] = (now[key] ?? 0) - (before[key] ?? 0);
   return rest;
+}
+
+/** The price of a model: one for all models, or its own by name. */
+export function priceOf(prices: Prices | undefined, model: string): Price | undefined {
+  if (!prices) return undefined;
+  return typeof prices.input === "number" ? (prices as Price) : (prices as Readonly<Record<string, Price>>)[model];
 }
 
 /** US dollars of one call; 0 where no price is known. */

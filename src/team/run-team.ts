@@ -10,10 +10,11 @@ import { checkOptions, optionNames } from "../base/work/check-options.ts";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import { errorEnding } from "../core/ending.ts";
 import { isAbort, UsageError } from "../core/errors.ts";
-import type { ChatModel, Price } from "../core/model.ts";
+import type { ChatModel, Prices } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import type { TeamRun } from "../core/team-run.ts";
 import type { Tool } from "../core/tool.ts";
+import { priceOf } from "../core/usage.ts";
 import { toolText } from "../language/observation.ts";
 import { defaultStyle } from "../language/profile.ts";
 import { standardTeam, type TeamMember } from "./agents.ts";
@@ -48,8 +49,8 @@ export interface TeamOptions {
   limits?: Partial<WorkSession["limits"]>;
   /** Of models without a tokenizer of their own and of functions; an estimate by default. */
   countTokens?: CountTokens;
-  /** Dollars per million tokens, by model name. */
-  prices?: Readonly<Record<string, Price>>;
+  /** Dollars per million tokens: of all models, or by model name. */
+  prices?: Prices;
   temperature?: number;
   seed?: number;
   /** Ask the models to stream, and tell listeners of text as it is written. */
@@ -129,7 +130,7 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
       team.flatMap((member) => member.tools),
       limits.outputCharacters,
     ),
-    priceOf: (model) => options.prices?.[model.name],
+    priceOf: (model) => priceOf(options.prices, model.name),
     temperature: options.temperature,
     seed: options.seed,
     stream: options.stream,

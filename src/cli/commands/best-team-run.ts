@@ -1,6 +1,7 @@
 /** `team run --best-of`: each task run several times, the run kept that a judge prefers, with the cost of all. */
 
 import type { TeamRun } from "../../core/team-run.ts";
+import { priceOf } from "../../core/usage.ts";
 import { bestOf } from "../../evaluate/best-of.ts";
 import { defineSystem } from "../../evaluate/define-system.ts";
 import { byJudge, type JudgeChoiceOptions } from "../../evaluate/judge-choice.ts";
@@ -20,7 +21,7 @@ export function bestTeamRun(
       name: "team",
       run: (one, { seed, signal }) => runTeam(one, { ...options, seed, signal }),
     });
-    const system = bestOf(team, n, byJudge(judge, { way, price: options.prices?.[judge.name] }));
+    const system = bestOf(team, n, byJudge(judge, { way, price: priceOf(options.prices, judge.name) }));
     const { run, usage, chosen } = await system.run(task, {
       sample: 0,
       seed: options.seed ?? 0,

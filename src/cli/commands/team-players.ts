@@ -1,6 +1,5 @@
 /** Who plays the roles, put together from settings: one server and model for all, others for single roles. */
 import { UsageError } from "../../core/errors.ts";
-import type { Price } from "../../core/model.ts";
 import { openaiCompatible } from "../../models/openai-compatible.ts";
 import type { RolePlayer } from "../../team/role.ts";
 import type { Session } from "../session.ts";
@@ -27,9 +26,4 @@ export function openPlayers(
     return [role, ledger ? ledger.watch(client) : client];
   });
   return Object.fromEntries(players);
-}
-
-/** One price for every player: a server's model may tell its name only when it is first called. */
-export function samePrice(price: Price): Readonly<Record<string, Price>> {
-  return new Proxy({}, { get: () => price });
 }

@@ -8,16 +8,17 @@ import { type Task, taskSchema } from "../../core/task.ts";
 import { teamRunSchema } from "../../core/team-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { scriptedSpecialists } from "../../lab/scripted-specialists.ts";
-import { runTeams, type TeamsOptions } from "../../team/run-teams.ts";
+import { runTeam } from "../../team/run-team.ts";
+import { runTeams } from "../../team/run-teams.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { openTools } from "../open-tools.ts";
 import { number, text, toggle, whole } from "../setting.ts";
 import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
-import { isLabTask, runInLab } from "./team-in-lab.ts";
+import { openLabTools } from "./team-in-lab.ts";
 import { openMemory } from "./team-memory.ts";
-import { openPlayers, samePrice } from "./team-players.ts";
+import { openPlayers } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 
 const examples = [
@@ -94,13 +95,23 @@ export default defineCommand({
     const n = choose.bestOf ?? 1;
     if (n > 1 && scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
     const ledger = await openLedger(settings.spending, session);
-    const players = scripted ? undefined : openPlayers(settings, session, ledger);
-    const inLab = tasks.every(isLabTask);
-    const tools = players && !inLab ? await openTools(settings.tools, session) : undefined;
+    const roles = scripted
+      ? scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide })
+      : openPlayers(settings, session, ledger);
+    const inLab = scripted || tasks.every(({ world }) => world !== undefined);
+    const { fast } = values;
+    const outside = inLab ? undefined : await openTools(settings.tools, session);
+    const toolsOf = outside
+      ? () => outside.tools
+      : await openLabTools(tasks, { fast, faults: settings.tools.faults }, session);
     const journal = session.closeAtEnd(await jsonlJournal(values.out, teamRunSchema));
     const memory = team.memory === undefined ? undefined : session.closeAtEnd(await openMemory(team.memory));
     const claimed = await claimRuns(values, settings, file, tasks.length);
-    const common = {
+    const runOne = n > 1 ? bestTeamRun(n, roles, team.pick) : runTeam;
+    const runs = runTeams(tasks, {
+      roles,
+      tools: [],
+      run: (task, options) => runOne(task, { ...options, tools: toolsOf(task) }),
       topology: team.topology,
       concurrency: values.concurrency,
       journal,
@@ -109,23 +120,20 @@ export default defineCommand({
       totalBudget: { tokens: team.maxTotalTokens, runs: values.limit },
       planning: { survey: team.survey, interval: team.planInterval },
       reviewInterval: team.reviewInterval,
-      ...(n > 1 && players && { run: bestTeamRun(n, players, team.pick) }),
       memory: memory?.memory,
       seed,
-      ...(ledger.price && { prices: samePrice(ledger.price) }),
+      prices: ledger.price,
       signal,
       onProgress: out.progress,
-    } satisfies Omit<TeamsOptions, "roles" | "tools">;
-    let how: string;
-    if (players && tools) {
-      for await (const _ of runTeams(tasks, { ...common, roles: players, tools: tools.tools }));
-      how = `models behind an API; code ran in: ${tools.states.find(({ name }) => name === "code")?.detail ?? "no sandbox"}`;
-    } else if (players) {
-      how = `models behind an API; ${await runInLab(tasks, { ...common, roles: players }, values.fast, settings.tools.faults)}`;
-    } else {
-      const roles = scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide });
-      how = `scripted specialists, no LLM; ${await runInLab(tasks, { ...common, roles }, values.fast, settings.tools.faults)}`;
-    }
+    });
+    for await (const _ of runs);
+    const sandbox = outside?.states.find(({ name }) => name === "code")?.detail ?? "no sandbox";
+    const where = outside
+      ? `code ran in: ${sandbox}`
+      : fast
+        ? "lab tools in memory"
+        : "real index, HTTP on loopback, real sandbox";
+    const how = `${scripted ? "scripted specialists, no LLM" : "models behind an API"}; ${where}`;
     out.endProgress();
     const { text, ...summary } = await summariseTeamRuns(readJsonl(values.out, teamRunSchema), tasks, taskGrader());
     const finished = summary.runs >= tasks.length;

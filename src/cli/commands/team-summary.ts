@@ -25,39 +25,29 @@ export async function summariseTeamRuns(
   grade: Grader,
 ): Promise<TeamSummary> {
   const byTask = new Map(tasks.map((task) => [task.id, task]));
-  const counted = new Map<
-    string,
-    { solved: boolean | null; replanned: boolean; error: boolean; usage: TeamRun["usage"] }
-  >();
+  const counted = new Map<string, TeamRun & { solved: boolean }>();
   for await (const run of runs) {
     const task = byTask.get(run.taskId ?? "");
     if (!task) continue;
-    const solved = task.answers.length === 0 ? null : (await grade(task, run.answer)).correct;
-    counted.set(task.id, {
-      solved,
-      replanned: (run.replans ?? 0) > 0,
-      error: run.ending.reason === "error",
-      usage: run.usage,
-    });
+    const solved = task.answers.length > 0 && (await grade(task, run.answer)).correct === true;
+    counted.set(task.id, { ...run, solved });
   }
   const all = [...counted.values()];
   const gradable = tasks.filter((task) => task.answers.length > 0).length;
-  const mean = (pick: (usage: TeamRun["usage"]) => number) =>
-    all.length === 0 ? 0 : all.reduce((sum, one) => sum + pick(one.usage), 0) / all.length;
-  const share = (test: (one: (typeof all)[number]) => boolean, of: number) =>
-    of === 0 ? 0 : all.filter(test).length / of;
+  const mean = (figure: "modelCalls" | "toolCalls" | "billedTokens" | "computedTokens") =>
+    all.reduce((sum, { usage }) => sum + usage[figure], 0) / Math.max(1, all.length);
   const summary = {
     tasks: tasks.length,
     runs: all.length,
-    solvedShare: gradable === 0 ? null : share((one) => one.solved === true, gradable),
-    replannedShare: share((one) => one.replanned, all.length),
+    solvedShare: gradable === 0 ? null : all.filter(({ solved }) => solved).length / gradable,
+    replannedShare: all.filter(({ replans = 0 }) => replans > 0).length / Math.max(1, all.length),
     perRun: {
-      modelCalls: mean((usage) => usage.modelCalls),
-      toolCalls: mean((usage) => usage.toolCalls),
-      billedTokens: mean((usage) => usage.billedTokens),
-      computedTokens: mean((usage) => usage.computedTokens),
+      modelCalls: mean("modelCalls"),
+      toolCalls: mean("toolCalls"),
+      billedTokens: mean("billedTokens"),
+      computedTokens: mean("computedTokens"),
     },
-    errors: all.filter((one) => one.error).length,
+    errors: all.filter(({ ending }) => ending.reason === "error").length,
   };
   const percent = (value: number | null) => (value === null ? "not gradable" : `${(100 * value).toFixed(1)} %`);
   const text = table([
