@@ -58,7 +58,7 @@ export const folderJobs: Record<string, string> = {
   "base/count": "one definition for all who count: tokens of a text, computed tokens of a run, losses of tokens",
   "base/files": "JSONL, atomic files and folders, lock, manifests, claimed folders, the workspace",
   "base/work": "doing work: limits, queues, back-off, worker threads, clocks, seeds, option checks",
-  "base/http": "HTTP client with retries and SSE; server side: listen, routes, access, SSE",
+  "base/http": "HTTP client with retries and SSE; server side: one guarded handler, routes, SSE, the port",
   "base/wire": "formats of the model APIs that two folders use, reading and writing",
   "base/redact": "removes secrets from whatever is stored",
   language: "the chain language: profile machine, prompt, validator, grammar, tag reader, call bodies, observations",

@@ -180,7 +180,12 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       meter.held -= held;
       const { method, path } = request;
       const ms = performance.now() - started;
-      onRequest({ id, method, path, route: pattern, status, ms, ...(fault !== undefined && { error: fault }) });
+      const line = { id, method, path, route: pattern, status, ms, ...(fault !== undefined && { error: fault }) };
+      try {
+        onRequest(line);
+      } catch (error) {
+        console.error(error); // the answer has been given
+      }
     }
   };
   return { handler, fetch: fetchHandler(handler), keyed: keys.length > 0 };

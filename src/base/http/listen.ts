@@ -14,8 +14,6 @@ export interface ListenOptions {
   port?: number;
   /** Loopback by default. */
   host?: string;
-  /** The command line's word for the key that a server beyond this machine needs. */
-  keyFlag?: string;
   /** A client that reads nothing for so long counts as gone; five minutes by default. */
   stallMs?: number;
 }
@@ -35,7 +33,7 @@ export interface Listening {
 /** Starts a server; resolves when it accepts connections. A bare handler answers this machine alone. */
 export async function listen(served: Handler | Guarded, options: ListenOptions = {}): Promise<Listening> {
   const { handler, keyed } = typeof served === "function" ? { handler: served, keyed: false } : served;
-  checkReach(options.host, keyed, options.keyFlag);
+  checkReach(options.host, keyed);
   const answer = nodeListener(handler, options.stallMs);
   const pending = new Set<Promise<void>>();
   let draining = false;
