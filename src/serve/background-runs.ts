@@ -33,7 +33,7 @@ export interface BackgroundRuns {
     caller: string,
     reply: RunningReply,
     events: (signal: AbortSignal) => AsyncIterable<unknown>,
-    /** `unreadMs`: stop it when nobody has followed it for so long. */
+    /** `unreadMs`: stop it when it has had no reader for so long. */
     options?: { unreadMs?: number },
   ): BackgroundRun;
   find(id: string, caller: string): BackgroundRun | undefined;

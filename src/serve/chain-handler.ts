@@ -28,7 +28,7 @@ import { uiEndpoints } from "./ui-endpoint.ts";
 export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOptions, "finish">, OldSystemOptions {
   /** Show what tools returned among the reasoning. */
   observations?: boolean;
-  /** Show executed tools as items of their own to everybody, not only to those who ask for hosted tools. */
+  /** Show executed tools as items of their own to every client, not only to those that ask for hosted tools. */
   showTools?: boolean;
   /** Offer each tool of the chain over MCP too, besides `ask_chain`. */
   mcpTools?: boolean;

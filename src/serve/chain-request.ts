@@ -121,7 +121,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
   return { ...settings, session, task, continues, clientTools: [...tools, ...others] };
 }
 
-/** A name for a chain that nobody can guess: clients use it to continue the chain. */
+/** A name for a chain that can't be guessed: clients use it to continue the chain. */
 function newChainId(): string {
   return `chain_${randomUUID().replaceAll("-", "")}`;
 }

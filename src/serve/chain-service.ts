@@ -49,7 +49,7 @@ export interface ChainServiceOptions {
   maxQueue?: number;
   /** Answer each request with the best of several chains. */
   bestOf?: BestOfChains;
-  /** May change a chain that has ended, before anybody sees it. */
+  /** May change a chain that has ended, before it is shown. */
   finish?: Finish;
   /** Called for every chain that has ended, whether its caller lets it be kept, and what its last request used. */
   onTrajectory?: (trajectory: Trajectory, mayKeep: boolean, usage: Usage) => void;

@@ -66,7 +66,7 @@ function editedTrajectory(value: unknown, { tokenizer }: Model): Trajectory {
   });
   const ended = segments.findLastIndex(({ tag, by }) => by === "model" && tag === read.language?.profile.answer);
   if (ended === segments.length - 1 && ended >= 0)
-    throw new Refusal(400, "this trajectory has its answer: cut it before you continue it", {
+    throw new Refusal(400, "the trajectory is already answered: truncate it before continuing", {
       param: "trajectory",
     });
   return { ...rest, segments, answer: null };

@@ -139,7 +139,7 @@ export function rebuiltChain({ before, results }: ToolResults, options: RebuildO
 
 /** The refusal of a result that belongs to nothing. */
 export function unknownCall(): Refusal {
-  return new Refusal(400, "a tool result answers no call: send the question and the call before it", {
+  return new Refusal(400, "tool result without a matching tool call: send the question and the call before it", {
     code: "unknown_tool_call",
   });
 }

@@ -18,7 +18,7 @@ import type { ResponseStore } from "./stored-responses.ts";
 
 export interface ResponsesOptions {
   store: ResponseStore;
-  /** Show executed tools as `mcp_call` items to everybody, not only to those who ask for hosted tools. */
+  /** Show executed tools as `mcp_call` items to every client, not only to those that ask for hosted tools. */
   showTools?: boolean;
   /** Removes a kept chain. */
   forget?: (id: string, owner: string) => Promise<boolean>;

@@ -54,7 +54,7 @@ export function idempotentReplies(now: () => number = steadyNow): (pattern: stri
     const recording: Recording = { body, at: now(), bytes: 0, status: 0, headers: {}, pieces: followableLog(), streamed: false, failed: false }; // biome-ignore format: one empty recording
     kept.set(key, recording);
     const before = new Set(Object.keys(call.headers));
-    /** Headers that the endpoint itself set go with its answer, whoever gets it. */
+    /** Headers that the endpoint itself set go with its answer every time. */
     const added = () => Object.fromEntries(Object.entries(call.headers).filter(([name]) => !before.has(name)));
     const own = recorded(reply, recording, added, (piece) => {
       recording.bytes += piece.length;

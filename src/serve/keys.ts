@@ -1,6 +1,6 @@
 /**
  * How many requests a caller may send: keys with quotas. Requests of a key are counted by the minute and its cost since the
- * start of the server. Without keys everybody on this machine may ask.
+ * start of the server. Without keys every caller on this machine is admitted.
  */
 
 import { createHash } from "node:crypto";

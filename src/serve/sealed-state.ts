@@ -1,5 +1,5 @@
 /**
- * State that a client keeps for us and sends back: compressed, encrypted and signed (AES-256-GCM), so that nobody reads
+ * State that a client keeps for us and sends back: compressed, encrypted and signed (AES-256-GCM), so that no client reads
  * or changes it. It opens only for the caller it was made for, until it expires, and never unpacks to more than a
  * limit. The key is in a file, so that state from before a restart can be opened after it; of several keys the first
  * seals and all open.

@@ -10,7 +10,7 @@ import { admission, type ServeKey } from "./keys.ts";
 import { type Metrics, metrics } from "./metrics.ts";
 
 export interface ServeOptions extends Omit<GuardSettings, "keys"> {
-  /** Keys that callers need; none means that everybody who reaches the port may send requests. */
+  /** API keys; without any there is no authentication. */
   keys?: readonly ServeKey[];
   /** Largest body of a request; 20 MB by default. */
   maxBodyBytes?: number;

@@ -1,7 +1,7 @@
 /**
  * Ids for tool calls of APIs that have none (Gemini, Ollama, OpenAI's old function calls): the place of the call in its
  * conversation. Calls and results are matched by name and order, as those APIs do. The ids are unique within one
- * conversation only; whoever puts conversations together makes them unique there.
+ * conversation only; a caller that joins conversations makes them unique there.
  */
 import type { Message, ToolCall } from "../../core/message.ts";
 

@@ -1,7 +1,6 @@
 /**
- * What one model API says over HTTP, in both directions, in terms of our own messages. Whoever sends calls, serves them
- * or records those of others uses the same reader and writer, so that no two parts of the program can disagree about what
- * a body means. Each API is one `WireApi` value; `apis.ts` lists them and finds the one of a path.
+ * What one model API says over HTTP, in both directions, in terms of our own messages. Clients, servers and the
+ * recorder use the same reader and writer, so that no two parts of the program can disagree about what a body means. Each API is one `WireApi` value; `apis.ts` lists them and finds the one of a path.
  */
 
 import type { Json } from "../../core/json-value.ts";

@@ -13,7 +13,7 @@ import { type ServedEvent, untold } from "../served-events.ts";
 export interface ReplyStyle {
   /** The words with which a role opens; `first` of its reasoning or not. */
   title(role: string, first: boolean): string;
-  /** What is shown of a tool's output among the reasoning; nothing where absent. */
+  /** What is shown of a tool's output among the reasoning; nothing if absent. */
   observation?(output: string): string;
   /** With what ids of the client's calls begin, and those of ours. */
   calls: string;

@@ -16,7 +16,7 @@ export interface CheckpointNote {
   base_model: string;
   lora_rank: number;
   time: string;
-  /** Until when it is kept; for ever where nothing is said. */
+  /** Expiry time; never expires if absent. */
   expires_at?: string;
 }
 

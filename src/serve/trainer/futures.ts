@@ -1,6 +1,6 @@
 /**
  * Operations that are answered later: each has a number, is asked for by it, and its result stays for ten minutes after
- * it was read, or as long as the results that were read fit a limit. What nobody asks for is deleted as well, so that a
+ * it was read, or as long as the results that were read fit a limit. What is never asked for is deleted as well, so that a
  * server that runs for weeks does not fill its memory.
  */
 import { Refusal } from "../../base/http/refusal.ts";

@@ -15,7 +15,7 @@ export async function answerSample(
   const { sampling_params: params, num_samples: n } = asked;
   const tokens = asked.prompt.chunks.flatMap((chunk) => chunk.tokens);
   if (asked.topk_prompt_logprobs)
-    throw new Refusal(400, "topk_prompt_logprobs: this server gives the log-probabilities of the prompt alone");
+    throw new Refusal(400, "topk_prompt_logprobs is not supported; only prompt_logprobs is");
   const { maxContext } = policy.capabilities;
   if (tokens.length >= maxContext)
     throw new Refusal(400, `the prompt has ${tokens.length} tokens and the model takes ${maxContext}`);

@@ -41,7 +41,7 @@ export interface TrainerServerOptions extends GuardSettings {
   checkpoints: string;
   maxModels?: number;
   maxPolicies?: number;
-  /** How much memory adapters and policies may take; only their number is bounded where nothing is said. */
+  /** Max memory of adapters and policies (default: only their number is limited). */
   memory?: TrainerMemory;
   sessionTimeoutMs?: number;
   /** How long a question for a result is held before the client is told to ask again. */
@@ -296,7 +296,7 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
     return models.serve(path, async () => openAlone({ folder: (await store.find(path)).folder }));
   }
 
-  /** An engine that nobody trains. */
+  /** An engine used for sampling only. */
   async function openAlone(lora: Parameters<OpenAdapter>[0]): Promise<ServedPolicy> {
     const engine = await options.openAdapter(lora);
     const policy = { ...(await engine.publish()), close: () => engine.close() };

@@ -1,7 +1,7 @@
 /**
  * The models under training and the policies that are sampled from. Each model is an adapter over the one base, with an
  * engine of its own. Their number and their bytes are limited, and more are refused by name. A published policy is pinned
- * to its weights. When memory is short, policies that nobody uses are closed: saved weights are opened again when they are
+ * to its weights. When memory is short, unused policies are closed: saved weights are opened again when they are
  * asked for; of a model's own policies only the newest is kept. A session that has been silent for five minutes loses
  * its models, as on other servers of this kind.
  */
@@ -165,7 +165,7 @@ export function trainerModels(options: TrainerModelsOptions): TrainerModels {
     const stopped = now() - sweptAt - sweepMs;
     sweptAt += stopped + sweepMs;
     for (const [id, session] of sessions) {
-      // While this process itself was stopped nobody could be heard.
+      // While this process itself was stopped no heartbeat could arrive.
       if (stopped > sweepMs) session.seen += stopped;
       if (now() - session.seen < options.sessionTimeoutMs) continue;
       sessions.delete(id);
