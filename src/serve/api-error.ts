@@ -37,7 +37,8 @@ export function anthropicError({ status, message }: Refusal): Json {
 
 /** Refusals before the Model Context Protocol is spoken, in its own shape. */
 function mcpError({ message, status }: Refusal): Json {
-  return { jsonrpc: "2.0", id: null, error: { code: status === 404 ? -32601 : -32000, message } };
+  const code = { 400: -32700, 404: -32601 }[status] ?? -32000; // the body can't be read, the method is not there
+  return { jsonrpc: "2.0", id: null, error: { code, message } };
 }
 
 /** The error body of the API that a path belongs to. */

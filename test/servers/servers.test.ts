@@ -96,6 +96,16 @@ serverContract("the tools' server", () =>
   }),
 );
 
+serverContract("the tools' server at /mcp", () =>
+  on(toolHandler({ tools: [tool], keys, onRequest, routes: { "POST /broken": broken } }), {
+    key: { ...key, accept: "application/json, text/event-stream" },
+    post: { path: "/mcp", body: { jsonrpc: "2.0", id: 1, method: "tools/list" } },
+    wrong: { body: { jsonrpc: "2.0", id: 1, method: 7 } },
+    fault: { path: "/broken", body: {} },
+    messageOf: plainMessage,
+  }),
+);
+
 serverContract("the retrieval server", () => {
   const index = { search: (query: string) => (query === "break" ? broken() : []) };
   const errorBody = ({ message }: Error) => ({ error: message });

@@ -6,6 +6,7 @@
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Reply } from "../../base/http/handler.ts";
+import { jsonOf } from "../../base/http/request-body.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys.ts";
@@ -54,6 +55,7 @@ function mcpEndpoint(tools: readonly McpTool[], maxBodyBytes: number): Endpoint 
       if (value !== undefined) sent.set(name, value);
     }
     const body = request.method === "POST" ? await bytes() : undefined;
+    if (body) jsonOf(body); // refused here as everywhere, before the protocol's own reader sees it
     const url = `http://${request.header("host") ?? "localhost"}${request.path}`;
     const { method, signal } = request;
     const asked = new Request(url, { method, headers: sent, signal, ...(body && { body: new Uint8Array(body) }) });
