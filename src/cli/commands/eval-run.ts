@@ -1,12 +1,11 @@
 import { openWorkspace } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { runEvaluation } from "../../evaluate/run-evaluation.ts";
-import { replayedLine, rightnessLine, rightWords } from "../../report/comparison-table.ts";
-import { count, money, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { findBenchmark } from "../../tasks/benchmarks/benchmarks.ts";
 import { loadBenchmark } from "../../tasks/benchmarks/load-tasks.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { choice, text, whole } from "../setting.ts";
+import { evaluationText } from "../show/show-evaluation.ts";
 import { openGrader } from "./eval-grading.ts";
 import { openSystem, systemSections } from "./eval-system.ts";
 
@@ -80,39 +79,11 @@ export default defineCommand({
       onProgress: out.progress,
     });
     out.endProgress();
-    if (values.json) {
-      out.json({ folder, ...summary });
-      return 0;
+    if (values.json) out.json({ folder, ...summary });
+    else {
+      out.print(evaluationText(summary));
+      out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
     }
-    const { perSuccess: cost } = summary;
-    const words = rightWords(graders.measure.right);
-    out.print(
-      `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${summary.samples}`,
-    );
-    out.print(
-      `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}`,
-    );
-    const { scorers, judges } = graders.measure;
-    out.print(
-      `${metric}, graded by ${scorers.join("; ")}${judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("")}`,
-    );
-    if (summary.what) out.print(summary.what);
-    const { right } = graders.measure;
-    if (right) out.print(rightnessLine(right));
-    if (summary.replayed) out.print(replayedLine(summary.system, summary.replayed));
-    if (summary.calibrationError !== null && summary.calibrationError !== undefined)
-      out.print(`calibration error ${(summary.calibrationError * 100).toFixed(1)}`);
-    if (summary.samples > 1)
-      out.print(
-        `${Object.entries(summary.passAtK)
-          .map(([k, value]) => `pass@${k} ${percent(value)}`)
-          .join(", ")}; majority ${percent(summary.majority ?? 0)}`,
-      );
-    if (cost)
-      out.print(
-        `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${cost.costUsd > 0 ? money(cost.costUsd) : "money not known (--price)"}`,
-      );
-    out.print(`everything is in ${folder}; compare with: coa eval compare ${system.name} <other>`);
     return 0;
   },
 });

@@ -9,8 +9,9 @@ import { byJudge } from "../../evaluate/judge-choice.ts";
 import { readEvaluation, readRuns, type StoredEvaluation } from "../../evaluate/read-evaluation.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { runTree } from "../../record/run-summary.ts";
-import { textTable } from "../../report/comparison-table.ts";
-import { count, percent, percentWithInterval } from "../../report/format-figures.ts";
+import { replayedLine, rightnessLine, rightWords, textTable } from "../../report/comparison-table.ts";
+import type { Summary } from "../../report/figures.ts";
+import { count, money as dollars, percent, percentWithInterval } from "../../report/format-figures.ts";
 import { chainText } from "../render-chain.ts";
 import type { Asked, Shown, View } from "./shown.ts";
 
@@ -36,7 +37,7 @@ export const showEvaluation: View = async (folder, asked) => {
   return {
     json: { ...summary, ...(bestOfN !== undefined && { bestOfN }) },
     text: [
-      summaryText(evaluation),
+      evaluationText(summary),
       ...(bestOfN === undefined
         ? []
         : [`best of ${summary.samples}, picked by ${asked.choose!.model}: ${percent(bestOfN)}`]),
@@ -49,8 +50,11 @@ export const showEvaluation: View = async (folder, asked) => {
   };
 };
 
-function summaryText({ summary }: StoredEvaluation): string {
-  const row = (name: string, { tasks, success, perTask }: Pick<typeof summary, "tasks" | "success" | "perTask">) => [
+/** An evaluation in a few lines: success, outcomes, how it was graded, costs, then families and levels. */
+export function evaluationText(summary: Summary): string {
+  const { samples, measure, perSuccess: cost, replayed, calibrationError } = summary;
+  const words = rightWords(measure?.right);
+  const row = (name: string, { tasks, success, perTask }: Pick<Summary, "tasks" | "success" | "perTask">) => [
     name,
     String(tasks),
     percentWithInterval(success),
@@ -62,12 +66,24 @@ function summaryText({ summary }: StoredEvaluation): string {
       .filter(([group]) => group !== "none")
       .map(([group, of]) => row(`${kind} ${group}`, of)),
   );
+  const judges = measure?.judges.map((one) => `; prompt ${one.name} ${one.promptHash}, model ${one.model}`).join("");
+  const passes = Object.entries(summary.passAtK).map(([k, value]) => `pass@${k} ${percent(value)}`);
+  const money = cost && cost.costUsd > 0 ? dollars(cost.costUsd) : "money not known (--price)";
   return [
-    ...(summary.what ? [`${summary.system}: ${summary.what}`] : []),
-    textTable([["", "tasks", "success", "tokens/task", "tools/task"], row("all", summary), ...groups]),
-    `\nof ${summary.runs} runs: right ${summary.successes}, wrong ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}, not run ${summary.missing}`,
-    ...(summary.samples > 1 ? [`majority of ${summary.samples}: ${percent(summary.majority ?? 0)}`] : []),
-  ].join("\n");
+    `${summary.system}: ${percentWithInterval(summary.success)} of ${summary.tasks} tasks × ${samples}`,
+    `${words.right} ${summary.successes}, ${words.wrong} ${summary.wrong}, unanswered ${summary.unanswered}, crashed ${summary.crashed}, not graded ${summary.undecided}, not run ${summary.missing}`,
+    measure && `${measure.metric ?? "pass@1"}, graded by ${measure.scorers.join("; ")}${judges}`,
+    summary.what,
+    measure?.right && rightnessLine(measure.right),
+    replayed && replayedLine(summary.system, replayed),
+    typeof calibrationError === "number" && `calibration error ${(calibrationError * 100).toFixed(1)}`,
+    samples > 1 && `${passes.join(", ")}; majority of ${samples}: ${percent(summary.majority ?? 0)}`,
+    cost &&
+      `per ${words.success}: ${count(cost.billedTokens)} tokens billed, ${count(cost.computedTokens)} computed, ${count(cost.toolCalls)} tool calls, ${cost.rounds === undefined ? "" : `${count(cost.rounds)} rounds, `}${money}`,
+    groups.length > 0 && `\n${textTable([["", "tasks", "success", "tokens/task", "tools/task"], ...groups])}`,
+  ]
+    .filter((line) => typeof line === "string")
+    .join("\n");
 }
 
 async function showTask(
