@@ -22,6 +22,11 @@ export function jsonIn(text: string): unknown {
   return parseRelaxedJson(text.slice(start, text.lastIndexOf("}") + 1));
 }
 
+/** The Python literal that begins at a place of a text: tuples as arrays; throws a `SyntaxError` where there is none. */
+export function pythonLiteral(text: string, start = 0): unknown {
+  return relaxedParser(text, { start, tuples: true }).value();
+}
+
 const words: Record<string, unknown> = {
   true: true,
   True: true,
@@ -35,8 +40,8 @@ const words: Record<string, unknown> = {
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
 const closingQuote: Record<string, string> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’" };
 
-function relaxedParser(text: string) {
-  let at = 0;
+function relaxedParser(text: string, { start = 0, tuples = false } = {}) {
+  let at = start;
   const fail = (what: string): never => {
     throw new SyntaxError(`${what} at character ${at}: ${text.slice(at, at + 20) || "end of text"}`);
   };
@@ -52,7 +57,8 @@ function relaxedParser(text: string) {
     skip();
     const first = text.charAt(at);
     if (first === "{") return object(depth);
-    if (first === "[") return array(depth);
+    if (first === "[") return array(depth, "]");
+    if (first === "(" && tuples) return array(depth, ")");
     if (first in closingQuote) return string();
     const number = /[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])/y;
     number.lastIndex = at;
@@ -74,6 +80,10 @@ function relaxedParser(text: string) {
     return found[0];
   }
 
+  function name(): string {
+    return text.charAt(at) in closingQuote ? string() : bareWord();
+  }
+
   function string(): string {
     const quote = closingQuote[text.charAt(at++)];
     let result = "";
@@ -84,25 +94,27 @@ function relaxedParser(text: string) {
       if (character !== "\\") continue;
       result += text.slice(from, at - 1);
       const escaped = text.charAt(at++);
-      if (escaped === "u" && /^[0-9a-fA-F]{4}/.test(text.slice(at, at + 4))) {
-        result += String.fromCharCode(Number.parseInt(text.slice(at, at + 4), 16));
-        at += 4;
+      const digits = escaped === "u" ? 4 : escaped === "x" ? 2 : 0;
+      const hex = text.slice(at, at + digits);
+      if (digits > 0 && hex.length === digits && /^[0-9a-fA-F]+$/.test(hex)) {
+        result += String.fromCharCode(Number.parseInt(hex, 16));
+        at += digits;
       } else result += escapes[escaped] ?? escaped;
       from = at;
     }
     return fail("a string is never closed");
   }
 
-  function array(depth: number): unknown[] {
+  function array(depth: number, end: "]" | ")"): unknown[] {
     at++;
     const items: unknown[] = [];
     for (;;) {
       skip();
-      if (text.charAt(at) === "]") break;
+      if (text.charAt(at) === end) break;
       items.push(value(depth + 1));
       skip();
       if (text.charAt(at) === ",") at++;
-      else if (text.charAt(at) !== "]") fail('expected "," or "]"');
+      else if (text.charAt(at) !== end) fail(`expected "," or "${end}"`);
     }
     at++;
     return items;
@@ -114,7 +126,7 @@ function relaxedParser(text: string) {
     for (;;) {
       skip();
       if (text.charAt(at) === "}") break;
-      const key = text.charAt(at) in closingQuote ? string() : bareWord();
+      const key = /[-+.\d(]/.test(text.charAt(at)) ? String(value(depth)) : name();
       skip();
       if (text.charAt(at) !== ":" && text.charAt(at) !== "=") fail('expected ":"');
       at++;
@@ -128,6 +140,7 @@ function relaxedParser(text: string) {
   }
 
   return {
+    value: () => value(0),
     parse(): unknown {
       const result = value(0);
       skip();

@@ -15,6 +15,7 @@ import { checkOptions, optionNames } from "../../base/work/check-options.ts";
 import { inOrder } from "../../base/work/in-order.ts";
 import { semaphore } from "../../base/work/limiter.ts";
 import { hashText } from "../../base/work/random.ts";
+import { within } from "../../base/work/within.ts";
 import type {
   Engine,
   Example,
@@ -368,9 +369,10 @@ export async function openTinkerEngine(options: TinkerEngineOptions): Promise<Ti
     async close() {
       if (closed) return;
       closed = true;
-      const late = AbortSignal.timeout(10_000);
-      const end = new Promise<void>((resolve) => late.addEventListener("abort", () => resolve(), { once: true }));
-      await Promise.race([unload(modelId).catch(() => {}), end]);
+      await within(
+        10_000,
+        unload(modelId).catch(() => {}),
+      );
       session.close();
       await client.close();
     },

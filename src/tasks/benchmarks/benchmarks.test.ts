@@ -9,7 +9,6 @@ import { parquetWriteFile } from "hyparquet-writer";
 import type { Task } from "../../core/task.ts";
 import { benchmarks, findBenchmark, taskFromRow } from "./benchmarks.ts";
 import { loadTasks } from "./load-tasks.ts";
-import { readPythonLiteral } from "./python-literal.ts";
 import type { Row } from "./read-rows.ts";
 
 function read(name: string, row: Row): Task {
@@ -212,20 +211,6 @@ describe("benchmark rows", () => {
 
   it("says which row has no question", () => {
     assert.throws(() => read("nq", { text: "x" }), /row 1: no question in it \(fields: text\)/);
-  });
-});
-
-describe("readPythonLiteral", () => {
-  it("reads what Python prints", () => {
-    assert.deepEqual(readPythonLiteral(`(['a', "b'c", 'd\\n'], -1.5, {'k': True}, None, (1,), [])`).value, [
-      ["a", "b'c", "d\n"],
-      -1.5,
-      { k: true },
-      null,
-      [1],
-      [],
-    ]);
-    assert.throws(() => readPythonLiteral("lambda: 1"), SyntaxError);
   });
 });
 

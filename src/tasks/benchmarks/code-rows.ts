@@ -2,11 +2,12 @@
  * Tests of programming tasks, from the shapes that LiveCodeBench and CodeContests come in. Whatever the shape, arguments
  * of function calls become one JSON array per test, so that nothing downstream has to guess.
  */
+
 import { inflateSync } from "node:zlib";
+import { pythonLiteral } from "../../base/text/relaxed-json.ts";
 import { CoaError } from "../../core/errors.ts";
 import type { CodeTests } from "../../core/task.ts";
 import { groundTruth, pickObject, pickText, readJson } from "./fields.ts";
-import { readPythonLiteral } from "./python-literal.ts";
 import { readPickle } from "./read-pickle.ts";
 import type { Row } from "./read-rows.ts";
 
@@ -117,14 +118,14 @@ function trainingRow(truth: unknown, functionName: string | undefined): CodeTest
 function assertedCalls(source: string, functionName: string | undefined): CodeTests {
   const tests: CodeTests = { inputs: [], outputs: [] };
   for (const match of source.matchAll(/Solution\(\)\.(\w+)\s*(?=\()/g)) {
-    const call = readPythonLiteral(source, match.index + match[0].length);
+    const call = pythonLiteral(source, match.index + match[0].length);
     const after = source.slice(match.index + match[0].length);
     const equals = /assert\s+\w+\s*==\s*/.exec(after);
     if (!equals) throw new CoaError("format", `a functional test asserts nothing after: ${match[0]}`);
-    const wanted = readPythonLiteral(after, equals.index + equals[0].length);
+    const wanted = pythonLiteral(after, equals.index + equals[0].length);
     tests.functionName = match[1] ?? functionName;
-    tests.inputs.push(JSON.stringify(call.value));
-    tests.outputs.push(JSON.stringify(wanted.value));
+    tests.inputs.push(JSON.stringify(call));
+    tests.outputs.push(JSON.stringify(wanted));
   }
   if (tests.inputs.length === 0) throw new CoaError("format", `no call of Solution() in: ${source.slice(0, 80)}`);
   return tests;

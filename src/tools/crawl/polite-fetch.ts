@@ -3,7 +3,7 @@
  * asked for.
  */
 
-import { setTimeout as pause } from "node:timers/promises";
+import { semaphore, sleep } from "../../base/work/limiter.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
 import { CoaError } from "../../core/errors.ts";
 import { decodeText } from "./decode-text.ts";
@@ -24,9 +24,8 @@ export interface PoliteOptions {
 }
 
 interface HostState {
-  active: number;
+  places: ReturnType<typeof semaphore>;
   nextStart: number;
-  waiting: (() => void)[];
   robots?: Promise<RobotsRules>;
 }
 
@@ -49,7 +48,7 @@ export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): 
   return async (address, { signal }) => {
     const url = URL.parse(address);
     if (!url) return fetchPage(address, { signal });
-    const state = hosts.get(url.host) ?? { active: 0, nextStart: 0, waiting: [] };
+    const state = hosts.get(url.host) ?? { places: semaphore(perHost), nextStart: 0 };
     hosts.set(url.host, state);
     let wait = intervalMs;
     if (robots) {
@@ -58,39 +57,17 @@ export function politeFetch(fetchPage: FetchPage, options: PoliteOptions = {}): 
         throw new CoaError("network", `the robots.txt of ${url.host} does not allow reading ${url.pathname}`);
       wait = Math.max(wait, Math.min(10_000, rules.crawlDelayMs ?? 0));
     }
-    while (state.active >= perHost) await turn(state, signal);
-    state.active++;
+    const release = await state.places.acquire(signal);
     try {
       if (wait > 0) {
         const start = Math.max(now(), state.nextStart);
         state.nextStart = start + wait;
-        if (start > now()) await pause(start - now(), undefined, { signal });
+        if (start > now()) await sleep(start - now(), signal);
       }
       return await fetchPage(address, { signal });
     } finally {
-      state.active--;
-      state.waiting.shift()?.();
-      if (state.active === 0 && state.waiting.length === 0 && !state.robots && state.nextStart <= now())
-        hosts.delete(url.host);
+      release();
+      if (state.places.held === 0 && !state.robots && state.nextStart <= now()) hosts.delete(url.host);
     }
   };
-}
-
-/** Waits until a request to the host ends. */
-function turn(state: HostState, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => {
-      state.waiting = state.waiting.filter((other) => other !== go);
-      reject(signal.reason);
-    };
-    const go = () => {
-      signal.removeEventListener("abort", aborted);
-      resolve();
-    };
-    if (signal.aborted) reject(signal.reason);
-    else {
-      signal.addEventListener("abort", aborted, { once: true });
-      state.waiting.push(go);
-    }
-  });
 }
