@@ -37,7 +37,7 @@ describe("findModel", () => {
     const shipped = shippedModels()[0]!;
     assert.deepEqual(find(shipped.name), { kind: "folder", folder: shipped.folder });
     modelAt("other", "sft", "model");
-    assert.throws(() => find("sft"), /"sft" may be .*other\/sft.*: say which/);
+    assert.throws(() => find("sft"), /"sft" may be .*other\/sft.*: give the whole name/);
   });
 
   it("refuses a folder without weights, where no server has them", () => {

@@ -81,6 +81,6 @@ export function findModelFolder(name: string): string | undefined {
   if (exact) return exact.folder;
   const ending = known.filter((model) => model.name.endsWith(`/${name}`));
   if (ending.length > 1)
-    throw new UsageError(`"${name}" may be ${ending.map((model) => model.name).join(" or ")}: say which`);
+    throw new UsageError(`"${name}" may be ${ending.map((model) => model.name).join(" or ")}: give the whole name`);
   return ending[0]?.folder;
 }

@@ -14,7 +14,7 @@ const examples = [
 export default defineCommand({
   name: "dataset import",
   summary:
-    "Read chains that are published as text (instruction, input, output) into trajectories, and say what does not parse.",
+    "Read chains that are published as text (instruction, input, output) into trajectories, and list what does not parse.",
   arguments: "<file…>",
   examples,
   options: {

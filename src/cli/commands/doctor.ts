@@ -16,7 +16,7 @@ export interface Finding {
 
 export default defineCommand({
   name: "doctor",
-  summary: "Say what works on this machine, what is missing, and how to get it.",
+  summary: "Check what works on this machine, what is missing, and how to get it.",
   examples: ["coa doctor", "coa doctor --json"],
   options: {},
   async run({ values, out, signal }) {

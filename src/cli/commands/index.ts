@@ -12,7 +12,7 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
     up: "Make a model from your documents or traces, in one resumable command",
     init: "Start a project in this folder: workspace, configuration, .env",
     show: "Show anything: runs, chains, datasets, trainings, evaluations, models; alone, the workspace",
-    doctor: "Say what works on this machine and what is missing",
+    doctor: "Check what works on this machine and what is missing",
     clean: "Delete checkpoints of finished trainings, caches, expired responses",
   },
   "Record what you have": {

@@ -47,7 +47,7 @@ export default defineCommand({
     const system = values.system ?? (named ? "chain" : undefined);
     if (system === undefined && blind === undefined)
       throw new UsageError(
-        `say who tries the tasks: --model <folder>, --system team, --without-tools <name>. Example: ${examples[0]}`,
+        `no model or team to try the tasks: give --model <folder>, --system team, --without-tools <name>. Example: ${examples[0]}`,
       );
     const graders = await openGrader(settings, session, await loadTasks(file, { signal }), {
       needed: "an answer that is not judged would look like a hard task",
