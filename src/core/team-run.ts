@@ -23,8 +23,12 @@ const teamAgentSchema = lazySchema((z) =>
     role: z.string().optional(),
     /** The tool call (of another agent) that activated it; absent for the first agent. */
     parentCallId: z.string().optional(),
-    /** The agent that handed over to it, where control moved without a call. */
+    /** The agent that handed over to it, where control moved without a call, or whose reply the program gave it. */
     handoffFrom: z.string().optional(),
+    /** Further agents whose replies the program gave it when it began: where branches of a flow come together. */
+    joins: z.array(z.string()).optional(),
+    /** It worked beside the task: nothing that it said is the answer. */
+    side: z.enum(["title", "guard", "selector", "memory"]).optional(),
     /** More than one candidate fitted, so the link above is marked and not to be trusted. */
     ambiguousLink: z.boolean().optional(),
     instructions: z.string().optional(),

@@ -11,7 +11,8 @@ import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-ru
 import { askedMove, askedQuestion } from "../language/team-moves.ts";
 import { isTransfer, nameFromCall } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
-import { whyUntrainable } from "./trainable.ts";
+import { runAnswer } from "./run-answer.ts";
+import { looseAgents, whyUntrainable } from "./trainable.ts";
 import { historyBefore } from "./user-turn.ts";
 
 /** One model call, with the agent that made it and what its tools answered. */
@@ -44,6 +45,10 @@ export interface RunParts {
   inferred?: TeamRun["completeness"]["inferred"];
   /** Why its first agent is probably another run's. */
   unlinked?: string;
+  /** Why it may be a part of another run. */
+  partOf?: string;
+  /** Agents whose last reply no other agent was given, where the flow is known. */
+  ends?: string[];
   notes?: string[];
   truncated?: boolean;
   /** False where a format has no ids of its own for tool calls. */
@@ -69,21 +74,28 @@ export function assembleRun(parts: RunParts): TeamRun {
   });
   const agents = describeAgents(parts.agents, calls);
   linkDelegations(agents, steps);
-  const root = agents.find((agent) => !agent.parentCallId && !agent.handoffFrom) ?? agents[0];
+  const firsts = agents.filter((agent) => !agent.parentCallId && !agent.handoffFrom);
+  const root = firsts.find(({ side }) => side === undefined) ?? firsts[0] ?? agents[0];
   const first = firstQuestion(calls, root?.id);
   const asked = askedQuestion(first);
   const managers = agents.filter(({ instructions }) => instructions === root?.instructions).map(({ id }) => id);
   if (asked !== undefined) for (const step of steps) markMove(step, managers.includes(step.agentId), messages);
-  const answer = parts.answer !== undefined ? parts.answer : lastAnswer(agents, steps, root);
+  const found = runAnswer({ agents, steps, messages, ends: parts.ends }, root);
+  const answer = parts.answer !== undefined ? parts.answer : found.answer;
   const completeness = completenessOf(parts, agents, calls);
   const history = parts.history ?? historyBefore(firstCall(calls, root?.id)?.messages ?? []);
-  const untrainable = whyUntrainable({ agents, steps, answer, completeness }, calls);
-  if (parts.unlinked !== undefined) untrainable.push({ reason: "unlinked", detail: parts.unlinked });
+  const question = parts.question ?? asked ?? first;
+  const doubts = {
+    unlinked: parts.unlinked,
+    part: parts.partOf,
+    answer: parts.answer === undefined ? found.unknown : undefined,
+  };
+  const untrainable = whyUntrainable({ agents, steps, question, answer, completeness }, calls, doubts);
   return {
     version: 1,
     id: parts.id,
     ...(parts.taskId !== undefined && { taskId: parts.taskId }),
-    question: parts.question ?? asked ?? first,
+    question,
     ...(history && { history }),
     ...(parts.session !== undefined && { session: parts.session }),
     topology: parts.topology ?? topologyOf(agents),
@@ -172,27 +184,6 @@ function markMove(step: TeamStep, isManager: boolean, messages: Readonly<Record<
   else if (step.text.trim() !== "" || !isManager) step.move = askedMove(input, isManager);
 }
 
-/**
- * The last words of the first agent, or of whoever it handed over to; or what it gave to a tool that takes the answer. Where
- * steps are marked, the last that proposed an answer: a judge may speak after it.
- */
-function lastAnswer(
-  agents: readonly TeamAgent[],
-  steps: readonly TeamStep[],
-  root: TeamAgent | undefined,
-): string | null {
-  if (steps.some(({ move }) => move !== undefined))
-    return steps.findLast(({ move }) => move === "answer")?.text.trim() ?? null;
-  const holders = new Set<string>(root ? [root.id] : []);
-  for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
-  const last = steps.findLast((step) => holders.has(step.agentId));
-  if (!last || last.error !== undefined) return null;
-  if (last.toolCalls.length > 0) {
-    return answerByTool(last, agents.find(({ id }) => id === last.agentId)?.tools) ?? null;
-  }
-  return last.text !== "" ? last.text : null;
-}
-
 function completenessOf(
   parts: RunParts,
   agents: readonly TeamAgent[],
@@ -222,7 +213,7 @@ function completenessOf(
   if (failed > 0) notes.push(`${failed} of ${calls.length} model calls failed or broke off`);
   const cut = calls.filter((call) => call.truncated).length;
   if (cut > 0) notes.push(`${cut} of ${calls.length} model calls are cut`);
-  const unlinked = agents.filter((agent) => !agent.parentCallId && !agent.handoffFrom).length - 1;
+  const unlinked = looseAgents(agents);
   if (unlinked > 0) notes.push(`${unlinked} agents could not be linked to the one that started them`);
   const ambiguous = agents.filter((agent) => agent.ambiguousLink).length;
   if (ambiguous > 0) notes.push(`${ambiguous} links between agents are ambiguous`);

@@ -3,11 +3,13 @@ import { fingerprint } from "../core/fingerprint.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { isTransfer, nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
-import { type CallFlow, callFlow } from "./call-flow.ts";
+import { type CallFlow, callFlow, firstInFlow } from "./call-flow.ts";
 import { callThreads, joinTurns, systemOf, type Thread } from "./call-threads.ts";
 import { linkThreads, type ThreadLink } from "./link-threads.ts";
 import { addTo, type RecordedCall } from "./recorded-call.ts";
 import { withoutRetries } from "./retries.ts";
+import { type RunFlow, runFlow } from "./run-flow.ts";
+import { sideKind } from "./side-calls.ts";
 import { splitTurns } from "./turns.ts";
 import { historyBefore } from "./user-turn.ts";
 
@@ -20,17 +22,20 @@ export function callsToRuns(given: readonly RecordedCall[], source: string): Tea
     if (call.runId === undefined) unnamed.push(call);
     else addTo(named, call.runId, call);
   }
-  const runs = [...named].flatMap(([runId, own]) => {
+  // An id that was given says what is one run; what users seem to say inside it cuts nothing.
+  const runs = [...named].map(([runId, own]) => {
     const { threads, links } = linkedThreads(own, flow);
-    return buildTurns(runId, source, threads, links);
+    return buildRun(runId, source, threads, links, runFlow(threads, links, flow), {});
   });
   const { threads, links } = linkedThreads(unnamed, flow);
-  const groups = families(threads, links);
-  for (const family of groups) {
+  const shape = runFlow(threads, links, flow);
+  const inside = startedInside(shape.families, links, flow);
+  for (const family of shape.families) {
     const { id: callId, startedAt, responseId } = family[0]!.calls[0]!;
     const id = `run-${fingerprint(JSON.stringify([callId, startedAt, responseId]))}`;
-    const inside = startedInside(family[0]!, groups, links, flow);
-    runs.push(...buildTurns(id, source, family, links, inside ? "it ran inside a tool call of another run" : ""));
+    const doubt = family.map((thread) => shape.doubts.get(thread)).find((why) => why !== undefined);
+    const unlinked = inside.has(family[0]!) ? { unlinked: "it ran inside a tool call of another run" } : {};
+    runs.push(...buildTurns(id, source, family, links, shape, { ...unlinked, ...(doubt && { partOf: doubt }) }));
   }
   return runs.sort((a, b) => (a.steps[0]?.startedAt ?? 0) - (b.steps[0]?.startedAt ?? 0));
 }
@@ -45,35 +50,49 @@ function linkedThreads(calls: readonly RecordedCall[], flow: CallFlow) {
 }
 
 /**
- * Whether a first agent was probably started by another run, though no content links the two: it lived inside one of that
- * run's tool calls, nobody else was started by that call, and it was told other things than that run's first agent.
+ * First agents that were probably started by another run, though no content links the two: each lived inside one of that
+ * run's tool calls, no other agent was started by that call, and it was told other things than that run's first agent.
  */
 function startedInside(
-  root: Thread,
-  groups: readonly (readonly Thread[])[],
+  families: readonly (readonly Thread[])[],
   links: ReadonlyMap<Thread, ThreadLink>,
   flow: CallFlow,
-): boolean {
-  const before = new Set(flow(root.calls[0]!));
+): Set<Thread> {
   const claimed = new Set([...links.values()].map(({ call }) => call));
-  const [from, to] = [root.calls[0]!.startedAt, root.calls.at(-1)!.endedAt];
-  const told = systemOf(root.calls[0]!);
-  return groups.some(
-    (group) =>
-      group[0] !== root &&
-      group.some((thread) =>
-        thread.calls.some((call) => {
-          const known = before.has(call.id);
-          if (!known && (root.calls[0]!.after !== undefined || systemOf(group[0]!.calls[0]!) === told)) return false;
-          return call.toolCalls.some((tool) => {
-            const result = thread.results.get(tool.id);
-            const free = known || !claimed.has(tool);
-            return free && result !== undefined && call.endedAt <= from && to <= result.at;
-          });
-        }),
+  const isFirst = firstInFlow(families.flat().flatMap((thread) => thread.calls));
+  const open = families
+    .flatMap((family) =>
+      family.flatMap((thread) =>
+        thread.calls.flatMap((call) =>
+          call.toolCalls.flatMap((tool) => {
+            const to = thread.results.get(tool.id)?.at;
+            const told = systemOf(family[0]!.calls[0]!);
+            return to === undefined
+              ? []
+              : [{ id: call.id, family, told, free: !claimed.has(tool), from: call.endedAt, to }];
+          }),
+        ),
       ),
-  );
+    )
+    .sort((a, b) => a.from - b.from);
+  const found = new Set<Thread>();
+  let next = 0;
+  let now: typeof open = [];
+  for (const family of families.toSorted((a, b) => a[0]!.calls[0]!.startedAt - b[0]!.calls[0]!.startedAt)) {
+    const root = family[0]!;
+    const first = root.calls[0]!;
+    while (next < open.length && open[next]!.from <= first.startedAt) now.push(open[next++]!);
+    now = now.filter(({ to }) => to >= first.startedAt);
+    if (isFirst(first)) continue;
+    const holding = now.filter((one) => one.family !== family && root.calls.at(-1)!.endedAt <= one.to);
+    const before = holding.length > 0 && first.after !== undefined ? new Set(flow(first)) : undefined;
+    const told = systemOf(first);
+    if (holding.some((one) => (before ? before.has(one.id) : one.free && one.told !== told))) found.add(root);
+  }
+  return found;
 }
+
+type Doubts = { unlinked?: string; partOf?: string };
 
 /** One run for each turn of the user; the turns of a session share its id. */
 function buildTurns(
@@ -81,31 +100,21 @@ function buildTurns(
   source: string,
   threads: readonly Thread[],
   links: ReadonlyMap<Thread, ThreadLink>,
-  unlinked = "",
+  shape: RunFlow,
+  doubts: Doubts,
 ): TeamRun[] {
   const turns = splitTurns(threads, links);
+  if (turns.length > 1 && threads.some((thread) => shape.reads.has(thread))) {
+    const why = "several user turns and a flow between agents: record with a run id for each task";
+    return [buildRun(id, source, threads, links, shape, { partOf: why, ...doubts })];
+  }
   const session = turns.length > 1 ? { session: id } : {};
   return turns.map((turn, index) =>
-    buildRun(turns.length > 1 ? `${id}.${index + 1}` : id, source, turn.threads, turn.links, {
+    buildRun(turns.length > 1 ? `${id}.${index + 1}` : id, source, turn.threads, turn.links, shape, {
       ...session,
-      ...(unlinked && { unlinked }),
+      ...doubts,
     }),
   );
-}
-
-/** Threads that belong together by their links, the first of each being the one nobody called. */
-function families(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>): Thread[][] {
-  const byRoot = new Map<Thread, Thread[]>();
-  for (const thread of threads) {
-    let root = thread;
-    for (const seen = new Set([root]); ; seen.add(root)) {
-      const above = links.get(root)?.parent ?? root.handoffFrom;
-      if (!above || seen.has(above)) break;
-      root = above;
-    }
-    addTo(byRoot, root, thread);
-  }
-  return [...byRoot.values()];
 }
 
 function buildRun(
@@ -113,7 +122,8 @@ function buildRun(
   source: string,
   threads: readonly Thread[],
   links: ReadonlyMap<Thread, ThreadLink>,
-  more: { session?: string; unlinked?: string },
+  shape: RunFlow,
+  more: Doubts & { session?: string },
 ): TeamRun {
   const ids = new Map(threads.map((thread, index) => [thread, `agent-${index + 1}`]));
   const byHint = new Map(threads.map((thread) => [thread.id, ids.get(thread)!]));
@@ -121,15 +131,22 @@ function buildRun(
     const link = links.get(thread);
     const hint = thread.calls[0]?.agent;
     const told = hint?.handoffFrom === undefined ? undefined : byHint.get(hint.handoffFrom);
-    const before = told ?? (thread.handoffFrom && ids.get(thread.handoffFrom)) ?? outputOf(thread, threads, links, ids);
+    const before = told ?? (thread.handoffFrom && ids.get(thread.handoffFrom));
+    const reads = (shape.reads.get(thread) ?? []).flatMap((one) => ids.get(one) ?? []);
+    const [from, ...joins] = new Set(before === undefined ? reads : [before, ...reads]);
+    const side = sideKind(thread.calls[0]!.messages, thread.calls[0]!.tools.length > 0);
     return {
       id: ids.get(thread)!,
       name: hint?.name ?? agentName(thread, link, index),
       ...(link && { parentCallId: link.call.id }),
       ...(link?.ambiguous && { ambiguousLink: true }),
-      ...(!link && index > 0 && before !== undefined && { handoffFrom: before }),
+      ...(!link && index > 0 && from !== undefined && { handoffFrom: from }),
+      ...(!link && index > 0 && joins.length > 0 && { joins }),
+      ...(side && !link && { side }),
     };
   });
+  const isEnd = (thread: Thread, own: string) =>
+    !links.has(thread) && !shape.read.has(thread) && !agents.some(({ handoffFrom }) => handoffFrom === own);
   const calls = threads.flatMap((thread) => thread.calls.map((call) => toParts(call, thread, ids.get(thread)!)));
   const notes = threads.flatMap((thread) => thread.calls.flatMap((call) => call.notes ?? []));
   const first = threads[0]?.calls[0];
@@ -140,16 +157,29 @@ function buildRun(
     agents,
     calls,
     notes: [...new Set(notes)],
-    inferred: inferredOf(threads, links),
+    // Agents that were called by tools work alone; what the program passes on beside that changes nothing.
+    ...(threads.some((thread) => links.has(thread)) && !threads.some(isHandedOver) && { topology: "agents-as-tools" }),
+    inferred: inferredOf(threads, links, shape),
+    ...(more.session === undefined && {
+      ends: agents.flatMap(({ id: own }, index) => (isEnd(threads[index]!, own) ? own : [])),
+    }),
     ...more,
     ...(history && { history }),
   });
 }
 
+function isHandedOver({ handoffFrom, calls }: Thread): boolean {
+  return (handoffFrom ?? calls[0]?.agent?.handoffFrom) !== undefined;
+}
+
 /** Which parts of a run's structure were inferred from content. */
-function inferredOf(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>): ("run" | "links")[] {
+function inferredOf(
+  threads: readonly Thread[],
+  links: ReadonlyMap<Thread, ThreadLink>,
+  shape: RunFlow,
+): ("run" | "links")[] {
   const first = threads[0]?.calls[0];
-  const linked = threads.some((thread) => thread.inferred || links.get(thread)?.inferred);
+  const linked = threads.some((thread) => thread.inferred || shape.inferred.has(thread) || links.get(thread)?.inferred);
   const told = first?.runId !== undefined || (first?.recorder === "preload" && !linked);
   return [...(told ? [] : (["run"] as const)), ...(linked ? (["links"] as const) : [])];
 }
@@ -173,25 +203,6 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
       return { ...tool, ...(result && { result: result.text }) };
     }),
   };
-}
-
-/** In a pipeline nobody calls anybody: the next agent reads what exactly one agent before it wrote. */
-function outputOf(
-  thread: Thread,
-  threads: readonly Thread[],
-  links: ReadonlyMap<Thread, ThreadLink>,
-  ids: ReadonlyMap<Thread, string>,
-): string | undefined {
-  const first = thread.calls[0]!;
-  const read = first.messages.map((message) => message.content).join("\n");
-  const writers = threads.filter((one) => {
-    const last = one.calls.at(-1)!;
-    const text = last.text.trim();
-    return (
-      one !== thread && !links.has(one) && last.endedAt <= first.startedAt && text.length >= 20 && read.includes(text)
-    );
-  });
-  return writers.length === 1 ? ids.get(writers[0]!) : undefined;
 }
 
 /** By the call that started it, by its instructions, or by its place. */

@@ -7,8 +7,9 @@
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 import type { ToolCall } from "../core/message.ts";
 import { answerByTool } from "./answer-by-tool.ts";
-import type { CallFlow } from "./call-flow.ts";
+import { type CallFlow, firstInFlow } from "./call-flow.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
+import { squeeze } from "./quotes.ts";
 import type { RecordedCall } from "./recorded-call.ts";
 
 export interface ThreadLink {
@@ -41,6 +42,7 @@ export function linkThreads(threads: readonly Thread[], flow: CallFlow = () => [
     links.set(thread, { parent, call, ambiguous, inferred: !known });
     claimed.add(call);
   };
+  const isFirst = firstInFlow(threads.flatMap((thread) => thread.calls));
   const open = new Map<Thread, Candidate[]>();
   const openAt = openCallsAt(threads);
   const byId = new Map(threads.map((thread) => [thread.id, thread]));
@@ -48,7 +50,7 @@ export function linkThreads(threads: readonly Thread[], flow: CallFlow = () => [
     const told = toldLink(thread, byId, claimed);
     const hint = thread.calls[0]?.agent;
     if (told) claim(thread, told, false);
-    else if (!thread.handoffFrom && (!hint || hint.parent)) {
+    else if (!thread.handoffFrom && (!hint || hint.parent) && !isFirst(thread.calls[0]!)) {
       const found = candidates(thread, openAt(thread.calls[0]!.startedAt));
       const inFlow = orderByFlow(thread.calls[0]!, flow, found);
       const free = inFlow.filter(({ call }) => !claimed.has(call));
@@ -163,8 +165,10 @@ function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
     const { parent, call, callerId, to, result } = one;
     if (parent === thread || to < last.startedAt) continue;
     one.texts ??= argumentTexts(call.arguments);
-    const byTask = task !== "" && one.texts.some((text) => shares(task, text));
     const byReport = report !== "" && result !== undefined && shares(result, report);
+    // What another agent was asked may hold any word; and a result without the report was not of this agent.
+    const refuted = report !== "" && result !== undefined && !byReport && first.after === undefined;
+    const byTask = !refuted && one.texts.some((text) => isTask(task, text));
     // A short report alone may be in many results.
     const sure = byTask || report.length >= 20;
     if (byTask || byReport) found.push({ parent, call, callerId, result, known: false, byTask, byReport, sure });
@@ -212,10 +216,13 @@ function argumentTexts(text: string): string[] {
   return texts.filter((one) => one.length >= 3);
 }
 
-function shares(a: string, b: string): boolean {
-  return a.length > 0 && b.length > 0 && (a.includes(b) || b.includes(a));
+/** Whether an argument is the task that an agent was given: not only a word that occurs in it. */
+function isTask(task: string, text: string): boolean {
+  if (task === text) return true;
+  const [short, long] = text.length < task.length ? [text, task] : [task, text];
+  return short.length >= 12 && short.length * 4 >= long.length && long.includes(short);
 }
 
-function squeeze(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+function shares(a: string, b: string): boolean {
+  return a.length > 0 && b.length > 0 && (a.includes(b) || b.includes(a));
 }

@@ -33,6 +33,11 @@ function isQuestion(message: Message): boolean {
   return !observation.test(content) && !steering.test(content) && teamRequestIn(content) === undefined;
 }
 
+/** Whether a text can be what a user asked: not empty, no tool's result, no reminder of a program. */
+export function isAsked(text: string): boolean {
+  return text.trim() !== "" && !observation.test(text) && !steering.test(text);
+}
+
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */
 export function historyBefore(messages: readonly Message[]): Message[] | undefined {
   const at = messages.findLastIndex(isQuestion);

@@ -1,0 +1,63 @@
+/**
+ * What a run gave back. Not simply the last words: a critic, a verifier or a guard may speak after the answer, and a
+ * title is written beside it.
+ */
+import type { Message } from "../core/message.ts";
+import type { TeamAgent, TeamStep } from "../core/team-run.ts";
+import { answerByTool } from "./answer-by-tool.ts";
+import { squeeze } from "./quotes.ts";
+
+/** Agents that judge what others wrote, by their instructions. */
+const judge =
+  /\b(?:critics?|critique|review(?:er)?|judge|evaluat\w+|verif\w+|approv\w+|grade[rs]?|checker|validat\w+|feedback)\b/i;
+
+/** Agrees, and says nothing else of weight. */
+const verdict =
+  /^\W*(?:(?:verdict|decision|result|status|grade|judge?ment)\W+)?(?:pass(?:ed)?|approved?|accept(?:ed|able)?|ok(?:ay)?|lgtm|correct|valid|good|great|yes|terminate|done|no (?:further |more )?(?:changes?|issues?|feedback)|looks good)\b/i;
+
+interface Said {
+  agents: readonly TeamAgent[];
+  steps: readonly TeamStep[];
+  messages: Readonly<Record<string, Message>>;
+  /** Agents whose last reply no other agent was given, where that is known. */
+  ends?: readonly string[] | undefined;
+}
+
+/** The answer, or why it is not known which of the replies it is. */
+export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: string | null; unknown?: string } {
+  const { agents, steps, ends = [] } = run;
+  if (steps.some(({ move }) => move !== undefined)) {
+    return { answer: steps.findLast(({ move }) => move === "answer")?.text.trim() ?? null };
+  }
+  const works = (id: string) => agents.find((agent) => agent.id === id)?.side === undefined;
+  const open = ends.filter(works);
+  const holders = new Set<string>([...(root ? [root.id] : []), ...ends]);
+  for (const agent of agents) if (agent.handoffFrom && holders.has(agent.handoffFrom)) holders.add(agent.id);
+  const spoken = steps.filter((step) => holders.has(step.agentId) && (works(step.agentId) || agents.length === 1));
+  const last = spoken.at(-1);
+  if (!last || last.error !== undefined) return { answer: null };
+  if (last.toolCalls.length > 0) {
+    return { answer: answerByTool(last, agents.find(({ id }) => id === last.agentId)?.tools) ?? null };
+  }
+  const told = (step: TeamStep) => agents.find(({ id }) => id === step.agentId)?.instructions ?? "";
+  const isJudge = judge.test(told(last));
+  const judged = isJudge ? judgedBy(last, spoken, run) : undefined;
+  if (judged) {
+    const again = steps.some((step) => step !== last && told(step) === told(last));
+    if (again || (verdict.test(last.text) && last.text.length <= 200)) return { answer: judged.text };
+    return { answer: last.text, unknown: "a judge spoke last: what it wrote may be the answer or a verdict" };
+  }
+  const answer = last.text !== "" ? last.text : null;
+  if (open.length < 2) return { answer };
+  return { answer, unknown: `${open.length} agents ended the flow: which reply was given back is not known` };
+}
+
+/** The reply of another agent that a step was given, the latest of several. */
+function judgedBy(last: TeamStep, spoken: readonly TeamStep[], { agents, messages }: Said): TeamStep | undefined {
+  const read = squeeze(last.input.map((key) => messages[key]?.content ?? "").join("\n"));
+  const told = (id: string) => agents.find((agent) => agent.id === id)?.instructions;
+  return spoken.findLast((step) => {
+    const text = squeeze(step.text);
+    return text !== "" && told(step.agentId) !== told(last.agentId) && read.includes(text);
+  });
+}

@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { readAllJsonl } from "../base/files/read-jsonl.ts";
+import type { Message } from "../core/message.ts";
+import type { TeamRun } from "../core/team-run.ts";
+import { callsToRuns } from "./calls-to-runs.ts";
+import { importFiles } from "./import-file.ts";
+import type { RecordedCall } from "./recorded-call.ts";
+import { refusedForTraining } from "./trainable.ts";
+
+const wire = join(import.meta.dirname, "../../test/fixtures/python-teams");
+
+interface TrueCall {
+  id: string;
+  nonce: string;
+  /** The replies that its prompt held. */
+  seen: string[];
+  text: string;
+  final: boolean;
+}
+
+/** The calls of each task: those that saw each other's replies. */
+function trueTasks(truth: readonly TrueCall[]): TrueCall[][] {
+  let tasks: TrueCall[][] = [];
+  for (const call of truth) {
+    const isOwn = (task: readonly TrueCall[]) => task.some(({ nonce }) => call.seen.includes(nonce));
+    tasks = [...tasks.filter((task) => !isOwn(task)), [...tasks.filter(isOwn).flat(), call]];
+  }
+  return tasks;
+}
+
+/** Runs that may be trained on and are not exactly one task with its answer. */
+function falseRuns(runs: readonly TeamRun[], tasks: readonly TrueCall[][]): string[] {
+  return runs.flatMap((run) => {
+    if (refusedForTraining(run) !== null) return [];
+    const task = tasks.find((one) => one.some(({ id }) => id === run.steps[0]?.responseId)) ?? [];
+    const ids = (list: readonly string[]) => JSON.stringify(list.toSorted());
+    const whole = ids(task.map(({ id }) => id)) === ids(run.steps.map(({ responseId = "" }) => responseId));
+    const said = task.findLast(({ final }) => final)?.text ?? "";
+    return whole && said.includes(run.answer ?? "nothing") ? [] : [`${run.question} -> ${run.answer}`];
+  });
+}
+
+/** Programs recorded live, whose calls come out as exactly one run for each task. */
+const exact = /^(?:autogen|crew-seq|hay-agent|plain)/;
+
+describe("Python programs wired in code", async () => {
+  for (const file of (await readdir(wire)).filter((name) => name.endsWith(".calls.jsonl"))) {
+    it(file.replace(".calls.jsonl", ""), async () => {
+      const truth = await readAllJsonl<TrueCall>(join(wire, file.replace(".calls.", ".truth.")));
+      const runs = await importFiles([join(wire, file)], { format: "calls" });
+      const tasks = trueTasks(truth);
+      assert.deepEqual(falseRuns(runs, tasks), []);
+      if (!exact.test(file)) return;
+      assert.equal(runs.length, tasks.length);
+      assert.deepEqual(
+        runs.map(refusedForTraining),
+        runs.map(() => null),
+      );
+    });
+  }
+});
+
+let clock = 0;
+
+function call(
+  system: string,
+  prompt: string | Message[],
+  text: string,
+  more: Partial<RecordedCall> = {},
+): RecordedCall {
+  clock += 10;
+  const messages = typeof prompt === "string" ? [{ role: "user" as const, content: prompt }] : prompt;
+  return {
+    id: `call-${clock}`,
+    startedAt: clock,
+    endedAt: clock + 5,
+    messages: [{ role: "system", content: system }, ...messages],
+    tools: [],
+    text,
+    toolCalls: [],
+    promptTokens: 10,
+    completionTokens: 5,
+    outcome: "complete",
+    ...more,
+  };
+}
+
+/** Calls as a recorder inside the process sees them, each after the one before. */
+const inFlow = (...calls: RecordedCall[]) =>
+  calls.map((one, index) => ({
+    ...one,
+    recorder: "preload" as const,
+    ...(index > 0 && one.after === undefined && { after: calls[index - 1]!.id }),
+  }));
+const names = (run: TeamRun | undefined) => run?.agents.map(({ name, handoffFrom = "" }) => `${name}<${handoffFrom}`);
+const reasons = (run: TeamRun | undefined) => run?.completeness.untrainable?.map(({ reason }) => reason) ?? [];
+
+describe("runs as flows", () => {
+  const question = "Which river flows through the capital of Hungary?";
+
+  it("follows a router, whose reply the next prompt does not repeat", () => {
+    const calls = [
+      call("You are the router.", question, "geography"),
+      call("You are the geographer.", question, "The Danube."),
+    ];
+    const [run, ...others] = callsToRuns(inFlow(...calls), "wire");
+    assert.equal(others.length, 0);
+    assert.deepEqual([names(run), run?.answer, reasons(run)], [["router<", "geographer<agent-1"], "The Danube.", []]);
+    // Without the flow the two can't be told from two apps that were asked the same.
+    assert.deepEqual(callsToRuns(calls, "wire").map(reasons), [["part-of-run"], ["part-of-run"]]);
+  });
+
+  it("follows what an orchestrator gave to its workers, and where their work comes together", () => {
+    const tasks = ["Find out which city is the capital of Hungary.", "Find out which rivers there are in Hungary."];
+    const found = [
+      "The capital of Hungary is Budapest, on both banks.",
+      "The rivers of Hungary are the Danube and the Tisza.",
+    ];
+    const [run, ...others] = callsToRuns(
+      [
+        call("You are the orchestrator.", question, JSON.stringify({ tasks })),
+        ...tasks.map((task, index) => call("You are the worker.", `Do this: ${task}`, found[index]!)),
+        call("You are the writer.", `Question: ${question}\n- ${found.join("\n- ")}`, "It is the Danube."),
+      ],
+      "wire",
+    );
+    assert.equal(others.length, 0);
+    assert.deepEqual(names(run), ["orchestrator<", "worker<agent-1", "worker<agent-1", "writer<agent-3"]);
+    assert.deepEqual([run?.agents[3]?.joins, run?.answer, reasons(run)], [["agent-2"], "It is the Danube.", []]);
+    assert.deepEqual(run?.completeness.inferred, ["run", "links"]);
+  });
+
+  it("keeps tasks apart that one process does one after the other, and refuses what may be either", () => {
+    const ask = (text: string, said: string) => call("You are the helper.", text, said);
+    const apart = callsToRuns(
+      inFlow(ask("How high is Triglav?", "2,864 m."), ask("Who wrote Faust?", "Goethe.")),
+      "wire",
+    );
+    assert.deepEqual(
+      apart.map(({ answer }) => answer),
+      ["2,864 m.", "Goethe."],
+    );
+    assert.deepEqual(apart.map(reasons), [[], []]);
+    const either = callsToRuns(inFlow(ask("Name a city.", "Oslo"), ask("How many live in Oslo now?", "Many.")), "wire");
+    assert.deepEqual(either.map(reasons), [["part-of-run"], ["part-of-run"]]);
+  });
+
+  it("marks side calls, and never takes their words for an answer", () => {
+    const title = call("Generate a short title for this conversation.", question, "Rivers of Hungary");
+    const [run, ...others] = callsToRuns([call("You are the guide.", question, "The Danube."), title], "wire");
+    assert.equal(others.length, 0);
+    assert.deepEqual(
+      [run?.agents.flatMap(({ side }) => side ?? []), run?.answer, reasons(run)],
+      [["title"], "The Danube.", []],
+    );
+    const guard = call("You are a guardrail. Check the input.", "Is it allowed to ask this?", "safe");
+    assert.deepEqual(callsToRuns([guard], "wire").map(reasons), [["side-call"]]);
+  });
+
+  it("gives back what was judged, not the verdict", () => {
+    const draft = "The river through Budapest is the Danube.";
+    const judged = (verdict: string) =>
+      callsToRuns(
+        [
+          call("You are the writer.", question, draft),
+          call("You are the reviewer. Say APPROVE or what is wrong.", `Review this: ${draft}`, verdict),
+        ],
+        "wire",
+      );
+    const [approved] = judged("APPROVE");
+    assert.deepEqual([approved?.answer, reasons(approved)], [draft, []]);
+    assert.deepEqual(judged("It is the Danube, also called Duna.").map(reasons), [["answer-unknown"]]);
+  });
+
+  it("refuses branches that never come together", () => {
+    const parts = ["Describe the north of the country in detail.", "Describe the south of the country in detail."];
+    const [plan, ...work] = [
+      call("You are the planner.", "Describe Italy.", parts.join("\n")),
+      ...parts.map((part, index) => call("You are the worker.", part, `Part ${index}.`)),
+    ];
+    assert.deepEqual(callsToRuns([plan!, ...work], "wire").map(reasons), [["answer-unknown"]]);
+  });
+
+  it("does not cut a run whose id was given at what programs say in the user's name", () => {
+    const said: Message[] = [
+      { role: "user", content: "Instruction: name the capital." },
+      { role: "assistant", content: "Solution: Budapest. Next request." },
+      { role: "user", content: "Instruction: name its river." },
+    ];
+    const given = { runId: "r", agent: { id: "a", name: "assistant" } };
+    const runs = callsToRuns(
+      [
+        call("You solve.", said.slice(0, 1), said[1]!.content, given),
+        call("You solve.", said, "Solution: the Danube.", given),
+      ],
+      "wire",
+    );
+    assert.deepEqual(
+      runs.map(({ id, steps, answer }) => [id, steps.length, answer]),
+      [["r", 2, "Solution: the Danube."]],
+    );
+  });
+
+  it("does not merge users because a short argument stands in the other's question", () => {
+    const tool = [{ id: "t1", name: "lookup", arguments: '{"key":"Oslo"}' }];
+    const asked: Message[] = [{ role: "user", content: "How many people live in Oslo?" }];
+    const after: Message[] = [
+      ...asked,
+      { role: "assistant", content: "", toolCalls: tool },
+      { role: "tool", toolCallId: "t1", content: "717,710" },
+    ];
+    const tools = [{ name: "lookup", parameters: {} }];
+    const runs = callsToRuns(
+      [
+        call("You are the helper.", asked, "", { toolCalls: tool, tools }),
+        call("You are the helper.", "Is Oslo in Norway or in Sweden?", "In Norway.", { tools }),
+        call("You are the helper.", after, "717,710 people.", { tools }),
+      ],
+      "wire",
+    );
+    assert.deepEqual(
+      runs.map(({ agents, answer }) => [agents.length, answer]),
+      [
+        [1, "717,710 people."],
+        [1, "In Norway."],
+      ],
+    );
+    assert.deepEqual(runs.map(reasons), [[], []]);
+  });
+
+  it("refuses runs without a question, with steps of an unread protocol, or with lost results", () => {
+    const one = (prompt: Message[], text: string, more: Partial<RecordedCall> = {}) =>
+      callsToRuns([call("You are the agent.", prompt, text, more)], "wire").map(reasons);
+    assert.deepEqual(one([], "Oslo."), [["no-question"]]);
+    assert.deepEqual(one([{ role: "user", content: "Observation: 12" }], "Twelve."), [["no-question"]]);
+    const step = "Thought: I look it up.\nAction: lookup\nAction Input: {}";
+    assert.deepEqual(one([{ role: "user", content: "How many?" }], step), [["unread-protocol"]]);
+  });
+
+  it("keeps 1,000 users apart that are served at once, in time that grows with their number", () => {
+    const users = (count: number) => {
+      const steps = Array.from({ length: 3 }, (_, step) =>
+        Array.from({ length: count }, (_, user) => {
+          const before = `The reply of step ${step - 1} to user ${user} is ${user * 7 + step - 1}.`;
+          const prompt =
+            step === 0 ? `User ${user} asks how much ${user} times seven is.` : `Go on from this: ${before}`;
+          const text = `The reply of step ${step} to user ${user} is ${user * 7 + step}.`;
+          return call(`You are agent ${step}.`, prompt, text, { id: `${user}/${step}`, responseId: `${user}/${step}` });
+        }),
+      );
+      return steps.flat();
+    };
+    const runs = callsToRuns(users(1000), "wire");
+    assert.equal(runs.length, 1000);
+    for (const run of runs) {
+      const ids = run.steps.map(({ responseId = "" }) => responseId.split("/"));
+      assert.deepEqual(
+        ids.map(([, step]) => step),
+        ["0", "1", "2"],
+      );
+      assert.equal(new Set(ids.map(([user]) => user)).size, 1);
+      assert.deepEqual(reasons(run), []);
+    }
+    const cost = (count: number) => {
+      const calls = users(count);
+      const from = process.cpuUsage();
+      callsToRuns(calls, "wire");
+      const { user, system } = process.cpuUsage(from);
+      return user + system;
+    };
+    const [small, large] = [Math.min(cost(1000), cost(1000)), Math.min(cost(4000), cost(4000))];
+    assert.ok(large < small * 10, `${small} and ${large} µs for four times as many users`);
+  });
+});

@@ -1,0 +1,218 @@
+/**
+ * Which threads are one run. Beyond calls and hand-overs, programs wire agents in code: a chain, a router, branches that
+ * come together, a loop of writer and critic. The flow of the program and the passages of replies that a prompt quotes
+ * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
+ */
+import type { CallFlow } from "./call-flow.ts";
+import { systemOf, type Thread } from "./call-threads.ts";
+import type { ThreadLink } from "./link-threads.ts";
+import { passagesOf, quoteIndex, squeeze } from "./quotes.ts";
+import { addTo, type RecordedCall } from "./recorded-call.ts";
+import { sideKind } from "./side-calls.ts";
+
+export interface RunFlow {
+  /** The threads of each run, the one that began it first. */
+  families: Thread[][];
+  /** The threads whose replies the program gave to a thread when it began, latest first. */
+  reads: Map<Thread, Thread[]>;
+  /** Threads whose last reply reached another one. */
+  read: Set<Thread>;
+  /** Threads that were joined to a run by what they quote, without knowing the program's flow. */
+  inferred: Set<Thread>;
+  /** Why a thread may belong to another run than its own. */
+  doubts: Map<Thread, string>;
+}
+
+/** A reply and the thread that it is of. */
+interface Said {
+  call: RecordedCall;
+  thread: Thread;
+}
+
+const nextStep = "record with a run id for each task, or inside the process with coa record run";
+
+/** Puts threads together. */
+export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, ThreadLink>, flow: CallFlow): RunFlow {
+  const sorted = threads.toSorted((a, b) => a.calls[0]!.startedAt - b.calls[0]!.startedAt);
+  const families = disjointSets(sorted);
+  const result: RunFlow = { families: [], reads: new Map(), read: new Set(), inferred: new Set(), doubts: new Map() };
+  const owner = new Map<string, Thread>();
+  const calls = new Map<string, RecordedCall>();
+  const replies = quoteIndex<Said>();
+  for (const thread of sorted) {
+    for (const call of thread.calls) {
+      owner.set(call.id, thread);
+      calls.set(call.id, call);
+      const prompt = call.messages.map(({ content }) => squeeze(content)).join("\n");
+      // What a reply repeats of its own prompt does not tell it from others.
+      for (const passage of passagesOf(call.text)) {
+        if (!prompt.includes(passage)) replies.add(passage, { call, thread });
+      }
+    }
+    const above = links.get(thread)?.parent ?? thread.handoffFrom;
+    if (above) families.join(above, thread);
+    if (thread.handoffFrom) result.read.add(thread.handoffFrom);
+  }
+  const doubt = (thread: Thread, why: string) => result.doubts.set(thread, `${why}: ${nextStep}`);
+  const reads = (thread: Thread, call: RecordedCall, from: Said, known: boolean) => {
+    if (call === thread.calls[0] && !links.has(thread)) {
+      const all = result.reads.get(thread) ?? [];
+      if (!all.includes(from.thread)) result.reads.set(thread, [...all, from.thread]);
+    }
+    if (from.call === from.thread.calls.at(-1)) result.read.add(from.thread);
+    if (families.of(from.thread) === families.of(thread)) return;
+    families.join(from.thread, thread);
+    if (!known) result.inferred.add(thread);
+  };
+
+  /** The calls before one in its flow, as far back as a time. */
+  const flowSince = (call: RecordedCall, since: number): Set<string> => {
+    const ids = new Set<string>();
+    for (const id of flow(call)) {
+      const at = calls.get(id)?.startedAt;
+      if (at !== undefined && at < since) break;
+      ids.add(id);
+    }
+    return ids;
+  };
+  for (const thread of sorted) {
+    const seen = new Set<string>();
+    for (const call of thread.calls) {
+      for (const { role, content } of call.messages) {
+        // What a tool brought is linked by its call; a memory may bring what another run said.
+        if (role === "tool" || seen.has(content)) continue;
+        seen.add(content);
+        for (const passage of replies.in(content)) {
+          const all = replies.saidBy(passage);
+          if (all.some((one) => one.thread === thread)) continue;
+          const earlier = all.filter((one) => one.call.endedAt <= call.startedAt);
+          if (earlier.length === 0) continue;
+          const before = flowSince(call, Math.min(...earlier.map((one) => one.call.startedAt)));
+          const fitting = nearest(earlier, before, flow);
+          const last = fitting.at(-1)!;
+          if (fitting.every((one) => families.of(one.thread) === families.of(last.thread))) {
+            reads(thread, call, last, before.has(last.call.id));
+          } else if (!fitting.some((one) => families.of(one.thread) === families.of(thread))) {
+            for (const one of fitting) doubt(one.thread, "its reply is quoted where that of another run may be meant");
+            doubt(thread, "it quotes a reply that several runs gave");
+          }
+        }
+      }
+    }
+    result.reads.get(thread)?.sort((a, b) => b.calls[0]!.startedAt - a.calls[0]!.startedAt);
+    follow(thread);
+  }
+
+  /** A thread that quotes nothing of what came before it in the flow: the next step all the same, or the next task. */
+  function follow(thread: Thread): void {
+    const first = thread.calls[0]!;
+    if (links.has(thread) || thread.handoffFrom || result.reads.has(thread)) return;
+    const call = calls.get(flow(first)[Symbol.iterator]().next().value ?? "");
+    const before = call && owner.get(call.id);
+    if (!before || families.of(before) === families.of(thread)) return;
+    const root = families.of(before);
+    const asked = squeeze(questionOf(root.calls[0]!));
+    const told = squeeze(first.messages.map(({ content }) => content).join("\n"));
+    if (asked.length >= 12 && told.includes(asked) && systemOf(root.calls[0]!) !== systemOf(first)) {
+      reads(thread, first, { call, thread: before }, true);
+      return;
+    }
+    if (systemOf(root.calls[0]!) === systemOf(first) && !holdsWords(told, call.text)) return;
+    for (const one of [root, thread]) doubt(one, "it may be a part of what came before or after it in the same flow");
+  }
+
+  const roots = sorted.filter((thread) => families.of(thread) === thread);
+  for (const { parts, whole } of sameQuestion(roots)) {
+    for (const part of parts) {
+      if (!whole) doubt(part, "another run was asked the same under other instructions");
+      else if (families.of(part) !== families.of(whole)) {
+        families.join(whole, part);
+        result.inferred.add(part);
+      }
+    }
+  }
+  result.families = families.all();
+  return result;
+}
+
+/** Those in the flow before a call; else those of branches that began in it; else all. */
+function nearest(fitting: readonly Said[], before: ReadonlySet<string>, flow: CallFlow): Said[] {
+  if (before.size === 0 || fitting.length < 2) return [...fitting];
+  const inFlow = fitting.filter(({ call }) => before.has(call.id));
+  if (inFlow.length > 0) return inFlow;
+  const branches = fitting.filter(({ call }) =>
+    Iterator.from(flow(call))
+      .take(50)
+      .some((id) => before.has(id)),
+  );
+  return branches.length > 0 ? branches : [...fitting];
+}
+
+/** What the user asked in a call. */
+function questionOf(call: RecordedCall): string {
+  return call.messages.findLast(({ role }) => role === "user")?.content ?? "";
+}
+
+/** Whether a prompt holds a short reply, or a value of one, as words of its own. */
+function holdsWords(prompt: string, reply: string): boolean {
+  const values = [reply, ...[...reply.matchAll(/"([^"]{3,24})"/g)].map((match) => match[1]!)].map(squeeze);
+  return values.some((value) => {
+    const at = value.length < 3 ? -1 : prompt.indexOf(value);
+    return at >= 0 && !/[\p{L}\p{N}]/u.test((prompt[at - 1] ?? " ") + (prompt[at + value.length] ?? " "));
+  });
+}
+
+/** Groups of first agents that were asked the same under other instructions; `whole` where all others work beside it. */
+function sameQuestion(roots: readonly Thread[]): { parts: Thread[]; whole?: Thread }[] {
+  const asked = quoteIndex<Thread>();
+  const question = (root: Thread) => questionOf(root.calls[0]!);
+  for (const root of roots) for (const passage of passagesOf(question(root))) asked.add(passage, root);
+  const holders = new Map<string, Thread[]>();
+  for (const root of roots) {
+    const whole = squeeze(question(root));
+    if (whole.length >= 12) addTo(holders, `whole ${whole}`, root);
+    for (const passage of asked.in(question(root))) addTo(holders, passage, root);
+  }
+  return [...holders.values()].flatMap((group) => {
+    const byInstructions = Map.groupBy(group, (root) => systemOf(root.calls[0]!));
+    // A line that stands in several questions to one agent is of its template.
+    const isTemplate = [...byInstructions.values()].some((same) => new Set(same.map(question)).size > 1);
+    if (byInstructions.size < 2 || isTemplate) return [];
+    const parts = group.filter((root) => !isSide(root));
+    if (parts.length === 1) return [{ whole: parts[0]!, parts: group.filter((root) => root !== parts[0]) }];
+    // Teams that call each other by tools are whole; one that only spoke may be a step of the others.
+    const bare = parts.filter((root) => root.calls.every((call) => call.toolCalls.length === 0));
+    const instructions = new Set(parts.map((root) => systemOf(root.calls[0]!)));
+    return bare.length > 0 && instructions.size > 1 ? [{ parts }] : [];
+  });
+}
+
+function isSide({ calls }: Thread): boolean {
+  return sideKind(calls[0]!.messages, calls[0]!.tools.length > 0) !== undefined;
+}
+
+/** Sets of threads, each known by its earliest. */
+function disjointSets(sorted: readonly Thread[]) {
+  const above = new Map<Thread, Thread>();
+  const place = new Map(sorted.map((thread, index) => [thread, index]));
+  const of = (thread: Thread): Thread => {
+    let root = thread;
+    for (let next = above.get(root); next; next = above.get(root)) root = next;
+    for (let at = thread; at !== root; ) {
+      const next = above.get(at)!;
+      above.set(at, root);
+      at = next;
+    }
+    return root;
+  };
+  return {
+    of,
+    join(a: Thread, b: Thread) {
+      const [one, other] = [of(a), of(b)];
+      if (one === other) return;
+      if (place.get(one)! < place.get(other)!) above.set(other, one);
+      else above.set(one, other);
+    },
+    all: () => [...Map.groupBy(sorted, of).values()],
+  };
+}
