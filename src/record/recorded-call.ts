@@ -27,6 +27,8 @@ export interface RecordedCall {
   agent?: AgentHint;
   /** The call whose reply the calling code had seen last, where a recorder inside the process followed it. */
   after?: string;
+  /** Further calls whose replies it had seen, where several flows came together. */
+  joins?: string[];
   startedAt: number;
   endedAt: number;
   model?: string;

@@ -7,29 +7,32 @@ import { asObject } from "../core/json-value.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome, RecordedCall } from "./recorded-call.ts";
 
+/** What a recorder inside a process knows of the agent that makes a call. */
+export const agentHintSchema = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  parent: z
+    .object({
+      agentId: z.string(),
+      callId: z.string().optional(),
+      name: z.string().optional(),
+      arguments: z.string().optional(),
+    })
+    .optional(),
+  handoffFrom: z.string().optional(),
+});
+
 const exchangeSchema = z.object({
   version: z.literal(1),
   id: z.string(),
   /** Which recorder wrote it. */
   recorder: z.enum(["proxy", "preload"]).optional(),
   runId: z.string().optional(),
-  agent: z
-    .object({
-      id: z.string(),
-      name: z.string().optional(),
-      parent: z
-        .object({
-          agentId: z.string(),
-          callId: z.string().optional(),
-          name: z.string().optional(),
-          arguments: z.string().optional(),
-        })
-        .optional(),
-      handoffFrom: z.string().optional(),
-    })
-    .optional(),
+  agent: agentHintSchema.optional(),
   /** The exchange whose reply the calling code had seen last, known by a recorder inside the process. */
   after: z.string().optional(),
+  /** Others whose replies it had seen as well, where several flows came together. */
+  joins: z.array(z.string()).optional(),
   /** `/v1/chat/completions` and the like, without the run. */
   path: z.string(),
   startedAt: z.number(),
@@ -87,6 +90,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(exchange.runId !== undefined && { runId: exchange.runId }),
     ...(exchange.agent && { agent: exchange.agent as RecordedCall["agent"] }),
     ...(exchange.after !== undefined && { after: exchange.after }),
+    ...(exchange.joins && { joins: exchange.joins }),
     startedAt: exchange.startedAt,
     endedAt: exchange.endedAt,
     ...((reply.model || model) && { model: reply.model || model }),

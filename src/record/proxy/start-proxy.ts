@@ -23,6 +23,7 @@ import { redactResponse } from "../redact-response.ts";
 import { type Unrecorded, type UnrecordedCounter, unrecordedCounter } from "../unrecorded.ts";
 import { isRecorded, type WireExchange } from "../wire-exchange.ts";
 import { type Forwarded, forward } from "./forward.ts";
+import { guestRequest } from "./guest-request.ts";
 import { runOfRequest } from "./run-of-request.ts";
 import { upstreamUrl } from "./upstream-url.ts";
 
@@ -33,6 +34,8 @@ export interface ProxyOptions {
   folder: string;
   /** Record what passes (default), or answer from the folder's recordings without any server. */
   mode?: "record" | "replay";
+  /** Programs that know this token may name the server themselves: `/t/<token>/<server>/…` (guest-request.ts). */
+  guests?: string;
   budget?: BudgetOptions;
   port?: number;
   host?: string;
@@ -68,17 +71,18 @@ interface Setup extends ProxyOptions {
   replay?: Replay<WireExchange>;
   counted?: Budget;
   missed: UnrecordedCounter;
-  agent: Agent;
+  agents: { "http:": Agent; "https:": Agent };
 }
 
 const startProxyNames = optionNames<ProxyOptions>()(
-  "to folder mode budget port host redact maxRequestBytes maxKeptBytes keys access onProblem onExchange",
+  "to folder mode guests budget port host redact maxRequestBytes maxKeptBytes keys access onProblem onExchange",
 );
 
 /** Starts the proxy; resolves when it listens. */
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
   checkOptions("startProxy", options, startProxyNames, { ...accessParts, budget: budgetNames });
-  if (options.mode !== "replay" && !options.to) throw new UsageError("a proxy needs `to`, the server to pass calls to");
+  if (options.mode !== "replay" && !options.to && !options.guests)
+    throw new UsageError("a proxy needs `to`, the server to pass calls to");
   if (options.to && !/^https?:$/.test(URL.parse(options.to)?.protocol ?? "")) {
     throw new UsageError(`the server's address must begin with http:// or https://, not "${options.to}"`);
   }
@@ -89,9 +93,10 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   const log = replay ? undefined : await openCallLog(options.folder);
   const counted = options.budget && createBudget(options.budget);
   // Loaded here: importing the package should not pay for a web server.
-  const { Agent } = await import(options.to?.startsWith("https:") ? "node:https" : "node:http");
-  const agent: Agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 });
-  const setup: Setup = { ...options, agent, missed: unrecordedCounter(), log, replay, counted };
+  const [http, https] = await Promise.all([import("node:http"), import("node:https")]);
+  const many = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 1024 };
+  const agents = { "http:": new http.Agent(many), "https:": new https.Agent(many) };
+  const setup: Setup = { ...options, agents, missed: unrecordedCounter(), log, replay, counted };
   const { port, host, onProblem } = options;
   const served = guarded((call) => handle(setup, call), {
     access: accessOf(host, options.access),
@@ -112,7 +117,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     async close() {
       await close();
       await writeUnrecorded(options.folder, setup.missed.list("proxy"));
-      agent.destroy();
+      for (const agent of Object.values(agents)) agent.destroy();
       await log?.close();
     },
   };
@@ -121,14 +126,18 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
 async function handle(setup: Setup, call: Call): Promise<void> {
   const { request } = call;
   const startedAt = steadyNow();
-  const { runId, path } = runOfRequest(request.url, request.headers);
+  const guest = setup.guests === undefined ? undefined : guestRequest(setup.guests, request.url, request.headers);
+  const { runId, path } = guest
+    ? { runId: guest.known.runId, path: guest.path }
+    : runOfRequest(request.url, request.headers);
+  const to = guest?.to ?? setup.to;
   const body = await call.raw();
   const fetched = fetchedId(request.method, path) !== undefined;
   const recorded = fetched || (request.method === "POST" && isRecorded(path));
-  if (!recorded) return passThrough(setup, call, path, body);
+  if (!recorded) return passThrough(setup, call, to, path, body);
   const json = fetched ? {} : await call.json();
   const api = apiOf(path, json);
-  if (!api && apiOf(path)) return passThrough(setup, call, path, body); // only the path looks like a call
+  if (!api && apiOf(path)) return passThrough(setup, call, to, path, body); // only the path looks like a call
   const secrets = headerSecrets(Object.entries(request.headers));
   const clean = (value: unknown) => redactSecrets(value, secrets, setup.redact);
   let cleaned: unknown;
@@ -140,8 +149,9 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       const exchange: WireExchange = {
         version: 1,
         id: randomUUID(),
-        recorder: "proxy",
+        recorder: guest ? "preload" : "proxy",
         ...(runId !== undefined && { runId }),
+        ...guest?.known,
         path: cleanPath,
         startedAt,
         endedAt: steadyNow(),
@@ -184,12 +194,13 @@ async function handle(setup: Setup, call: Call): Promise<void> {
       asked();
     } catch {} // a broken hook is reported with the record
   });
+  const url = guest ? new URL(guest.to + path) : upstreamUrl(to!, path);
   await forward(call, {
-    url: upstreamUrl(setup.to!, path),
+    url,
     headers,
     api,
     body: capped ? Buffer.from(JSON.stringify(reservation.body)) : body,
-    agent: setup.agent,
+    agent: setup.agents[url.protocol as "http:" | "https:"],
     maxKeptBytes: setup.maxKeptBytes ?? 64 * 2 ** 20,
     async onEnd({ body: kept, contentEncoding, ...end }) {
       const text = await unpack(kept, contentEncoding, 256 * 2 ** 20).catch(() => kept);
@@ -225,10 +236,24 @@ function answerFrom(setup: Setup, replay: Replay<WireExchange>, { reply }: Call,
   reply.send(found.status, found.response, { "content-type": found.contentType, "x-coa-replay": found.id });
 }
 
-async function passThrough(setup: Setup, call: Call, path: string, body: Buffer): Promise<void> {
+async function passThrough(
+  setup: Setup,
+  call: Call,
+  to: string | undefined,
+  path: string,
+  body: Buffer,
+): Promise<void> {
   const { method, headers } = call.request;
   if (setup.replay) throw new Refusal(404, `${method} ${path} is not a model call and can't be replayed`);
+  if (to === undefined) throw new Refusal(404, `${method} ${path}: no server is named`);
   setup.missed.add(`${method} ${path.split("?")[0]}`);
-  const url = upstreamUrl(setup.to!, path);
-  await forward(call, { url, headers, body, agent: setup.agent, maxKeptBytes: 0, onEnd: async () => {} });
+  const url = upstreamUrl(to, path);
+  await forward(call, {
+    url,
+    headers,
+    body,
+    agent: setup.agents[url.protocol as "http:" | "https:"],
+    maxKeptBytes: 0,
+    onEnd: async () => {},
+  });
 }
