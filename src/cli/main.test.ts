@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { coa } from "../../test/fixtures/run-coa.ts";
 import { UsageError } from "../core/errors.ts";
+import { flagsOf } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { createOutput, duration, progressLine } from "./output.ts";
 import { shortFlags } from "./setting.ts";
@@ -39,6 +40,14 @@ describe("coa", () => {
     assert.match((await coa("train", "sft", "--help")).stdout, /-m, --model/);
     assert.match((await coa("worker", "--help")).stdout, /-m, --model/);
     await assert.rejects(coa("ask", "Who?", "-m", "absent"), /no model "absent"/);
+  });
+
+  it("hides only flags that a command would have", async () => {
+    for (const [name, { load }] of Object.entries(commands)) {
+      const { default: command } = await load();
+      const all = Object.keys(flagsOf({ ...command, hides: [] }));
+      assert.deepEqual(command.hides?.filter((flag) => !all.includes(flag)) ?? [], [], name);
+    }
   });
 
   it("says what was probably meant, and what a group can do", async () => {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { coa } from "../../test/fixtures/run-coa.ts";
 import { readSettings } from "./read-settings.ts";
+import { settingArguments } from "./settings/index.ts";
 
 const main = join(import.meta.dirname, "main.ts");
 let folder: string;
@@ -52,6 +53,18 @@ describe("settings", () => {
     assert.throws(() => choose({ set: ["choose.enough=4"] }), /choose.enough needs --best-of/);
     assert.equal(choose({ choose: "judge", "best-of": "2" }).by, "judge");
     assert.equal(choose({}, { choose: { by: "check" } }).by, "check", "configured for the calls that use it");
+  });
+
+  it("can be handed on to another command, by its flags and by --set", () => {
+    const given = ["tools.results=5", "tools.robots", "tools.rename.web_search=find", "tools.block=a", "tools.block=b"];
+    const read = { name: "x", reads: ["tools"] as const };
+    const { tools } = readSettings(read, { tool: ["one.ts"], set: given }, {});
+    const args = settingArguments("tools", tools, ["tool"]);
+    assert.deepEqual(args.slice(0, 2), ["--tool", "one.ts"]);
+    assert.deepEqual(
+      readSettings(read, { tool: ["one.ts"], set: args.filter((word) => word.includes(".") && word !== "one.ts") }, {}),
+      { tools },
+    );
   });
 
   it("are listed with what they mean", async () => {

@@ -34,7 +34,7 @@ export default defineCommand({
     model: text("Folder of the policy's tokenizer and config; its coa.json tells how it was taught", { valueName: "folder", group: "model" }),
   }, // biome-ignore format: one flag a line
   reads: ["server", "serve", "chain", "tools", "limits", "judge", "grader", "reward"],
-  hides: ["name", "shadow", "fallback", "max-steps"],
+  hides: ["name", "shadow", "fallback"],
   async run({ values, settings, out, signal, session }) {
     const port = await portOptions(settings.server);
     const { chain, serve } = settings;

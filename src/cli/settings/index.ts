@@ -89,6 +89,21 @@ export function changedSettings<S extends SectionName>(section: S, values: Secti
   return Object.fromEntries(changed) as Partial<Section<S>>;
 }
 
+/** The changed settings of a section as arguments of another command: by flags that it shows, else by `--set`. */
+export function settingArguments<S extends SectionName>(
+  section: S,
+  values: Section<S>,
+  shown: readonly string[],
+): string[] {
+  return Object.entries(changedSettings(section, values)).flatMap(([name, value]) => {
+    const { flag = "", kind } = settingAt(section, name)!;
+    const texts =
+      kind === "pairs" ? Object.entries(value as object).map((pair) => pair.join("=")) : [value ?? []].flat();
+    const path = `${section}.${name}${kind === "pairs" ? "." : "="}`;
+    return texts.flatMap((text) => (shown.includes(flag) ? [`--${flag}`, String(text)] : ["--set", `${path}${text}`]));
+  });
+}
+
 /** How a setting is typed: by its flag, or as `section.name`. */
 export function spelling(path: string): string {
   const [section = "", name = ""] = path.split(".");

@@ -12,7 +12,7 @@ import { openFlag } from "../open-file.ts";
 import { priceOf } from "../prices.ts";
 import { text, toggle, whole } from "../setting.ts";
 import { engine } from "../settings/engine.ts";
-import type { SectionName, Settings } from "../settings/index.ts";
+import { type SectionName, type Settings, settingArguments } from "../settings/index.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
 /** Flags of `coa up`. */
@@ -61,14 +61,15 @@ export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices
     questions: values.questions,
     heldOut: up.heldOut,
     tasks: values.tasks,
-    players: typedFlags({
-      model: model.name,
-      "base-url": model.baseUrl,
-      role: Object.entries(team.roles).map(([role, name]) => `${role}=${name}`),
-    }),
-    spending: typedFlags({ price: spending.price, "max-usd": spending.maxUsd }),
-    tools: typedFlags({ tools: tools.names, tool: tools.modules, mcp: tools.mcp }),
-    judge: typedFlags({ "judge-model": judge.model, "judge-url": judge.baseUrl }),
+    players: [...settingArguments("model", model, ["model", "base-url"]), ...settingArguments("team", team, ["role"])],
+    spending: settingArguments("spending", spending, ["price", "max-usd"]),
+    // The documents, or the recording, are named by the plan.
+    tools: settingArguments("tools", { ...tools, docs: undefined, index: undefined, recorded: undefined }, [
+      "tools",
+      "tool",
+      "mcp",
+    ]),
+    judge: settingArguments("judge", judge, ["judge-model", "judge-url"]),
     assumeRight: values["assume-right"],
     steps: values.steps,
   };
