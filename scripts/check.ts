@@ -11,6 +11,7 @@ import { checkImports } from "./check-imports.ts";
 import { checkLimits, checkRatchet } from "./check-limits.ts";
 import { checkLock } from "./check-lock.ts";
 import { checkSize } from "./check-size.ts";
+import { flagCounts } from "./count-flags.ts";
 import { checkPublicApi } from "./public-api.ts";
 import { sourceFiles } from "./source-files.ts";
 import { checkDocs } from "./sync-docs.ts";
@@ -43,8 +44,14 @@ const checks: Record<string, () => string[] | Promise<string[]>> = {
   imports: () => checkImports(root),
   homes: () => checkHomes(root),
   sizes: () => checkSize(root),
-  limits: () => {
-    const { table, complaints } = checkLimits(root, countSigns(sourceFiles(root)));
+  limits: async () => {
+    const { commands, flags, most } = await flagCounts();
+    const { table, complaints } = checkLimits(root, {
+      ...countSigns(sourceFiles(root)),
+      commands,
+      "distinct flags": flags,
+      "most flags of a command": most.flags,
+    });
     for (const line of table) console.log(`     ${line}`);
     return [...complaints, ...checkRatchet(root)];
   },
