@@ -224,15 +224,16 @@ async function scrolling(page: Page, session: CDPSession, add: Add): Promise<voi
 }
 
 async function liveUpdate(folder: string, studio: Awaited<ReturnType<typeof serveStudio>>, add: Add): Promise<void> {
-  const seen = Promise.withResolvers<string>();
-  const stop = studio.context.index.onEvent(
-    (event) => event.type === "file" && event.path.endsWith("metrics.jsonl") && seen.resolve(JSON.stringify(event)),
-  );
+  const { index } = studio.context;
+  const events = index.follow(index.version - 1, new AbortController().signal);
   const figures = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`figure${index}`, Math.PI * index]));
   await appendFile(join(folder, "metrics.jsonl"), `${JSON.stringify({ step: 2, ...figures })}\n`);
-  const event = await seen.promise;
-  stop();
-  const file = studio.context.index
+  let event = "";
+  for await (const one of events) {
+    event = JSON.stringify(one);
+    if (one.type === "file" && one.path.endsWith("metrics.jsonl")) break;
+  }
+  const file = index
     .files()
     .find(({ path }) => path.endsWith("metrics.jsonl"))!
     .path.slice(studio.context.root.length + 1);

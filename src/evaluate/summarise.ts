@@ -160,7 +160,7 @@ function costs(records: readonly EvaluationRecord[]): Costs {
     toolCalls: total(records, ({ usage }) => usage.toolCalls),
     wallMs: total(records, ({ usage }) => usage.wallMs),
     costUsd: total(records, ({ usage }) => usage.costUsd),
-    // A crashed run made no path; records of an earlier version do not have any.
+    // A crashed run made no path, and other people's systems need not tell theirs.
     ...(records.some(({ path }) => path) && {
       rounds: total(records, ({ path }) => path?.rounds ?? 0),
       pathMs: total(records, ({ path }) => path?.ms ?? 0),

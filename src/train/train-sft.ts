@@ -46,7 +46,7 @@ export interface SftOptions {
 
 export interface SftResult {
   steps: number;
-  /** Of the first step, before anything was learned; absent after a checkpoint of an earlier version. */
+  /** Of the first step, before anything was learned. */
   firstLoss?: number;
   loss: number;
   stoppedEarly: boolean;

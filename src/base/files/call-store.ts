@@ -93,7 +93,7 @@ export async function* readCalls(file: string, options: ReadOptions = {}): Async
   }
 }
 
-/** A call whose words were lost (an older version on a full disk) is left out, not read as a call without words. */
+/** A call whose words were lost (the file was cut) is left out, not read as a call without words. */
 function tellMissing(file: string, part: string, { onBad }: ReadOptions): void {
   const message = `a call refers to part ${part}, which was never written: the call is left out`;
   if (typeof onBad === "function") onBad({ file, line: 0, kind: "torn", message });

@@ -1,6 +1,6 @@
 /**
  * A single file of records belongs to one configuration too: its manifest is beside it. The file's own writer holds the
- * lock, so open that first. A file without a manifest (of an older release, or made by hand) is taken over as it is.
+ * lock, so open that first. A file without a manifest (made by hand) is taken over as it is.
  */
 import { stat } from "node:fs/promises";
 import type { Hint } from "../../core/errors.ts";

@@ -141,7 +141,7 @@ async function readLock(disk: Disk, path: string): Promise<{ text: string; owner
 
 /** Whether an owner lives; of one elsewhere that is known only by its lock having been `renewed`. */
 async function isAlive(owner: Owner | undefined, renewed: () => Promise<boolean>): Promise<boolean> {
-  if (!owner) return false; // no lock of ours is ever without an owner: the rest of a crash of an older version
+  if (!owner) return false; // no lock of ours is ever without an owner: somebody wrote it by hand
   if (owner.host !== hostname()) return renewed();
   if (owner.boot !== undefined && owner.boot !== (await bootId())) return false; // the machine was restarted
   if (owner.space !== undefined && owner.space !== (await processSpace())) return renewed();

@@ -6,6 +6,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { notice } from "../../base/work/followable-log.ts";
 import { startThread } from "../../base/work/thread.ts";
 import { type FileRow, openIndexDatabase } from "./index-database.ts";
 import type { IndexCalls, IndexMessage, IndexWork } from "./index-worker.ts";
@@ -28,10 +29,8 @@ export interface StudioIndex {
   files(): FileRow[];
   /** Files that could not be read, with why. */
   problems(): { path: string; problem: string }[];
-  /** Events after a cursor; all that is known where the cursor is not. */
-  eventsAfter(cursor: number): StudioEvent[];
-  /** Calls back at every new event until the signal aborts. */
-  onEvent(listener: (event: StudioEvent) => void): () => void;
+  /** Events after a cursor (all that is known where the cursor is not), then new ones, until the signal aborts. */
+  follow(cursor: number, signal: AbortSignal): AsyncGenerator<StudioEvent>;
   /** Resolves when every file was read once. */
   ready(): Promise<void>;
   close(): Promise<void>;
@@ -52,7 +51,7 @@ export async function openStudioIndex(options: {
   const database = openIndexDatabase(path, { readOnly: true });
   const events: StudioEvent[] = [];
   const problems = new Map<string, string>();
-  const listeners = new Set<(event: StudioEvent) => void>();
+  const changed = notice();
   const state: IndexState = { ready: false, doneBytes: 0, totalBytes: 0 };
   const readiness = Promise.withResolvers<void>();
   let cursor = 0;
@@ -73,7 +72,7 @@ export async function openStudioIndex(options: {
     if (same >= 0) events.splice(same, 1);
     events.push(event);
     if (events.length > keptEvents) events.shift();
-    for (const listener of listeners) listener(event);
+    changed.give();
   };
   const thread = startThread<IndexCalls>(new URL("./index-worker.ts", import.meta.url), {
     name: "the thread of the index",
@@ -95,10 +94,15 @@ export async function openStudioIndex(options: {
     state: () => ({ ...state }),
     files: () => listed.all() as unknown as FileRow[],
     problems: () => [...problems].map(([path, problem]) => ({ path, problem })),
-    eventsAfter: (after) => events.filter((event) => event.cursor > after),
-    onEvent(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+    async *follow(after, signal) {
+      for (let seen = after; !signal.aborted; ) {
+        const next = events.find((event) => event.cursor > seen);
+        if (!next) await changed.wait({ signal });
+        else {
+          seen = next.cursor;
+          yield next;
+        }
+      }
     },
     ready: () => readiness.promise,
     async close() {

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { emptyUsage } from "../../core/usage.ts";
 import type { FacetView, ItemPage } from "./item-view.ts";
 import type { LinesView } from "./lines-reader.ts";
+import type { StudioEvent } from "./open-index.ts";
 import { type Studio, serveStudio } from "./serve-studio.ts";
 
 function chain(id: string, text: string, more: object = {}): string {
@@ -45,6 +46,12 @@ describe("the studio's server", () => {
   const ask = (path: string, headers: Record<string, string> = {}) =>
     fetch(`${studio.origin}${path}`, { headers: { authorization: `Bearer ${studio.token}`, ...headers } });
   const read = async <T>(path: string) => (await (await ask(path)).json()) as T;
+  /** The next event of this kind from now on. */
+  const nextEvent = async (isWanted: (event: StudioEvent) => boolean) => {
+    const { index } = studio.context;
+    for await (const event of index.follow(index.version - 1, new AbortController().signal))
+      if (isWanted(event)) return;
+  };
   /** With headers that fetch does not let a page set. */
   const rawStatus = (headers: Record<string, string>) =>
     new Promise<number>((resolve, reject) => {
@@ -111,15 +118,25 @@ describe("the studio's server", () => {
   });
 
   it("reads on from the old end when a file grows, and says so in an event", async () => {
-    const grown = Promise.withResolvers<void>();
-    const stop = studio.context.index.onEvent((event) => event.type === "idle" && grown.resolve());
+    const grown = nextEvent((event) => event.type === "idle");
     await appendFile(file, chain("c", "later"));
-    await grown.promise;
-    stop();
+    await grown;
     assert.equal((await read<ItemPage>("/api/items?kind=chain&q=later")).total, 1);
     const events = await ask("/api/events?cursor=0");
     const { value } = await events.body!.getReader().read();
     assert.match(new TextDecoder().decode(value), /"type":"(?:file|idle)"/);
+  });
+
+  it("loses no event that comes while an earlier one is sent", async () => {
+    const { index } = studio.context;
+    const idle = nextEvent(({ type }) => type === "idle");
+    const events = index.follow(index.version - 1, new AbortController().signal);
+    await appendFile(file, chain("d", "one more"));
+    const first = (await events.next()).value!;
+    await idle; // comes while the other reader is busy with its first event
+    const second = (await events.next()).value!;
+    assert.ok(second.cursor > first.cursor);
+    await events.return(undefined);
   });
 
   it("gives new lines by a place in the file, whole ones only", async () => {
@@ -137,10 +154,8 @@ describe("the studio's server", () => {
       await change();
       for (;;) {
         if (await isDone()) return;
-        const next = Promise.withResolvers<void>();
-        const stop = studio.context.index.onEvent(() => next.resolve());
-        if (!(await isDone())) await next.promise;
-        stop();
+        const next = nextEvent(() => true);
+        if (!(await isDone())) await next;
       }
     };
     const found = async (q: string) => (await read<ItemPage>(`/api/items?kind=chain&q=${q}`)).total;
@@ -161,11 +176,9 @@ describe("the studio's server", () => {
   });
 
   it("says where a record is broken instead of hiding it", async () => {
-    const broken = Promise.withResolvers<void>();
-    const stop = studio.context.index.onEvent((event) => event.type === "idle" && broken.resolve());
+    const broken = nextEvent((event) => event.type === "idle");
     await writeFile(join(folder, "broken.jsonl"), `${chain("ok", "x")}not json\n${chain("bad", "x", { ending: 7 })}`);
-    await broken.promise;
-    stop();
+    await broken;
     const { files } = await read<{ files: { path: string; bad: number; problem: string }[] }>("/api/overview");
     const found = files.find(({ path }) => path === "broken.jsonl")!;
     assert.equal(found.bad, 1);

@@ -4,7 +4,6 @@
  * token of this start; the page itself may load nothing but its own files.
  */
 
-import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
 import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";
 import type { HttpRequest, Reply } from "../../base/http/handler.ts";
@@ -65,9 +64,6 @@ function eventsRoute({ index, root }: StudioContext): Route {
       stream.open();
       const send = (event: object) =>
         stream.write(JSON.stringify({ ...event, ...("path" in event && { path: shown(String(event.path)) }) }));
-      for (const event of index.eventsAfter(Number(query.get("cursor") ?? 0) || 0)) await send(event);
-      const stop = index.onEvent((event) => void send(event));
-      if (!signal.aborted) await once(signal, "abort");
-      stop();
+      for await (const event of index.follow(Number(query.get("cursor") ?? 0) || 0, signal)) await send(event);
     });
 }
