@@ -107,6 +107,12 @@ describe("our training server and captured exchanges", () => {
     ids.set("sampling_00000001", String(sampling_session_id));
     await ask("asample-without-max-tokens-400");
     await carriedOut("asample");
+    // Newer clients name each sample by what the promise carries.
+    const { said: promise } = await ask("asample");
+    assert.equal(
+      (promise["sample_sequence_ids"] as string[]).length,
+      captured("asample").request.body!["num_samples"] ?? 1,
+    );
     const { prompt } = captured("asample").request.body as { prompt: { chunks: { tokens: number[] }[] } };
     const scored = await carriedOut("asample", { prompt_logprobs: true });
     const logprobs = scored["prompt_logprobs"] as (number | null)[];

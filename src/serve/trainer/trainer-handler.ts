@@ -246,7 +246,9 @@ export function trainerHandler(options: TrainerServerOptions): TrainerHandler {
         const samples = await answerSample(served, asked, session, options.tokenizer);
         return { json: samples, bytes: () => encodeSamples(samples) };
       });
-      return { request_id: register(work), status: "pending" };
+      const request_id = register(work);
+      const sample_sequence_ids = Array.from({ length: asked.num_samples }, (_, at) => `${request_id}-${at}`);
+      return { request_id, status: "pending", sample_sequence_ids };
     }),
     "POST /api/v1/retrieve_future": withBody(
       z.object({ request_id: z.coerce.string() }),
