@@ -2,8 +2,8 @@
  * Which model a command line means. A folder or a name of a model here (shipped, or in the workspace) is run here; with a
  * server's address, the name is the server's. A key in the environment alone never chooses an outside host.
  */
-import { existsSync } from "node:fs";
-import { relative, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
 import { describesModel, isModelFolder, modelFolders } from "../base/files/model-folders.ts";
 import { workspaceRoot } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
@@ -17,15 +17,13 @@ export type FoundModel =
   /** `files`: the folder or GGUF file of the model behind the server, which says how it was taught. */
   | { kind: "server"; baseURL: string | undefined; name: string | undefined; files?: string };
 
-/** Finds the model, or names what to give. `lab` allows the shipped model as a default. */
-export function findModel({ name, baseUrl: server }: NamedBy, options: { lab: boolean }): FoundModel {
+/** Finds the model, or names what to give. `lab` allows the shipped model as a default. A GGUF file becomes a folder first. */
+export async function findModel({ name, baseUrl: server }: NamedBy, options: { lab: boolean }): Promise<FoundModel> {
   if (name?.endsWith(".gguf")) {
     if (!existsSync(name)) throw new UsageError(`there is no file ${name}`);
     if (server !== undefined || process.env["OPENAI_BASE_URL"])
       return { kind: "server", baseURL: server, name, files: name };
-    throw new UsageError(
-      `${name} runs behind a server: start llama-server -m ${name} and give --base-url http://127.0.0.1:8080/v1, or make a folder of it with coa model convert`,
-    );
+    return { kind: "folder", folder: await convertedFolder(name) };
   }
   const folder = name === undefined ? undefined : findModelFolder(name);
   if (folder === undefined && name !== undefined && (existsSync(name) || /^[./\\]/.test(name)))
@@ -48,6 +46,17 @@ export function findModel({ name, baseUrl: server }: NamedBy, options: { lab: bo
   throw new UsageError(
     `no model: give --model <folder or name>, or --base-url <url> (or set OPENAI_BASE_URL).${key} To try the shipped model in its made-up world: coa ask --lab 7`,
   );
+}
+
+/** The folder made of a GGUF file, in the workspace; made anew where the file is newer. */
+async function convertedFolder(file: string): Promise<string> {
+  const folder = join(workspaceRoot(), "models", basename(file, ".gguf"));
+  const made = statSync(join(folder, "config.json"), { throwIfNoEntry: false });
+  if (made && made.mtimeMs >= statSync(file).mtimeMs) return folder;
+  process.stderr.write(`${file} becomes a model folder, once: ${folder}\n`);
+  const { ggufToFolder } = await import("../engines/embedded/files/gguf-folder.ts");
+  await ggufToFolder(file, folder);
+  return folder;
 }
 
 export interface NamedModel {

@@ -34,7 +34,7 @@ export async function openModel(
   session: Session,
   options: { lab: boolean },
 ): Promise<OpenModel> {
-  const found = findModel(settings, options);
+  const found = await findModel(settings, options);
   if (found.kind === "folder") {
     const { model, engine } = await openFolder(found.folder);
     session.closeAtEnd(engine);

@@ -83,7 +83,7 @@ function localPlayer(name: string | undefined, settings: PlaySettings, session: 
 async function labOf(name: string | undefined, { model, chain, tools }: PlaySettings): Promise<number | undefined> {
   if (tools.names.length > 0 || chain.profile !== undefined) return undefined;
   if (name === undefined) return model.baseUrl === undefined ? labSeed : undefined;
-  const found = findModel({ ...model, name }, { lab: false });
+  const found = await findModel({ ...model, name }, { lab: false });
   if (found.kind !== "folder") return undefined;
   return (await readModelUse(found.folder))?.world === "lab" ? labSeed : undefined;
 }

@@ -35,11 +35,11 @@ interface Training {
 }
 
 /** The folder of `--model`: weights to train here, or the tokenizer of a server's model. */
-export function findTrainFolder(
+export async function findTrainFolder(
   model: string | undefined,
   { kind }: EngineSettings,
   command: { name: string; examples: readonly string[] },
-): string {
+): Promise<string> {
   const far = kind === "tinker";
   if (!model)
     throw missingArgument(
@@ -47,7 +47,7 @@ export function findTrainFolder(
       `${far ? "the tokenizer of the server's model" : "a model to start from"}: --model <folder>`,
     );
   if (far) return model;
-  const found = findModel({ name: model }, { lab: false });
+  const found = await findModel({ name: model }, { lab: false });
   if (found.kind !== "folder")
     throw new UsageError(
       `${model} is not a model folder: coa ${command.name} trains weights here; for a server give --engine tinker`,

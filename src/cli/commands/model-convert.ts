@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { loadAdapterFolder } from "../../engines/embedded/files/adapter-folder.ts";
+import { ggufToFolder } from "../../engines/embedded/files/gguf-folder.ts";
 import { saveGguf } from "../../engines/embedded/files/gguf-model.ts";
 import { ggufTokenizer } from "../../engines/embedded/files/gguf-tokenizer.ts";
 import { saveModelFolder } from "../../engines/embedded/files/model-folder.ts";
@@ -18,6 +19,7 @@ export default defineCommand({
   arguments: "<from> <to>",
   examples: [
     "coa model convert .coa/models/lab lab.gguf --type q8_0",
+    "coa model convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2",
     "coa model convert .coa/models/lab lab-bf16 --type bf16",
     "coa model convert base merged --adapter adapter",
     "coa model convert base merged --adapter checkpoint.tar.gz",
@@ -36,6 +38,12 @@ export default defineCommand({
       throw new UsageError(
         `--type is one of ${types.join(", ")} for ${toGguf ? "a GGUF file" : "a folder"}, not "${values.type}"`,
       );
+    if (from.endsWith(".gguf") && !toGguf && !values.adapter) {
+      await ggufToFolder(from, to, { type: type as "f32" | "f16" | "bf16" });
+      if (values.json) out.json({ from, to, type, tokenizer: true });
+      else out.print(`${to} written as ${type}, with the tokenizer of ${from}`);
+      return 0;
+    }
     const model = await readWeights(from);
     const { config, folder } = model;
     let { parameters } = model;

@@ -38,7 +38,7 @@ export default defineCommand({
   async run({ values, settings, out, signal, session }) {
     const port = await portOptions(settings.server);
     const { chain, serve } = settings;
-    const found = findModel({ name: values.model }, { lab: chain.lab !== undefined || chain.profile === "lab" });
+    const found = await findModel({ name: values.model }, { lab: chain.lab !== undefined || chain.profile === "lab" });
     if (found.kind !== "folder")
       throw new UsageError(`coa serve rollouts needs the folder of the policy's tokenizer: ${examples[0]}`);
     const { folder } = found;

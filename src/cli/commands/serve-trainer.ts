@@ -34,7 +34,7 @@ export default defineCommand({
     const { name } = values;
     const { checkpoints, maxModels, maxMemoryGb, workdir, threads } = settings.trainer;
     const { host, apiKeyFile } = settings.server;
-    const found = findModel({ name: values.model }, { lab: true });
+    const found = await findModel({ name: values.model }, { lab: true });
     if (found.kind !== "folder") throw missingArgument(this, "a model folder: --model <folder>");
     const { folder } = found;
     if (!/^[\w.-]+\/[\w.-]+$/.test(name)) throw new UsageError(`--name takes a name like coa/lab-2m, not "${name}"`);

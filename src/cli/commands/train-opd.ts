@@ -60,7 +60,7 @@ export default defineCommand({
         const how = { baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer };
         return { rewardWeight, loss: teacher(session.closeAtEnd(servedTeacher(how)), coefficient) };
       }
-      const found = findModel({ name: values.teacher }, { lab: false });
+      const found = await findModel({ name: values.teacher }, { lab: false });
       if (found.kind !== "folder")
         throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
       const { engine, tokenizer } = await openFolder(found.folder);

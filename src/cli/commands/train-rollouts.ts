@@ -52,7 +52,7 @@ export async function trainOnRollouts(
     throw new UsageError("--tool-faults can't be used with workers: leave --workers-port out");
   const loaded = await loadTasks(file, { signal });
   if (loaded.length === 0) throw new UsageError(`${file} has no tasks`);
-  const start = findTrainFolder(values.model, settings.engine, command);
+  const start = await findTrainFolder(values.model, settings.engine, command);
   const use = await readModelUse(start);
   const whole = { ...settings, tools: { ...settings.tools, faults: undefined } };
   const { profile, toolsOf } = await openWork(whole, session, use);

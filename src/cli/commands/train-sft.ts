@@ -29,7 +29,7 @@ export default defineCommand({
     const folder = onePositional(this, positionals, "a dataset folder");
     const dataset = await openDataset(folder);
     const { train } = settings;
-    const start = findTrainFolder(values.model, settings.engine, this);
+    const start = await findTrainFolder(values.model, settings.engine, this);
     const all = await readExamples(dataset);
     const every = train.heldOut > 0 ? Math.round(1 / train.heldOut) : 0;
     const heldOut = all.filter((_, index) => every > 0 && index % every === 0);

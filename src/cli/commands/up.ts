@@ -32,7 +32,7 @@ export default defineCommand({
   async run({ values, settings, positionals, out, signal, commands }) {
     const path = onePositional(this, positionals, "a folder of documents, or traces");
     const { maxUsd: most } = settings.spending;
-    const chosen = chooseUp(values, settings);
+    const chosen = await chooseUp(values, settings);
     const input = await lookAtInput(path, settings.up.input);
     for (const problem of input.problems) out.note(problem);
     const server = settings.model.baseUrl ?? process.env["OPENAI_BASE_URL"] ?? process.env["OPENAI_API_KEY"];

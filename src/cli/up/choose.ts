@@ -45,7 +45,7 @@ const sizes = {
 } as const satisfies Record<string, Student>;
 
 /** Reads the flags, and refuses what is known to fail before anything is spent. */
-export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices, "folder"> {
+export async function chooseUp(values: UpValues, settings: UpSettings): Promise<Omit<UpChoices, "folder">> {
   const { model, team, tools, judge, spending, up } = settings;
   if (spending.maxUsd !== undefined && priceOf(spending.price) === undefined)
     throw new UsageError("--max-usd needs to know what tokens cost: give --price <in,out>, or set it in coa.config.ts");
@@ -53,7 +53,7 @@ export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices
     throw new UsageError(`--tasks ${values.tasks}: there is no such file`);
   for (const file of tools.modules)
     if (!existsSync(file)) throw new UsageError(`--tool ${file}: there is no such file`);
-  const student = chooseStudent(values);
+  const student = await chooseStudent(values);
   if (student.kind !== "server" && !isInstalled("onnxruntime-node") && !isInstalled("onnxruntime-web"))
     throw new UsageError(`training needs ONNX Runtime, which is not installed. Add it first: ${runtimeRemedy}`);
   return {
@@ -75,7 +75,7 @@ export function chooseUp(values: UpValues, settings: UpSettings): Omit<UpChoices
   };
 }
 
-function chooseStudent(values: UpValues): Student {
+async function chooseStudent(values: UpValues): Promise<Student> {
   const { student: named } = values;
   const far = values.engine === "tinker";
   const { lora: rank } = values;
@@ -98,7 +98,7 @@ function chooseStudent(values: UpValues): Student {
       }),
       weightsHere: existsSync(join(named, "model.safetensors")),
     };
-  const found = findModel({ name: named }, { lab: false });
+  const found = await findModel({ name: named }, { lab: false });
   if (found.kind !== "folder") throw new UsageError(`--student ${named} is not a model folder: it has no config.json`);
   return { kind: "folder", folder: found.folder, rank };
 }
