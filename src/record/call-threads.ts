@@ -63,7 +63,7 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
       else thread = beginsTurn(entry.call, call) ? begin(call, undefined, entry.thread) : entry.thread;
       if (!found.known) thread.inferred = true;
     } else thread = failures.get(opening) ?? begin(call);
-    const unique = { ...withUniqueIds(call, thread.lineage) };
+    const unique = withReplyIds({ ...withUniqueIds(call, thread.lineage) }, thread);
     thread.calls.push(unique);
     noteResults(thread, unique);
     const told = call.agent?.handoffFrom;
@@ -111,6 +111,35 @@ function withUniqueIds(call: RecordedCall, lineage: string): RecordedCall {
       if (isPlaceId(message.toolCallId ?? "")) return { ...message, toolCallId: `${lineage}-${message.toolCallId}` };
       return message.toolCalls ? { ...message, toolCalls: message.toolCalls.map(fix) } : message;
     }),
+  };
+}
+
+/** Some clients make up new ids for calls that had none: what repeats a reply's calls in order gets the ids of the reply. */
+function withReplyIds(call: RecordedCall, thread: Thread): RecordedCall {
+  const replies = thread.calls.filter(({ toolCalls }) => toolCalls.length > 0);
+  const known = new Set(replies.flatMap(({ toolCalls }) => toolCalls.map(({ id }) => id)));
+  if (!replies.some(({ toolCalls }) => toolCalls.some(({ id }) => isPlaceId(id.slice(id.indexOf("-") + 1)))))
+    return call;
+  const ids = new Map<string, string>();
+  let next = 0;
+  for (const { toolCalls: said = [] } of call.messages) {
+    if (said.length === 0 || said.every(({ id }) => known.has(id))) continue;
+    const key = (tools: readonly ToolCall[]) => replyKeys("", tools)[1];
+    const at = replies.findIndex((reply, index) => index >= next && key(reply.toolCalls) === key(said));
+    if (at < 0) continue;
+    next = at + 1;
+    for (const [index, { id }] of said.entries()) ids.set(id, replies[at]!.toolCalls[index]!.id);
+  }
+  if (ids.size === 0) return call;
+  return {
+    ...call,
+    messages: call.messages.map((message) => ({
+      ...message,
+      ...(message.toolCallId && { toolCallId: ids.get(message.toolCallId) ?? message.toolCallId }),
+      ...(message.toolCalls && {
+        toolCalls: message.toolCalls.map((tool) => ({ ...tool, id: ids.get(tool.id) ?? tool.id })),
+      }),
+    })),
   };
 }
 
@@ -174,11 +203,20 @@ function predecessor(
       );
       const near = nearestInFlow(call, flow, fitting, (entry) => entry.call.id)?.at(-1);
       if (near) return { entry: near, known: true };
-      const chosen = fitting.findLast((entry) => !entry.continued) ?? fitting.at(-1);
+      const same = fitting.length > 1 ? fitting.filter((entry) => isPast(entry.call, call)) : fitting;
+      const best = same.length > 0 ? same : fitting;
+      const chosen = best.findLast((entry) => !entry.continued) ?? best.at(-1);
       if (chosen) return { entry: chosen, known: false };
     }
   }
   return undefined;
+}
+
+/** Whether all that a call was told before stands at the beginning of a later one: identical tasks differ in their results. */
+function isPast(before: RecordedCall, call: RecordedCall): boolean {
+  const told = (one: RecordedCall) => one.messages.filter(({ role }) => role !== "system");
+  const now = told(call);
+  return told(before).every(({ role, content }, index) => now[index]?.role === role && now[index].content === content);
 }
 
 /** From the surest sign to the weakest; a reply with calls is never recognised by its words alone. */
@@ -187,7 +225,10 @@ function replyKeys(text: string, toolCalls: readonly ToolCall[]): string[] {
   const what = toolCalls.map((call) => `${call.name}(${argumentsKey(call.arguments)})`);
   const ids = toolCalls.map((call, index) => `${call.id}=${what[index]}`);
   // Some frameworks repeat only one of several calls, or each in a message of its own.
-  return [`calls:${ids.join(";")}`, `same:${what.join(";")}`, ...ids.map((id) => `one:${id}`)];
+  // Without ids of their own, calls are told apart by the words beside them.
+  const beside =
+    toolCalls.some(({ id }) => isPlaceId(id)) && text.trim() !== "" ? [`said:${text.trim()};${what.join(";")}`] : [];
+  return [...beside, `calls:${ids.join(";")}`, `same:${what.join(";")}`, ...ids.map((id) => `one:${id}`)];
 }
 
 /** Arguments compared as values: frameworks parse and write them again. */

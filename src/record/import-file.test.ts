@@ -23,6 +23,19 @@ const lines = (...records: unknown[]) => records.map((record) => JSON.stringify(
 const traces = join(import.meta.dirname, "../../test/fixtures/traces");
 
 describe("importing files", () => {
+  it("reads files of any number of lines", async () => {
+    const other = JSON.stringify({ path: "/v1/embeddings", request: {}, response: {} });
+    const call = {
+      request: { messages: [{ role: "user", content: "What is up?" }] },
+      response: { choices: [{ message: { content: "Stars." }, finish_reason: "stop" }] },
+    };
+    const runs = await imported(`${`${other}\n`.repeat(200_000)}${JSON.stringify(call)}\n`);
+    assert.deepEqual(
+      runs.map(({ answer }) => answer),
+      ["Stars."],
+    );
+  });
+
   it("reads OpenAI-style conversations, one run each", async () => {
     const call = { id: "c1", type: "function", function: { name: "look", arguments: '{"at":"sky"}' } };
     const runs = await imported(

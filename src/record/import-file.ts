@@ -58,7 +58,7 @@ export async function importFiles(files: readonly string[], options: { format?: 
   const byFormat = new Map<ImportFormat, { records: unknown[]; files: string[] }>();
   formats.forEach((format, index) => {
     const group = byFormat.get(format) ?? { records: [], files: [] };
-    group.records.push(...read[index]!);
+    group.records = group.records.concat(read[index]!);
     group.files.push(files[index]!);
     byFormat.set(format, group);
   });
@@ -71,19 +71,34 @@ export async function importFiles(files: readonly string[], options: { format?: 
 async function readRecords(file: string): Promise<unknown[]> {
   const found = await stat(file).catch(() => undefined);
   if (!found) throw new UsageError(`there is no file ${file}`);
-  if (found.size > maxFileBytes) {
-    throw new CoaError("record", `${file} has ${found.size} bytes, at most ${maxFileBytes} are read: split it`);
-  }
-  const whole = parseJson(await readFile(file, "utf8"));
-  if (whole !== undefined) return [whole];
   const records: unknown[] = [];
   for await (const { line, text } of fileLines(file)) {
     if (text.trim() === "") continue;
     const value = parseJson(text);
-    if (value === undefined) throw new CoaError("record", `${file}:${line}: neither JSON nor JSONL`);
+    if (value === undefined) {
+      const whole = records.length === 0 ? await readWhole(file, found.size) : undefined;
+      if (whole !== undefined) return [whole];
+      throw new CoaError("record", `${file}:${line}: neither JSON nor JSONL`);
+    }
     records.push(value);
+    // Our own logs are read again, call by call.
+    if (records.length === 1 && isLog(asObject(value) ?? {})) break;
   }
   return records;
+}
+
+/** A file that is one JSON value over several lines; lines of JSON may be of any number. */
+async function readWhole(file: string, size: number): Promise<unknown> {
+  if (size <= maxFileBytes) return parseJson(await readFile(file, "utf8"));
+  throw new CoaError(
+    "record",
+    `${file} is one JSON value of ${size} bytes, at most ${maxFileBytes} are read: use JSONL`,
+  );
+}
+
+/** Whether a record is of a log that a recorder of this package wrote. */
+function isLog(one: Record<string, unknown>): boolean {
+  return ("part" in one && "value" in one) || "exchange" in one || ("payload" in one && "format" in one && "at" in one);
 }
 
 /** Recognises a format by the fields of its first record. */
@@ -122,7 +137,7 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
       return flat.map((record) => teamRunSchema.parse(record));
     case "calls": {
       const exchanges: WireExchange[] = [];
-      for (const file of files) exchanges.push(...(await Array.fromAsync(readCallLog(file))));
+      for (const file of files) for await (const exchange of readCallLog(file)) exchanges.push(exchange);
       return callsToRuns(
         resolveItems(exchanges).flatMap((exchange) => exchangeToCall(exchange) ?? []),
         "proxy",

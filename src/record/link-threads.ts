@@ -11,6 +11,7 @@ import { type CallFlow, firstInFlow } from "./call-flow.ts";
 import { argumentsKey, type Thread } from "./call-threads.ts";
 import { squeeze } from "./quotes.ts";
 import type { RecordedCall } from "./recorded-call.ts";
+import { spoken } from "./user-turn.ts";
 
 export interface ThreadLink {
   parent: Thread;
@@ -132,13 +133,17 @@ interface OpenCall {
   texts: string[] | undefined;
 }
 
+const inBackground = /^\W*(?:async|background)\b.{0,40}\b(?:launched|started)\b/i;
+
 /** Walks through time with the calls that are open, so that a day's traffic takes no more than its own length. */
 function openCallsAt(threads: readonly Thread[]): (time: number) => OpenCall[] {
   const all = threads
     .flatMap((parent) =>
       parent.calls.flatMap((caller) =>
         caller.toolCalls.map((call): OpenCall => {
-          const result = parent.results.get(call.id);
+          const told = parent.results.get(call.id);
+          // An agent that works in the background reports later.
+          const result = told && inBackground.test(told.text) ? undefined : told;
           const to = result?.at ?? Number.POSITIVE_INFINITY;
           const text = result && squeeze(result.text);
           return { parent, call, callerId: caller.id, from: caller.startedAt, to, result: text, texts: undefined };
@@ -158,7 +163,7 @@ function openCallsAt(threads: readonly Thread[]): (time: number) => OpenCall[] {
 function candidates(thread: Thread, open: readonly OpenCall[]): Candidate[] {
   const first = thread.calls[0]!;
   const last = thread.calls.at(-1)!;
-  const task = squeeze(first.messages.findLast((message) => message.role === "user")?.content ?? "");
+  const task = squeeze(spoken(first.messages.findLast((message) => message.role === "user")?.content ?? ""));
   const report = squeeze(last.toolCalls.length === 0 ? last.text : (answerByTool(last, last.tools) ?? ""));
   const found: Candidate[] = [];
   for (const one of open) {

@@ -11,6 +11,11 @@ const observation =
 const steering =
   /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)/i;
 
+/** A message without what the program around an agent adds to it. */
+export function spoken(content: string): string {
+  return content.replace(/<(system-reminder|task-notification)>[\s\S]*?<\/\1>/g, "").trim();
+}
+
 type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };
 
 /** Whether a call answers something new: the call before it answered, whole or stopped half-way, and somebody wrote since. */
@@ -27,15 +32,17 @@ export function beginsTurn(before: Spoken, call: Pick<Spoken, "messages">): bool
 
 /** Something that the user said, as far as a message tells. */
 function isQuestion(message: Message): boolean {
-  const { role, name, content } = message;
-  if (role !== "user" || name !== undefined) return false;
+  const { role, name } = message;
+  const content = spoken(message.content);
+  if (role !== "user" || name !== undefined || content === "") return false;
   if (askedQuestion(content) !== undefined) return true;
   return !observation.test(content) && !steering.test(content) && teamRequestIn(content) === undefined;
 }
 
 /** Whether a text can be what a user asked: not empty, no tool's result, no reminder of a program. */
-export function isAsked(text: string): boolean {
-  return text.trim() !== "" && !observation.test(text) && !steering.test(text);
+export function isAsked(given: string): boolean {
+  const text = spoken(given);
+  return text !== "" && !observation.test(text) && !steering.test(text);
 }
 
 /** What was said before the question that a call answers: all but the instructions; absent where nothing was. */

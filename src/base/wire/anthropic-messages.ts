@@ -263,6 +263,8 @@ export const anthropicMessages: WireApi = {
         stop: readStop(body["stop_sequences"]),
         toolChoice: body["tool_choice"],
         responseFormat: body["output_format"] ?? asObject(body["output_config"])?.["format"],
+        // A thread that the server keeps is continued with its new messages alone.
+        previousResponseId: asString(asObject(body["thread"])?.["previous_message_id"]),
       }),
       messages: [
         ...(system.length > 0 ? [{ role: "system" as const, content: blockText(system) }] : []),

@@ -1,6 +1,8 @@
 import { openJsonl } from "../../base/files/open-jsonl.ts";
+import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
 import { UsageError } from "../../core/errors.ts";
+import { fingerprint } from "../../core/fingerprint.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { importFormats } from "../../record/import-file.ts";
 import { priceRun, runTree, summariseRun } from "../../record/run-summary.ts";
@@ -25,7 +27,7 @@ export default defineCommand({
   examples,
   options: {
     format: text("Format of the files (default: recognised)", { valueName: "name" }),
-    out: text("Append the runs to this JSONL file", { valueName: "file", group: "output" }),
+    out: text("Append the runs that it does not hold yet to this JSONL file", { valueName: "file", group: "output" }),
     replace: toggle("Replace the file of --out instead of appending to it", { group: "output" }),
   },
   reads: ["record", "spending"],
@@ -41,8 +43,11 @@ export default defineCommand({
     if (values.out && values.replace)
       await writeFileAtomically(values.out, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
     else if (values.out) {
+      // The same recordings read again bring the same runs.
+      const written = new Set<string>();
+      for await (const run of readJsonl(values.out)) written.add(fingerprint(JSON.stringify(run)));
       const writer = await openJsonl<TeamRun>(values.out);
-      for (const run of runs) await writer.append(run);
+      for (const run of runs) if (!written.has(fingerprint(JSON.stringify(run)))) await writer.append(run);
       await writer.close();
     }
     if (values.json) out.json(runs.map(summariseRun));

@@ -33,6 +33,9 @@ describe("coa record", () => {
     const parts = ["006", "007", "008"].map((part) => join(traces, `langsmith.runs-batch.${part}.json`));
     const { stdout } = await coa("import", ...parts, "--json", "--out", "runs.jsonl");
     const [run] = JSON.parse(stdout) as RunSummary[];
+    const once = await readFile(join(folder, "runs.jsonl"), "utf8");
+    await coa("import", ...parts, "--json", "--out", "runs.jsonl");
+    assert.equal(await readFile(join(folder, "runs.jsonl"), "utf8"), once, "the same runs are not written twice");
     assert.deepEqual(
       run?.agents.map(({ name, modelCalls, tokens }) => [name, modelCalls, tokens]),
       [
