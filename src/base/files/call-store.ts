@@ -8,6 +8,7 @@
 import { CoaError } from "../../core/errors.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import { asArray, asObject, canonicalJson, type Json } from "../../core/json-value.ts";
+import { sharedWork } from "../work/shared-work.ts";
 import { type JsonlWriter, openJsonl } from "./open-jsonl.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
 
@@ -179,7 +180,7 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
       if (typeof kind === "string") calls.push({ version: 1, kind, request, answer });
   }
   const replay = replayOf<KeptCall>(calls, (call) => call);
-  const running = new Map<string, Promise<unknown>>();
+  const share = sharedWork<unknown>();
   const encoder = callEncoder();
   let writer: Promise<JsonlWriter<CallLine>> | undefined;
   let hits = 0;
@@ -210,19 +211,13 @@ export async function openCallStore(file?: string, options: CallStoreOptions = {
       }
       if (mode === "replay")
         throw new CoaError("model", `${file ?? "recorded calls"}: ${replay.explainMiss(kind, request)}`);
-      const key = requestKey(kind, request);
-      const shared = mode === "auto" ? running.get(key) : undefined;
-      if (shared) return structuredClone(await shared) as T;
-      misses++;
-      const call = work();
-      running.set(key, call);
-      try {
-        const answer = await call;
+      const ask = async () => {
+        misses++;
+        const answer = await work();
         await keep({ version: 1, kind, request, answer });
         return answer;
-      } finally {
-        if (running.get(key) === call) running.delete(key);
-      }
+      };
+      return mode === "auto" ? (structuredClone(await share(requestKey(kind, request), ask)) as T) : ask();
     },
     async close() {
       await (await writer)?.close();

@@ -1,7 +1,7 @@
 /** Pages remembered for a while: many chains of one run read the same ones, and ask for them at the same time. */
 
+import { sharedWork } from "../../base/work/shared-work.ts";
 import { steadyNow } from "../../base/work/steady-clock.ts";
-import { isAbort } from "../../core/errors.ts";
 import type { FetchedPage, FetchPage } from "./fetch-page.ts";
 
 export interface CachedFetchOptions {
@@ -16,7 +16,7 @@ export interface CachedFetchOptions {
 export function cachedFetch(fetchPage: FetchPage, options: CachedFetchOptions = {}): FetchPage {
   const { maxAgeMs = 3 * 3600_000, maxBytes = 128 * 2 ** 20, now = steadyNow } = options;
   const pages = new Map<string, { page: FetchedPage; at: number }>(); // least recently used first
-  const underWay = new Map<string, Promise<FetchedPage>>();
+  const share = sharedWork<FetchedPage>();
   let bytes = 0;
 
   function drop(url: string): void {
@@ -48,16 +48,6 @@ export function cachedFetch(fetchPage: FetchPage, options: CachedFetchOptions = 
       pages.set(url, known);
       return known.page;
     }
-    const running = underWay.get(url);
-    if (running) {
-      return running.catch((error) => {
-        // The one who asked first gave up; the others still need an answer.
-        if (isAbort(error) && !signal.aborted) return load(url, signal);
-        throw error;
-      });
-    }
-    const loading = load(url, signal).finally(() => underWay.delete(url));
-    underWay.set(url, loading);
-    return loading;
+    return share(url, () => load(url, signal), signal);
   };
 }

@@ -3,7 +3,8 @@
  * can use them, or run from them alone (`replay`), which makes a benchmark repeatable and free. Equal queries under way
  * at the same time are asked once.
  */
-import { CoaError, isAbort } from "../../core/errors.ts";
+import { sharedWork } from "../../base/work/shared-work.ts";
+import { CoaError } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import type { SearchProvider, SearchResult } from "./search-provider.ts";
 
@@ -35,7 +36,7 @@ export interface CachedSearch extends SearchProvider {
 export function cachedSearch(provider: SearchProvider, options: CachedSearchOptions): CachedSearch {
   const { journal, mode = "use", maxAgeMs = Number.POSITIVE_INFINITY, now = Date.now } = options;
   const records = new Map<string, SearchRecord>();
-  const underWay = new Map<string, Promise<SearchResult[]>>();
+  const share = sharedWork<SearchResult[]>();
   let loading: Promise<void> | undefined;
   let hits = 0;
   let misses = 0;
@@ -46,6 +47,7 @@ export function cachedSearch(provider: SearchProvider, options: CachedSearchOpti
   }
 
   async function ask(key: string, query: string, count: number, signal: AbortSignal): Promise<SearchResult[]> {
+    misses++;
     const results = await provider.search(query, { count, signal });
     const record: SearchRecord = { version: 1, provider: provider.name, query, count, results, at: now() };
     records.set(key, record);
@@ -74,18 +76,7 @@ export function cachedSearch(provider: SearchProvider, options: CachedSearchOpti
           "tool",
           `no recorded ${provider.name} answer for "${query}" (${count} results); record it first`,
         );
-      const running = underWay.get(key);
-      if (running) {
-        return running.catch((error) => {
-          // The one who asked first gave up; the others still need an answer.
-          if (isAbort(error) && !signal.aborted) return ask(key, query, count, signal);
-          throw error;
-        });
-      }
-      misses++;
-      const asked = ask(key, query, count, signal).finally(() => underWay.delete(key));
-      underWay.set(key, asked);
-      return asked;
+      return share(key, () => ask(key, query, count, signal), signal);
     },
   };
 }
