@@ -127,8 +127,8 @@ describe("retrieveHandler", () => {
 
   it("says what is wrong with a request", async () => {
     assert.equal((await post("{")).status, 400);
-    assert.equal((await post({ query: "x" })).status, 422);
-    assert.equal((await post({ queries: ["x"], topk: 0 })).status, 422);
+    assert.equal((await post({ query: "x" })).status, 400);
+    assert.equal((await post({ queries: ["x"], topk: 0 })).status, 400);
     assert.equal((await handler(new Request("http://127.0.0.1/retrieve"))).status, 405);
     assert.equal((await handler(new Request("http://127.0.0.1/other"))).status, 404);
   });
