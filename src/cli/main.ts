@@ -1,5 +1,5 @@
 /** The `coa` command: finds the verb, runs it, turns errors into one sentence and an exit code. */
-
+import { inspect } from "node:util";
 import { packageVersion } from "../base/files/package-version.ts";
 import { CoaError, hintAsFlag, messageOf, StoppedError } from "../core/errors.ts";
 import { exitCodeOf, findCommand, runLine } from "./command.ts";
@@ -55,7 +55,7 @@ async function start(): Promise<void> {
   } catch (error) {
     out.endProgress();
     out.note(stop.signal.aborted && !(error instanceof StoppedError) ? "stopped" : `coa: ${said(error)}`);
-    if (process.env["COA_DEBUG"]) console.error(error);
+    if (process.env["COA_DEBUG"]) out.note(inspect(error));
     process.exitCode = stop.signal.aborted ? 130 : exitCodeOf(error);
   }
 }

@@ -1,16 +1,20 @@
 /**
  * Where a command's words go. Results on stdout; notes and progress on stderr, so that `coa … | jq` always works.
- * Progress is one line that is updated on a terminal, and an occasional plain line elsewhere.
+ * Progress is one line that is updated on a terminal, and an occasional plain line elsewhere. Nothing else of this program
+ * writes to a terminal, and no control character of a text passes.
  */
 import { styleText } from "node:util";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
+import { printable } from "../core/printable.ts";
 import { sparkline } from "./plot-metrics.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
 export interface Output {
   print(text: string): void;
+  /** A piece of a line, for text that appears as it is written. */
+  write(text: string): void;
   json(value: unknown): void;
   /** A sentence for the person, on stderr. */
   note(text: string): void;
@@ -47,15 +51,19 @@ export function createOutput(streams: OutputStreams = process, now: () => number
     width: stdout.columns ?? 100,
     print(text) {
       clear();
-      stdout.write(`${text}\n`);
+      stdout.write(`${printable(text, coloured)}\n`);
+    },
+    write(text) {
+      clear();
+      stdout.write(printable(text, coloured));
     },
     json(value) {
       clear();
-      stdout.write(`${JSON.stringify(value)}\n`);
+      stdout.write(`${printable(JSON.stringify(value))}\n`);
     },
     note(text) {
       clear();
-      stderr.write(`${text}\n`);
+      stderr.write(`${printable(text, coloured)}\n`);
     },
     progress(event) {
       let known = stages.get(event.stage);
@@ -64,7 +72,7 @@ export function createOutput(streams: OutputStreams = process, now: () => number
         known = { total: event.total, from: event.done, startedAt: now(), plainAt: Number.NEGATIVE_INFINITY };
         stages.set(event.stage, known);
       }
-      const text = progressLine(event, now() - known.startedAt, known.from);
+      const text = printable(progressLine(event, now() - known.startedAt, known.from));
       if (stderr.isTTY) {
         const cut = text.slice(0, (stderr.columns ?? 100) - 1);
         stderr.write(`\r${cut.padEnd(line.length)}`);

@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { syncJsonl } from "../base/files/append-sync.ts";
 import { type CallLine, callEncoder } from "../base/files/call-store.ts";
 import { parseJson } from "../core/json-value.ts";
+import { printable } from "../core/printable.ts";
 import { type BudgetOptions, budgetOptionsSchema, createBudget } from "./budget.ts";
 import { logName } from "./call-log.ts";
 import { followAiSdk } from "./preload/ai-sdk-channel.ts";
@@ -41,7 +42,7 @@ async function register(): Promise<void> {
   const onProblem = (error: unknown): void => {
     const budgetSaid = typeof error === "string";
     if (budgetSaid || !warned) {
-      process.stderr.write(`chain-of-agents: ${budgetSaid ? "" : "recording failed: "}${String(error)}\n`);
+      process.stderr.write(`chain-of-agents: ${budgetSaid ? "" : "recording failed: "}${printable(String(error))}\n`);
     }
     warned ||= !budgetSaid;
   };
@@ -114,7 +115,7 @@ function countWebSockets(count: (what: string) => void): void {
 /** The last line of a recorded process: what it did that no record shows. */
 function sayUnrecorded(folder: string, counts: readonly Unrecorded[]): void {
   if (counts.length === 0) return;
-  process.stderr.write(`chain-of-agents: ${unrecordedText(counts)}\n`);
+  process.stderr.write(`chain-of-agents: ${printable(unrecordedText(counts))}\n`);
   try {
     mkdirSync(folder, { recursive: true });
     const lines = counts.map((one) => `${JSON.stringify(one)}\n`);

@@ -4,9 +4,11 @@
  * server's API with one table of statuses, gives every answer an id, and hands one line of log per request to its owner.
  */
 import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
 import type { z } from "zod";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
+import { printable } from "../../core/printable.ts";
 import { type AccessOptions, checkOrigin, corsHeaders, keyFinder, keyOf, preflightHeaders } from "./access.ts";
 import { fetchHandler, type Handler, type HttpRequest, type Reply, replyJson } from "./handler.ts";
 import { type Protocol, parse, Refusal, refusalOf, statusOf } from "./refusal.ts";
@@ -184,7 +186,7 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
       try {
         onRequest(line);
       } catch (error) {
-        console.error(error); // the answer has been given
+        console.error(printable(inspect(error))); // the answer has been given
       }
     }
   };
@@ -209,7 +211,7 @@ export function faults(write: (text: string) => void): (line: RequestLine) => vo
 }
 
 /** Where faults go that no owner of a server takes: to stderr. */
-export const logFault = faults((text) => console.error(text));
+export const logFault = faults((text) => console.error(printable(text)));
 
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let done: Promise<T> | undefined;

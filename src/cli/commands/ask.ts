@@ -50,7 +50,7 @@ export default defineCommand({
         : session.closeAtEnd(await jsonlJournal<ChainRecord>(values.journal, chainRecordSchema));
     const task = taskOf(question, opened, out.note);
     // On a terminal text appears as it is written; elsewhere whole lines are printed.
-    const write = (text: string) => (out.isTTY ? void process.stdout.write(text) : out.print(text.trimEnd()));
+    const write = (text: string) => (out.isTTY ? out.write(text) : out.print(text.trimEnd()));
     const render = renderChain({ style: out.style, live: out.isTTY, write });
     const options: ChainOptions = {
       model: opened.model,
