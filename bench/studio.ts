@@ -12,8 +12,8 @@ import type { Figure } from "../scripts/bench.ts";
 import { emptyUsage } from "../src/core/usage.ts";
 import { loadAppFiles } from "../src/studio/api/app-files.ts";
 import { readBeside } from "../src/studio/api/beside-reader.ts";
-import { openIndexDatabase } from "../src/studio/api/index-database.ts";
-import { fileIndexer } from "../src/studio/api/index-file.ts";
+import { openCatalogDatabase } from "../src/studio/api/catalog-database.ts";
+import { fileCataloguer } from "../src/studio/api/catalog-file.ts";
 import { serveStudio } from "../src/studio/api/serve-studio.ts";
 import { loadTokenizer } from "../src/tokenizers/load-tokenizer.ts";
 import { launchBrowser, noBrowser, openPage, until, visit } from "../test/studio/studio-browser.ts";
@@ -99,8 +99,8 @@ export default async function bench(): Promise<Figure[]> {
     await writeFile(join(folder, "metrics.jsonl"), '{"step":1,"loss":1}\n');
     const { size, mtimeMs: mtime } = await stat(file);
     figures.push({ name: "trajectories", value: items, unit: `(${Math.round(size / 1e6)} MB)` });
-    const database = openIndexDatabase(join(folder, "alone.db"));
-    const indexer = fileIndexer(database);
+    const database = openCatalogDatabase(join(folder, "alone.db"));
+    const indexer = fileCataloguer(database);
     add("index with text", (await processorMs(() => indexer.update({ path: file, size, mtime }), 1)) / 1000, "s", 10);
     database.close();
     const app = await loadAppFiles();
@@ -131,7 +131,7 @@ async function inBrowser(folder: string, add: Add): Promise<void> {
     started = performance.now();
     await visit(watched, "/chains", ".item");
     add(`first rows, cold (wall, ${load})`, performance.now() - started, "ms", 1500);
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     await queries(studio.context, add);
     const { page } = watched;
     const session = await page.context().newCDPSession(page);
@@ -224,16 +224,15 @@ async function scrolling(page: Page, session: CDPSession, add: Add): Promise<voi
 }
 
 async function liveUpdate(folder: string, studio: Awaited<ReturnType<typeof serveStudio>>, add: Add): Promise<void> {
-  const { index } = studio.context;
-  const events = index.follow(index.version - 1, new AbortController().signal);
+  const seen = Promise.withResolvers<string>();
+  const stop = studio.context.catalog.onEvent(
+    (event) => event.type === "file" && event.path.endsWith("metrics.jsonl") && seen.resolve(JSON.stringify(event)),
+  );
   const figures = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`figure${index}`, Math.PI * index]));
   await appendFile(join(folder, "metrics.jsonl"), `${JSON.stringify({ step: 2, ...figures })}\n`);
-  let event = "";
-  for await (const one of events) {
-    event = JSON.stringify(one);
-    if (one.type === "file" && one.path.endsWith("metrics.jsonl")) break;
-  }
-  const file = index
+  const event = await seen.promise;
+  stop();
+  const file = studio.context.catalog
     .files()
     .find(({ path }) => path.endsWith("metrics.jsonl"))!
     .path.slice(studio.context.root.length + 1);

@@ -39,7 +39,7 @@ describe("an evaluation that was stopped", () => {
     await writeFile(journal, lines.slice(0, 5).join("\n"));
     const context = await openStudioContext({ paths: [folder], home: folder });
     try {
-      await context.index.ready();
+      await context.catalog.ready();
       const { systems } = (await readMatrix(new URLSearchParams(), context)) as MatrixView;
       assert.deepEqual([systems[0]!.played, systems[0]!.tasks], [5, tasksPerTeam]);
     } finally {
@@ -59,7 +59,7 @@ describe("evaluations in the studio", { skip: noBrowser }, () => {
     await evaluate(folder, "careful", 0);
     await evaluate(folder, "hasty", 0.5);
     studio = await serveStudio({ paths: [folder], home: folder });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
   });

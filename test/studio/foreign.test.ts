@@ -19,7 +19,7 @@ describe("foreign traces in the studio", () => {
     }
     const context = await openStudioContext({ paths: [folder], home: folder });
     try {
-      await context.index.ready();
+      await context.catalog.ready();
       const { rows, total } = context.items.page({ kind: "run" }, { by: "order", down: false }, 0, 500);
       assert.ok(total >= traces.length, `${total} runs`);
       for (const { key, file } of rows) {

@@ -134,7 +134,7 @@ describe("hostile text", { skip: noBrowser }, () => {
       profiles: namedProfiles,
       more: (context) => playRoutes(context, [player]),
     });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     browser = await launchBrowser();
   });
   after(async () => {

@@ -18,7 +18,7 @@ describe("the team beside the chain", () => {
   before(async () => {
     folder = await studioWorkspace(runs, 0.1, 1);
     context = await openStudioContext({ paths: [folder], home: folder });
-    await context.index.ready();
+    await context.catalog.ready();
   });
   after(async () => {
     await context.close();

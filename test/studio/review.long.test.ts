@@ -29,7 +29,7 @@ describe("review in the studio", { skip: noBrowser }, () => {
   before(async () => {
     folder = await studioWorkspace(30, 0.1, 1);
     studio = await serveStudio({ paths: [folder], home: folder, profiles: namedProfiles });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
   });

@@ -13,7 +13,7 @@ describe("the guide's pictures", { skip: noBrowser }, () => {
     const studio = await serveStudio({ paths: [folder], home: folder });
     const browser = await launchBrowser();
     try {
-      await studio.context.index.ready();
+      await studio.context.catalog.ready();
       const longest = studio.context.items.page({ kind: "chain" }, { by: "moves", down: true }, 10, 1).rows[0]!.key;
       const watched = await openPage(browser, studio);
       await takePictures(watched, [

@@ -49,7 +49,7 @@ describe("training in the studio", { skip: noBrowser }, () => {
     await addStep(1);
     await addStep(2);
     studio = await serveStudio({ paths: [folder], home: folder });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
   });

@@ -41,7 +41,7 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
       { model: "scripted", tools: ["wiki_search"], questions: [] },
     );
     studio = await serveStudio({ paths: [folder], home: folder, more: (context) => playRoutes(context, [player]) });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
     browser = await launchBrowser();
     watched = await openPage(browser, studio);
   });

@@ -22,7 +22,7 @@ export interface BesideView {
 
 /** `GET /api/beside?run=…&chain=…`: one of the two is enough, the other is found. */
 export const readBeside: Reader = (query, context): BesideView => {
-  const { items, root, index } = context;
+  const { items, root, catalog } = context;
   const view: BesideView = { chains: [], places: {}, problems: [] };
   const show = (item: ItemView, stored: StoredItem) => {
     if (stored.kind === "run") view.run = runView(stored.run);
@@ -50,7 +50,7 @@ export const readBeside: Reader = (query, context): BesideView => {
   } else if (kind === "chain" && runKey !== undefined)
     view.problems.push(`the team run ${runKey} that this chain was made from is not in what was opened`);
   const next = (where: string) =>
-    index.database.prepare(`SELECT key FROM item WHERE +kind = ? AND id ${where} LIMIT 1`).get(kind, asked.item.id);
+    catalog.database.prepare(`SELECT key FROM item WHERE +kind = ? AND id ${where} LIMIT 1`).get(kind, asked.item.id);
   view.before = next("< ? ORDER BY id DESC")?.["key"] as string | undefined;
   view.after = next("> ? ORDER BY id ASC")?.["key"] as string | undefined;
   return view;

@@ -25,14 +25,14 @@ export interface DatasetView {
 export const readDataset: Reader = async (query, context): Promise<DatasetView> => {
   const { folder, file, path, row } = askedFolder(query, context, "examples");
   // Of an example the index keeps its tokens as moves, those that are learned as calls, and a hash of them as answer.
-  const { different, ...sums } = context.index.database
+  const { different, ...sums } = context.catalog.database
     .prepare(
       `SELECT count(*) AS examples, count(DISTINCT taskId) AS tasks, count(DISTINCT answer) AS different,
          coalesce(sum(moves), 0) AS tokens, coalesce(sum(toolCalls), 0) AS learned, coalesce(max(moves), 0) AS longest
        FROM item WHERE kind = 'example' AND file = ?`,
     )
     .get(row.id) as Pick<DatasetView, "examples" | "tasks" | "tokens" | "learned" | "longest"> & { different: number };
-  const rows = context.index.database
+  const rows = context.catalog.database
     .prepare("SELECT moves, toolCalls FROM item WHERE kind = 'example' AND file = ?")
     .all(row.id) as { moves: number; toolCalls: number }[];
   const shares = rows.map(({ moves, toolCalls }) => (100 * toolCalls) / Math.max(1, moves));

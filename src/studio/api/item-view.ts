@@ -1,8 +1,8 @@
 /** Lists as the browser gets them. */
-import type { IndexRow } from "./index-row.ts";
+import type { CatalogRow } from "./catalog-row.ts";
 
 /** One line of a list. */
-export interface ItemView extends Omit<IndexRow, "text"> {
+export interface ItemView extends Omit<CatalogRow, "text"> {
   id: number;
   /** Path of its file, relative to what was opened. */
   file: string;

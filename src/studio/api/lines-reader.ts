@@ -3,7 +3,7 @@
  * index knows can be read.
  */
 import { join } from "node:path";
-import { readRange } from "./open-index.ts";
+import { readRange } from "./open-catalog.ts";
 import { NotFound, type Reader } from "./reader.ts";
 
 const mostBytes = 1 << 20;
@@ -19,9 +19,9 @@ export interface LinesView {
 }
 
 /** `GET /api/lines?file=…&from=…`. */
-export const readLines: Reader = (query, { index, root }) => {
+export const readLines: Reader = (query, { catalog, root }) => {
   const path = join(root, query.get("file") ?? "");
-  const file = index.files().find((one) => one.path === path);
+  const file = catalog.files().find((one) => one.path === path);
   if (!file) throw new NotFound(`${query.get("file")} is not one of the files that were opened`);
   const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
   const bytes = readRange(path, from, Math.max(0, Math.min(mostBytes, file.size - from)));

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import type { Manifest } from "../../base/files/manifest.ts";
 import type { WorkState } from "../../base/files/work-state.ts";
 import { listWorkspace } from "../../base/files/workspace.ts";
-import type { FileRow } from "./index-database.ts";
+import type { FileRow } from "./catalog-database.ts";
 import { type LineageView, lineageOf } from "./lineage.ts";
 import type { Reader } from "./reader.ts";
 
@@ -32,7 +32,7 @@ export interface OverviewView {
 }
 
 /** `GET /api/overview`. */
-export const readOverview: Reader = async (_query, { root, paths, index, items }): Promise<OverviewView> => {
+export const readOverview: Reader = async (_query, { root, paths, catalog, items }): Promise<OverviewView> => {
   const stages: StageView[] = [];
   for (const opened of paths) {
     if (!(await stat(opened).catch(() => undefined))?.isDirectory()) continue;
@@ -44,12 +44,12 @@ export const readOverview: Reader = async (_query, { root, paths, index, items }
       );
     }
   }
-  const files = index
+  const files = catalog
     .files()
     .map(({ id: _id, head: _head, ...file }) => ({ ...file, path: relative(root, file.path) || file.path }));
   const problems = [
     ...stages.flatMap(({ path, problem }) => (problem === undefined ? [] : [{ path, problem }])),
-    ...index.problems().map(({ path, problem }) => ({ path: relative(root, path), problem })),
+    ...catalog.problems().map(({ path, problem }) => ({ path: relative(root, path), problem })),
   ];
   return { root, lineage: lineageOf(root, stages, files), files, problems, counts: items.counts() };
 };

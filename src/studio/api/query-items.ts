@@ -4,7 +4,7 @@
  */
 import { relative } from "node:path";
 import type { FacetName, FacetView, ItemFilter, ItemPage, ItemSort, ItemView } from "./item-view.ts";
-import type { StudioIndex } from "./open-index.ts";
+import type { Catalog } from "./open-catalog.ts";
 
 /** What lists can be narrowed by, in the order that the page shows. */
 export const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];
@@ -40,20 +40,20 @@ export interface ItemQueries {
 type Cube = { values: Record<FacetName, string>; count: number }[];
 
 /** Queries over an index whose files lie below `root`. */
-export function itemQueries(index: StudioIndex, root: string): ItemQueries {
-  const { database } = index;
+export function itemQueries(catalog: Catalog, root: string): ItemQueries {
+  const { database } = catalog;
   const remembered = new Map<string, { version: number; value: unknown }>();
   const remember = <T>(name: string, make: () => T): T => {
     const known = remembered.get(name);
-    if (known && known.version === index.version) return known.value as T;
+    if (known && known.version === catalog.version) return known.value as T;
     const value = make();
     remembered.delete(name);
-    remembered.set(name, { version: index.version, value });
+    remembered.set(name, { version: catalog.version, value });
     if (remembered.size > 24) remembered.delete(remembered.keys().next().value!);
     return value;
   };
   const files = () =>
-    remember("files", () => new Map(index.files().map(({ id, path }) => [id, relative(root, path) || path])));
+    remember("files", () => new Map(catalog.files().map(({ id, path }) => [id, relative(root, path) || path])));
   const fileId = (name: string) => [...files()].find(([, shown]) => shown === name)?.[0] ?? -1;
 
   function condition({ kind, q, task, values = {} }: ItemFilter): { sql: string; bound: (string | number)[] } {

@@ -7,7 +7,7 @@ import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { type TrainingSequence, trainingSequenceSchema } from "../../dataset/read-tokens.ts";
 import type { ItemView } from "./item-view.ts";
-import { readRange } from "./open-index.ts";
+import { readRange } from "./open-catalog.ts";
 
 /** A record with what stood around it. */
 export type StoredItem =

@@ -6,7 +6,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { NamedProfiles } from "../../language/edit-chain.ts";
 import type { AnnotationStore } from "./annotation-store.ts";
 import type { ItemView } from "./item-view.ts";
-import type { StudioIndex } from "./open-index.ts";
+import type { Catalog } from "./open-catalog.ts";
 import type { ItemQueries } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 
@@ -18,7 +18,7 @@ export interface StudioContext {
   paths: readonly string[];
   /** The workspace: where what people write in the studio (views, annotations) is kept. */
   home: string;
-  index: StudioIndex;
+  catalog: Catalog;
   items: ItemQueries;
   /** What people decided about chains. */
   annotations: AnnotationStore;
@@ -41,14 +41,14 @@ export class NotFound extends UsageError {
 /** The item that a question names by `id` (and `in`, its file, where several have the id), or an error that says so. */
 export function askedItem(
   query: URLSearchParams,
-  { items, index, root }: StudioContext,
+  { items, catalog, root }: StudioContext,
   kind: ItemView["kind"],
   name = "id",
 ): { item: ItemView; stored: StoredItem } {
   const key = query.get(name) ?? "";
   const item = items.find(kind, key, query.get("in") ?? undefined);
   if (!item) {
-    const still = index.state().ready ? "" : " (the files are still being read: it may come)";
+    const still = catalog.isReady ? "" : " (the files are still being read: it may come)";
     throw new NotFound(`no ${kind} "${key}" is in what was opened${still}`);
   }
   return { item, stored: readItem(root, item) };

@@ -1,7 +1,7 @@
 /** What updates did with rollouts: the lines with their names in the file of figures beside them. */
 import type { RolloutFigures } from "../../core/chain-marks.ts";
-import type { FileRow } from "./index-database.ts";
-import { readRange } from "./open-index.ts";
+import type { FileRow } from "./catalog-database.ts";
+import { readRange } from "./open-catalog.ts";
 
 /** The figures of these rollouts, by their name; those that no update has seen yet are absent. */
 export function rolloutFigures(file: FileRow | undefined, wanted: ReadonlySet<string>): Map<string, RolloutFigures> {

@@ -10,7 +10,7 @@ import { fingerprint } from "../../core/fingerprint.ts";
 import { annotationRoutes } from "./annotation-routes.ts";
 import { annotationStore } from "./annotation-store.ts";
 import { loadAppFiles } from "./app-files.ts";
-import { openStudioIndex } from "./open-index.ts";
+import { openCatalog } from "./open-catalog.ts";
 import { itemQueries } from "./query-items.ts";
 import type { StudioContext } from "./reader.ts";
 import { studioHandler } from "./studio-handler.ts";
@@ -54,10 +54,10 @@ export async function openStudioContext(
   }
   const root = commonFolder(paths);
   const name = fingerprint(JSON.stringify(paths));
-  const index = await openStudioIndex({ database: join(home, "cache", `studio-${name}.db`), paths });
+  const catalog = await openCatalog(join(home, "cache", `studio-${name}.db`), paths);
   const annotations = annotationStore(join(home, "annotations.jsonl"));
-  const items = itemQueries(index, root);
-  return { root, paths, home, index, items, annotations, profiles, score, close: () => index.close() };
+  const items = itemQueries(catalog, root);
+  return { root, paths, home, catalog, items, annotations, profiles, score, close: () => catalog.close() };
 }
 
 /** Starts the server. */

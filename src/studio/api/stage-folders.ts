@@ -1,7 +1,7 @@
 /** Folders that stages left, known by the kind of file in them that the index found. */
 import { dirname, join, relative } from "node:path";
 import type { FileKind } from "../../base/files/record-kind.ts";
-import type { FileRow } from "./index-database.ts";
+import type { FileRow } from "./catalog-database.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 
 /** The kind of file that makes a folder one of a stage: `outcomes` of a distillation, `metrics` of a training. */
@@ -15,8 +15,8 @@ export interface StageFolder {
 }
 
 /** Folders with a file of a kind. */
-export function stageFolders({ index, root }: StudioContext, kind: StageKind): StageFolder[] {
-  return index
+export function stageFolders({ catalog, root }: StudioContext, kind: StageKind): StageFolder[] {
+  return catalog
     .files()
     .filter((row) => row.kind === kind)
     .map((row) => ({ folder: relative(root, dirname(row.path)) || ".", file: relative(root, row.path), row }));

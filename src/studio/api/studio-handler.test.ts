@@ -8,7 +8,6 @@ import { gzipSync } from "node:zlib";
 import { emptyUsage } from "../../core/usage.ts";
 import type { FacetView, ItemPage } from "./item-view.ts";
 import type { LinesView } from "./lines-reader.ts";
-import type { StudioEvent } from "./open-index.ts";
 import { type Studio, serveStudio } from "./serve-studio.ts";
 
 function chain(id: string, text: string, more: object = {}): string {
@@ -36,7 +35,7 @@ describe("the studio's server", () => {
     await writeFile(file, chain("a", "Kamire lies on the river", { reward: 1 }) + chain("b", "nothing", { reward: 0 }));
     await writeFile(join(folder, "metrics.jsonl"), '{"step":1,"loss":2}\n{"step":2,"loss":1}\n{"step":3,');
     studio = await serveStudio({ paths: [folder], home: folder });
-    await studio.context.index.ready();
+    await studio.context.catalog.ready();
   });
   after(async () => {
     await studio.close();
@@ -46,12 +45,6 @@ describe("the studio's server", () => {
   const ask = (path: string, headers: Record<string, string> = {}) =>
     fetch(`${studio.origin}${path}`, { headers: { authorization: `Bearer ${studio.token}`, ...headers } });
   const read = async <T>(path: string) => (await (await ask(path)).json()) as T;
-  /** The next event of this kind from now on. */
-  const nextEvent = async (isWanted: (event: StudioEvent) => boolean) => {
-    const { index } = studio.context;
-    for await (const event of index.follow(index.version - 1, new AbortController().signal))
-      if (isWanted(event)) return;
-  };
   /** With headers that fetch does not let a page set. */
   const rawStatus = (headers: Record<string, string>) =>
     new Promise<number>((resolve, reject) => {
@@ -118,25 +111,34 @@ describe("the studio's server", () => {
   });
 
   it("reads on from the old end when a file grows, and says so in an event", async () => {
-    const grown = nextEvent((event) => event.type === "idle");
+    const grown = Promise.withResolvers<void>();
+    const stop = studio.context.catalog.onEvent((event) => event.type === "idle" && grown.resolve());
     await appendFile(file, chain("c", "later"));
-    await grown;
+    await grown.promise;
+    stop();
     assert.equal((await read<ItemPage>("/api/items?kind=chain&q=later")).total, 1);
-    const events = await ask("/api/events?cursor=0");
+    const events = await ask("/api/events");
     const { value } = await events.body!.getReader().read();
     assert.match(new TextDecoder().decode(value), /"type":"(?:file|idle)"/);
   });
 
-  it("loses no event that comes while an earlier one is sent", async () => {
-    const { index } = studio.context;
-    const idle = nextEvent(({ type }) => type === "idle");
-    const events = index.follow(index.version - 1, new AbortController().signal);
+  it("loses no event that comes while a page connects or is told of an earlier one", async () => {
+    const told: string[] = [];
+    const events = await ask("/api/events");
+    const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const idle = Promise.withResolvers<void>();
+    const stop = studio.context.catalog.onEvent((event) => {
+      told.push(event.type);
+      if (event.type === "idle") idle.resolve();
+    });
     await appendFile(file, chain("d", "one more"));
-    const first = (await events.next()).value!;
-    await idle; // comes while the other reader is busy with its first event
-    const second = (await events.next()).value!;
-    assert.ok(second.cursor > first.cursor);
-    await events.return(undefined);
+    await idle.promise;
+    stop();
+    let text = "";
+    while (text.split("data: ").length - 1 <= told.length) text += (await reader.read()).value;
+    const types = [...text.matchAll(/"type":"(\w+)"/g)].map(([, type]) => type);
+    assert.deepEqual(types.slice(0, told.length + 1), ["idle", ...told]);
+    await reader.cancel();
   });
 
   it("gives new lines by a place in the file, whole ones only", async () => {
@@ -154,8 +156,10 @@ describe("the studio's server", () => {
       await change();
       for (;;) {
         if (await isDone()) return;
-        const next = nextEvent(() => true);
-        if (!(await isDone())) await next;
+        const next = Promise.withResolvers<void>();
+        const stop = studio.context.catalog.onEvent(() => next.resolve());
+        if (!(await isDone())) await next.promise;
+        stop();
       }
     };
     const found = async (q: string) => (await read<ItemPage>(`/api/items?kind=chain&q=${q}`)).total;
@@ -176,9 +180,11 @@ describe("the studio's server", () => {
   });
 
   it("says where a record is broken instead of hiding it", async () => {
-    const broken = nextEvent((event) => event.type === "idle");
+    const broken = Promise.withResolvers<void>();
+    const stop = studio.context.catalog.onEvent((event) => event.type === "idle" && broken.resolve());
     await writeFile(join(folder, "broken.jsonl"), `${chain("ok", "x")}not json\n${chain("bad", "x", { ending: 7 })}`);
-    await broken;
+    await broken.promise;
+    stop();
     const { files } = await read<{ files: { path: string; bad: number; problem: string }[] }>("/api/overview");
     const found = files.find(({ path }) => path === "broken.jsonl")!;
     assert.equal(found.bad, 1);

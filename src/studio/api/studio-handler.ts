@@ -4,6 +4,7 @@
  * token of this start; the page itself may load nothing but its own files.
  */
 
+import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
 import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";
 import type { HttpRequest, Reply } from "../../base/http/handler.ts";
@@ -55,15 +56,19 @@ function replyTagged(request: HttpRequest, reply: Reply, value: unknown): void {
   else reply.send(200, body, { etag, "content-type": "application/json; charset=utf-8" });
 }
 
-/** One stream for the whole app: what changed since the cursor, then what changes. Data themselves are asked for. */
-function eventsRoute({ index, root }: StudioContext): Route {
+/** One stream for the whole app: what changes. Data themselves are asked for. */
+function eventsRoute({ catalog, root }: StudioContext): Route {
   const shown = (path: string) => (path.startsWith(root) ? path.slice(root.length + 1) : path);
   return (call) =>
     streamReply(call, {}, async (stream) => {
-      const { query, signal } = call.request;
+      const { signal } = call.request;
       stream.open();
       const send = (event: object) =>
         stream.write(JSON.stringify({ ...event, ...("path" in event && { path: shown(String(event.path)) }) }));
-      for await (const event of index.follow(Number(query.get("cursor") ?? 0) || 0, signal)) await send(event);
+      const stop = catalog.onEvent((event) => void send(event));
+      // A page that was away asks for everything again; one that came early hears when all is read.
+      if (catalog.isReady) await send({ type: "idle" });
+      if (!signal.aborted) await once(signal, "abort");
+      stop();
     });
 }

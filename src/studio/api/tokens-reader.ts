@@ -108,8 +108,8 @@ function rowOf(
 }
 
 /** What the update did to a rollout: the line with its name in the file of figures beside it. */
-function figuresOf(around: Around, folder: string, { index, root }: StudioContext): TokensView["rollout"] {
-  const file = index.files().find(({ kind, path }) => kind === "figures" && path.startsWith(join(root, folder)));
+function figuresOf(around: Around, folder: string, { catalog, root }: StudioContext): TokensView["rollout"] {
+  const file = catalog.files().find(({ kind, path }) => kind === "figures" && path.startsWith(join(root, folder)));
   return rolloutFigures(file, new Set([around.rollout!])).get(around.rollout!);
 }
 

@@ -74,7 +74,7 @@ export const readStepRollouts: Reader = (query, context): StepRollouts => {
   const rollouts = beside("rollouts");
   if (!rollouts) return { groups: [], more: 0 };
   const task = query.get("task");
-  const rows = context.index.database
+  const rows = context.catalog.database
     .prepare(
       `SELECT key, taskId, question, reward, ending, billed, step, rollout FROM item
        WHERE file = ? AND ${task === null ? "step" : "taskId"} = ? ORDER BY step, id LIMIT ${mostRollouts + 1}`,

@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Violation } from "../../core/trajectory.ts";
-import type { StudioEvent } from "../api/open-index.ts";
+import type { CatalogEvent } from "../api/catalog-worker.ts";
 import { place, setQuery } from "./router.ts";
 
 const tokenKey = "coa-studio-token";
@@ -84,7 +84,7 @@ export interface Resource<T> {
 
 export interface ResourceOptions<T> {
   /** Which events make it worth asking again. */
-  live?: (event: StudioEvent) => boolean;
+  live?: (event: CatalogEvent) => boolean;
   /** Asked again every two seconds while this holds: there is no event for the end of work, or for its process being killed. */
   polls?: (data: T) => boolean;
   /** Asked again when it changes. */
@@ -146,24 +146,22 @@ export function soon(act: () => void, ms: number): { ask(): void; forget(): void
 /** Whether the stream of events is open. */
 export const connected = signal(false);
 
-const listeners = new Set<(event: StudioEvent) => void>();
+const listeners = new Set<(event: CatalogEvent) => void>();
 
 /** Calls back at every event until the returned function is called. */
-export function onEvents(listener: (event: StudioEvent) => void): () => void {
+export function onEvents(listener: (event: CatalogEvent) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Reads the stream, again after every break, from the last event that was seen. */
+/** Reads the stream, again after every break; its first event makes the page ask for everything again. */
 export async function followEvents(): Promise<void> {
-  let cursor = 0;
   for (;;) {
     try {
-      const response = await ask(`events?cursor=${cursor}`);
+      const response = await ask("events");
       if (response.status === 401) return;
       connected.value = true;
-      for await (const event of eventsOf<StudioEvent>(response)) {
-        cursor = event.cursor;
+      for await (const event of eventsOf<CatalogEvent>(response)) {
         for (const listener of listeners) listener(event);
       }
     } catch {

@@ -26,7 +26,7 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
           here.
         </>
       }
-      live={(event) => event.type === "file" && event.kind === "outcomes"}
+      live={(event) => event.type === "idle" || (event.type === "file" && event.kind === "outcomes")}
     >
       {(view, folders) => <Funnel view={view} folders={folders} />}
     </StageScreen>

@@ -1,5 +1,5 @@
 /**
- * Brings the index up to date with one file: the lines after those it knows, in chunks, each chunk one transaction. A
+ * Brings the catalog up to date with one file: the lines after those it knows, in chunks, each chunk one transaction. A
  * file that was replaced (another beginning, or shorter than before) is indexed again; one that has grown only from its
  * old end.
  */
@@ -9,9 +9,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { lineCutter, maxLineBytes } from "../../base/files/lines.ts";
 import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
+import type { FileRow } from "./catalog-database.ts";
+import { catalogRow } from "./catalog-row.ts";
 import type { SeenFile } from "./find-files.ts";
-import type { FileRow } from "./index-database.ts";
-import { indexRow } from "./index-row.ts";
 
 const blockBytes = 1 << 22;
 const headBytes = 256;
@@ -25,8 +25,8 @@ const columns = [
 /** Kinds whose lines hold runs, chains or examples; of all others only the file itself is known. */
 const indexedKinds = new Set<string>(["runs", "chains", "rollouts", "examples"] satisfies FileKind[]);
 
-/** Writes files into the index. */
-export interface FileIndexer {
+/** Writes files into the catalog. */
+export interface FileCataloguer {
   /** Reads what is new; false where nothing was. `onChunk` is told after each chunk how far it is. */
   update(file: SeenFile, onChunk?: (file: FileRow) => void): boolean;
   /** Forgets a file that is gone. */
@@ -34,63 +34,39 @@ export interface FileIndexer {
 }
 
 /** Prepares the statements over an open database. */
-export function fileIndexer(database: DatabaseSync): FileIndexer {
+export function fileCataloguer(database: DatabaseSync): FileCataloguer {
   const known = database.prepare("SELECT * FROM file WHERE path = ?");
   const insertFile = database.prepare(
     "INSERT INTO file (path, kind, size, mtime, head, indexed, lines, bad) VALUES (?, 'other', 0, 0, ?, 0, 0, 0)",
   );
   const saveFile = database.prepare(
-    "UPDATE file SET kind = ?, size = ?, mtime = ?, indexed = ?, lines = ?, bad = ?, problem = ? WHERE id = ?",
+    "UPDATE file SET kind = :kind, size = :size, mtime = :mtime, indexed = :indexed, lines = :lines, bad = :bad, problem = :problem WHERE id = :id",
   );
   const insertItem = database.prepare(
-    `INSERT INTO item (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+    `INSERT INTO item (${columns.join(", ")}) VALUES (${columns.map((name) => `:${name}`).join(", ")})`,
   );
   const insertWords = database.prepare("INSERT INTO words (rowid, body) VALUES (?, ?)");
-
-  /** All of it or nothing: what fails must not leave the index half written. */
-  function transaction(work: () => void): void {
-    database.exec("BEGIN");
-    try {
-      work();
-      database.exec("COMMIT");
-    } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw error;
-    }
-  }
 
   function forget(path: string): void {
     const row = known.get(path) as unknown as FileRow | undefined;
     if (!row) return;
     // exec, because the row id that deleting from the full text reports does not fit into a number.
-    transaction(() => {
-      database.exec(`DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE file = ${row.id});
-        DELETE FROM item WHERE file = ${row.id}; DELETE FROM file WHERE id = ${row.id};`);
-    });
+    database.exec(`BEGIN; DELETE FROM words WHERE rowid IN (SELECT id FROM item WHERE file = ${row.id});
+      DELETE FROM item WHERE file = ${row.id}; DELETE FROM file WHERE id = ${row.id}; COMMIT;`);
   }
 
   /** One line: a record, or something that is counted as bad. */
   function take(file: FileRow, text: string, length: number): void {
     const [line, offset] = [++file.lines, file.indexed];
     if (text.trim() === "") return;
-    let value: unknown;
     try {
-      value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
-    } catch (error) {
-      file.bad++;
-      file.problem ??= `line ${line}: ${(error as Error).message.slice(0, 300)}`;
-      return;
-    }
-    if (file.kind === "other") file.kind = fileKindOf(value);
-    if (!indexedKinds.has(file.kind)) return;
-    try {
+      const value: unknown = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+      if (file.kind === "other") file.kind = fileKindOf(value);
+      if (!indexedKinds.has(file.kind)) return;
       const found = recordIn(value);
       if (!found) throw new Error("neither a run nor a chain");
-      const { kind, key, taskId, question, system, origin, family, ending, reward, answer, ...rest } = indexRow(found);
-      const { moves, toolCalls, billed, computed, violations, runId, step, rollout, text: words } = rest;
-      const about = [kind, key, taskId, question, system, origin, family, ending, reward, answer];
-      const figures = [moves, toolCalls, billed, computed, violations, runId, step, rollout];
-      const { lastInsertRowid } = insertItem.run(file.id, line, offset, length, ...about, ...figures);
+      const { text: words, ...row } = catalogRow(found);
+      const { lastInsertRowid } = insertItem.run({ ...row, file: file.id, line, offset, length });
       insertWords.run(lastInsertRowid, words);
     } catch (error) {
       file.bad++;
@@ -104,8 +80,8 @@ export function fileIndexer(database: DatabaseSync): FileIndexer {
     const cutter = lineCutter();
     let [position, sinceChunk] = [file.indexed, 0];
     const commit = () => {
-      const { kind, size, mtime, indexed, lines, bad, problem, id } = file;
-      saveFile.run(kind, size, mtime, indexed, lines, bad, problem, id);
+      const { path: _path, head: _head, ...saved } = file;
+      saveFile.run(saved);
       database.exec("COMMIT");
       sinceChunk = 0;
       onChunk?.(file);

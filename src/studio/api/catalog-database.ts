@@ -28,7 +28,7 @@ PRAGMA user_version = ${version};
 `;
 
 /** Opens the index; one of another version, or one that can't be read, is made again. */
-export function openIndexDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
+export function openCatalogDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
     return open(path, options.readOnly ?? false);
   } catch (error) {

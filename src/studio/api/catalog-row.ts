@@ -5,7 +5,7 @@ import { fingerprint } from "../../core/fingerprint.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";
 
 /** What the index knows of a run or a chain. */
-export interface IndexRow {
+export interface CatalogRow {
   kind: "run" | "chain" | "example";
   key: string;
   taskId: string;
@@ -41,7 +41,7 @@ const shownCharacters = 300;
 const nothing = { question: "", family: "", reward: null, runId: "", step: null, rollout: "" };
 
 /** The row of a record; whatever it lacks is left empty, for a broken record must be seen, not hidden. */
-export function indexRow(found: FoundRecord): IndexRow {
+export function catalogRow(found: FoundRecord): CatalogRow {
   if (found.kind === "example") return exampleRow(found.example as TrainingSequence);
   const { around = {} } = found;
   const record = found.kind === "run" ? found.run : found.chain;
@@ -89,7 +89,7 @@ export function indexRow(found: FoundRecord): IndexRow {
 }
 
 /** A line of a dataset: its tokens are counted as moves, those that are learned as calls. */
-function exampleRow(example: TrainingSequence): IndexRow {
+function exampleRow(example: TrainingSequence): CatalogRow {
   const { id, taskId, profile, run, tokens, spans, promptLength, cutSegments } = example;
   return {
     ...nothing,

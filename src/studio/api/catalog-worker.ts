@@ -1,25 +1,25 @@
 /**
- * The thread that keeps the index: looks at the files again and again, reads what is new, and says what it did. New files
+ * The thread that keeps the catalog: looks at the files again and again, reads what is new, and says what it did. New files
  * are looked for now and then, known ones at every look, so that a live run is seen within a quarter of a second.
  */
 import { statSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import { answerCalls, postFromThread } from "../../base/work/thread.ts";
 import { messageOf } from "../../core/errors.ts";
+import { openCatalogDatabase } from "./catalog-database.ts";
+import { fileCataloguer } from "./catalog-file.ts";
 import { findFiles, type SeenFile } from "./find-files.ts";
-import { openIndexDatabase } from "./index-database.ts";
-import { fileIndexer } from "./index-file.ts";
 
 /** What the thread is started with. */
-export interface IndexWork {
+export interface CatalogWork {
   database: string;
   paths: readonly string[];
   /** Time between looks. */
   lookMs: number;
 }
 
-/** What it says: a file has changed, how far the whole is, or that every file is read. */
-export type IndexMessage =
+/** What it tells: a file has changed, how far the whole is, or that every file is read. */
+export type CatalogEvent =
   | { type: "file"; path: string; size: number; lines: number; kind: string }
   | { type: "progress"; doneBytes: number; totalBytes: number }
   | { type: "idle" }
@@ -27,10 +27,10 @@ export type IndexMessage =
   | { type: "problem"; path: string; message: string };
 
 const looksBetweenSearches = 8;
-const { database: path, paths, lookMs } = workerData as IndexWork;
-const database = openIndexDatabase(path);
-const indexer = fileIndexer(database);
-const say = (message: IndexMessage) => postFromThread(message);
+const { database: path, paths, lookMs } = workerData as CatalogWork;
+const database = openCatalogDatabase(path);
+const cataloguer = fileCataloguer(database);
+const tell = (event: CatalogEvent) => postFromThread(event);
 let files: SeenFile[] = [];
 let looks = 0;
 let stopped = false;
@@ -45,7 +45,7 @@ const calls = {
 answerCalls(calls);
 
 /** What the thread answers. */
-export type IndexCalls = typeof calls;
+export type CatalogCalls = typeof calls;
 
 function searchFiles(): void {
   const before = new Set(files.map((file) => file.path));
@@ -55,8 +55,8 @@ function searchFiles(): void {
   }
   for (const { path } of files) before.delete(path);
   for (const gone of before) {
-    indexer.forget(gone);
-    say({ type: "gone", path: gone });
+    cataloguer.forget(gone);
+    tell({ type: "gone", path: gone });
   }
 }
 
@@ -71,18 +71,18 @@ async function look(): Promise<void> {
   for (const file of [...files].sort((a, b) => a.size - b.size)) {
     if (stopped) return;
     try {
-      const isNew = indexer.update(file, (row) => {
-        say({ type: "file", path: row.path, size: row.size, lines: row.lines, kind: row.kind });
-        if (totalBytes > blockOfProgress) say({ type: "progress", doneBytes: before + row.indexed, totalBytes });
+      const isNew = cataloguer.update(file, (row) => {
+        tell({ type: "file", path: row.path, size: row.size, lines: row.lines, kind: row.kind });
+        if (totalBytes > blockOfProgress) tell({ type: "progress", doneBytes: before + row.indexed, totalBytes });
       });
       changed ||= isNew;
     } catch (error) {
-      say({ type: "problem", path: file.path, message: messageOf(error) });
+      tell({ type: "problem", path: file.path, message: messageOf(error) });
     }
     before += file.size;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  if (changed) say({ type: "idle" });
+  if (changed) tell({ type: "idle" });
 }
 
 const blockOfProgress = 1 << 22;
