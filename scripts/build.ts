@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { buildApp } from "../src/studio/api/app-files.ts";
+import { buildApp } from "./build-studio.ts";
 
 rmSync("dist", { recursive: true, force: true });
 const tsc = join("node_modules", ".bin", "tsc");

@@ -9,7 +9,7 @@ it("gives whole pages to several first starts at once, and builds no more afterw
   const cache = await mkdtemp(join(tmpdir(), "coa-app-"));
   try {
     const said: string[] = [];
-    const start = () => loadAppFiles({ cache, onBuild: (message) => said.push(message) });
+    const start = () => loadAppFiles((message) => said.push(message), cache);
     const [first, second] = await Promise.all([start(), start()]);
     assert.deepEqual(first, second);
     for (const { bytes } of first!.values()) assert.ok(bytes.length > 0);

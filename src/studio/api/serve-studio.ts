@@ -62,7 +62,7 @@ export async function openStudioContext(
 
 /** Starts the server. */
 export async function serveStudio(options: StudioOptions): Promise<Studio> {
-  const app = await loadAppFiles({ onBuild: options.onBuild });
+  const app = await loadAppFiles(options.onBuild);
   const context = await openStudioContext(options);
   const token = randomBytes(24).toString("base64url");
   const more = { ...viewRoutes(context.home), ...annotationRoutes(context), ...options.more?.(context) };
