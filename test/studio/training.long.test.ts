@@ -120,7 +120,7 @@ describe("training in the studio", { skip: noBrowser }, () => {
     assert.match(head, /stopped[\s\S]*1 of 40 steps[\s\S]*The last step that it wrote, 2, is of .*\d/);
     await assertAccessible(watched, "a training that was stopped");
     await visit(watched, "/", ".card .chip.hue-amber");
-    assert.equal(await page.locator(".running-now").count(), 0);
+    assert.equal(await page.locator(".card progress").count(), 0);
   });
 
   it("grows while the training runs", async () => {

@@ -12,32 +12,35 @@ import { nextTheme, theme } from "./theme.ts";
 export function App() {
   const found = screenAt(path.value);
   const shortcuts = screens.filter((screen) => screen.key !== undefined);
-  useKeys([
-    ...shortcuts.map(({ key, title, route }) => ({
-      keys: `g ${key}`,
-      does: `Go to ${title.toLowerCase()}`,
-      run: () => go(route),
-    })),
-    { keys: "/", does: "Search", run: focusSearch },
-    { keys: "shift+t", does: "Change between light and dark", run: nextTheme },
-    { keys: "escape", does: "Leave a field", run: () => (document.activeElement as HTMLElement | null)?.blur() },
-  ]);
+  useKeys(
+    [
+      ...shortcuts.map(({ key, title, route }) => ({
+        keys: `g ${key}`,
+        does: `Go to ${title.toLowerCase()}`,
+        run: () => go(route),
+      })),
+      { keys: "/", does: "Search", run: focusSearch },
+      { keys: "shift+t", does: "Change between light and dark", run: nextTheme },
+      { keys: "escape", does: "Leave a field", run: () => (document.activeElement as HTMLElement | null)?.blur() },
+    ],
+    true,
+  );
   if (found) document.title = `${found.screen.title} · coa studio`;
   return (
     <>
-      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
+      <button type="button" class="hidden" onClick={() => document.getElementById("main")?.focus()}>
         Skip to content
       </button>
       <header class="top">
         <a class="brand" href={href("/")}>
-          <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true">
+          <svg viewBox="0 0 24 24" width="20" height="20" fill="var(--accent)" aria-hidden="true">
             <circle cx="5" cy="6" r="2.6" fill="var(--violet)" />
             <circle cx="5" cy="18" r="2.6" fill="var(--teal)" />
             <circle cx="19" cy="12" r="3.4" />
             <path
               d="M7.5 6.6 C12 7.5 12 11 15.6 11.6 M7.5 17.4 C12 16.5 12 13 15.6 12.4"
               fill="none"
-              stroke="currentColor"
+              stroke="var(--soft)"
               stroke-width="1.6"
             />
           </svg>

@@ -3,7 +3,8 @@
  * `shift+j`, `g r` (one after the other), `escape`. While somebody types into a field only `escape` is ours.
  */
 import { signal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface KeyBinding {
   keys: string;
@@ -12,20 +13,31 @@ export interface KeyBinding {
   run(): void;
 }
 
-/** Everything that works at the moment, in the order it was added. */
-export const activeKeys = signal<readonly KeyBinding[]>([]);
+type Group = RefObject<readonly KeyBinding[]>;
+
+const groups = signal<readonly Group[]>([]);
+
+/** Everything that works at the moment, in the order it was added; of two with one key the newer one. */
+export function activeKeys(): KeyBinding[] {
+  const all = groups.value.flatMap(({ current }) => current ?? []);
+  return [...new Map(all.map((binding) => [binding.keys, binding])).values()];
+}
 
 /**
- * Makes keys work while a component is there. `deps` say when the functions are to be taken again: with the drawing itself, not
- * after the next frame, so that a key pressed right after another one finds what that one did.
+ * Makes keys work while a component is there, as it was drawn last: a key right after another one finds what that one did.
+ * Those of the whole app come first: a screen may give a key its own meaning.
  */
-export function useKeys(bindings: readonly KeyBinding[], deps: readonly unknown[] = []): void {
+export function useKeys(bindings: readonly KeyBinding[], ofApp = false): void {
+  const group: Group = useRef(bindings);
   useLayoutEffect(() => {
-    activeKeys.value = [...activeKeys.peek(), ...bindings];
+    group.current = bindings;
+  });
+  useLayoutEffect(() => {
+    groups.value = ofApp ? [group, ...groups.peek()] : [...groups.peek(), group];
     return () => {
-      activeKeys.value = activeKeys.peek().filter((binding) => !bindings.includes(binding));
+      groups.value = groups.peek().filter((one) => one !== group);
     };
-  }, deps);
+  }, []);
 }
 
 /** Two keys that go to the next and to the previous one. */
@@ -50,12 +62,12 @@ export function listenToKeys(): void {
     const wanted = pending === "" ? pressed : `${pending} ${pressed}`;
     clearTimeout(forget);
     pending = "";
-    // The newest binding wins: a screen may give a key its own meaning.
-    const binding = activeKeys.peek().findLast(({ keys }) => keys === wanted);
+    const bindings = activeKeys();
+    const binding = bindings.find(({ keys }) => keys === wanted);
     if (binding) {
       event.preventDefault();
       binding.run();
-    } else if (activeKeys.peek().some(({ keys }) => keys.startsWith(`${pressed} `))) {
+    } else if (bindings.some(({ keys }) => keys.startsWith(`${pressed} `))) {
       pending = pressed;
       forget = setTimeout(() => (pending = ""), 1_500);
     }

@@ -9,8 +9,7 @@ const storageKey = "coa-studio-theme";
 export const theme = signal<Theme>(remembered());
 
 effect(() => {
-  if (theme.value === "system") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = theme.value;
+  document.documentElement.style.colorScheme = theme.value === "system" ? "" : theme.value;
 });
 
 /** Chooses the next one. */

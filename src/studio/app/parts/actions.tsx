@@ -9,14 +9,15 @@ export function Actions() {
     setWords("");
     dialog.current?.showModal();
   };
-  useKeys([
-    { keys: "?", does: "Show these keys", run: open },
-    { keys: ".", does: "Find an action by name", run: open },
-  ]);
-  const wanted = words.toLowerCase();
-  const found = [...new Map(activeKeys.value.map((binding) => [binding.keys, binding])).values()].filter(({ does }) =>
-    does.toLowerCase().includes(wanted),
+  useKeys(
+    [
+      { keys: "?", does: "Show these keys", run: open },
+      { keys: ".", does: "Find an action by name", run: open },
+    ],
+    true,
   );
+  const wanted = words.toLowerCase();
+  const found = activeKeys().filter(({ does }) => does.toLowerCase().includes(wanted));
   const run = (binding: KeyBinding | undefined) => {
     dialog.current?.close();
     binding?.run();

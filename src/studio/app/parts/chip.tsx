@@ -3,7 +3,7 @@ import type { LineageNode } from "../../api/lineage.ts";
 /** A small word with a colour that means something. */
 export function Chip({ text, hue = "none", title }: { text: string; hue?: string; title?: string }) {
   return (
-    <bdi class={`chip hue-${hue}`} title={title}>
+    <bdi class={`chip tiny hue-${hue}`} title={title}>
       {text.length > 120 ? `${text.slice(0, 120)}…` : text}
     </bdi>
   );

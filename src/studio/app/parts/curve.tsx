@@ -27,15 +27,16 @@ export function Curve({ name, points, marked, onPoint, onChoose }: Props) {
   };
   return (
     <figure class="panel curve">
-      <figcaption class="split">
-        <b class="one-line" title={name}>
-          <bdi>{name}</bdi>
+      <figcaption class="split small">
+        <b class="one-line" title={name} dir="auto">
+          {name}
         </b>
         <span class="soft">{at ? `${shortNumber(at[1])} at step ${at[0]}` : "no value yet"}</span>
       </figcaption>
       <div class="curve-plot">
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys h and l move the step on the whole screen */}
         <svg
+          class="plot"
           viewBox={`0 0 ${width} ${height}`}
           preserveAspectRatio="none"
           role="img"
@@ -54,10 +55,10 @@ export function Curve({ name, points, marked, onPoint, onChoose }: Props) {
             aria-hidden="true"
           />
         )}
-        <span class="curve-high soft">{shortNumber(high)}</span>
-        {low !== high && <span class="soft">{shortNumber(low)}</span>}
+        <span class="curve-high soft tiny">{shortNumber(high)}</span>
+        {low !== high && <span class="soft tiny">{shortNumber(low)}</span>}
       </div>
-      <p class="curve-steps split soft">
+      <p class="curve-steps split soft tiny">
         <span>step {first}</span>
         {last !== first && <span>{last}</span>}
       </p>

@@ -25,19 +25,15 @@ export function DroppedList({ folder, stage, reason }: { folder: string; stage: 
         {rows.map((row) => (
           <li class="panel">
             <div class="chips">
-              <a href={href(`/runs/${pathPart(row.id)}`)}>
-                <bdi>{row.id}</bdi>
+              <a href={href(`/runs/${pathPart(row.id)}`)} dir="auto">
+                {row.id}
               </a>
               <Chip text={row.stage} hue="rose" />
               <b>{row.reason}</b>
               {row.family && <Chip text={row.family} />}
               <span class="soft">{row.place}</span>
             </div>
-            {row.detail && (
-              <p>
-                <bdi>{row.detail}</bdi>
-              </p>
-            )}
+            {row.detail && <p dir="auto">{row.detail}</p>}
             <Evidence row={row} />
           </li>
         ))}

@@ -30,9 +30,9 @@ function Facet({ facet }: { facet: FacetView }) {
   const most = Math.max(1, ...facet.values.map((one) => one.count));
   return (
     <fieldset>
-      <legend class="soft">{facet.name === "origin" ? "from" : facet.name}</legend>
+      <legend class="soft tiny">{facet.name === "origin" ? "from" : facet.name}</legend>
       {facet.values.map(({ value, count: number }) => (
-        <label class="facet">
+        <label class="facet cells line small">
           <input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} />
           <span class={facet.name === "file" ? "one-line from-end" : "one-line"} title={value}>
             <bdi>{value === "" ? "(none)" : value}</bdi>

@@ -4,7 +4,7 @@ export function Facts({ facts }: { facts: readonly (readonly [value: string, nam
     <dl class="facts flex">
       {facts.map(([value, name]) => (
         <div>
-          <dd>{value}</dd> <dt>{name}</dt>
+          <dd>{value}</dd> <dt class="small">{name}</dt>
         </div>
       ))}
     </dl>

@@ -14,23 +14,20 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
   const wanted = place.value.query.get("x") as Clock | null;
   const clock = wanted && clocks.includes(wanted) ? wanted : usualClock(run);
   const axis = axisOf(run, clock);
-  useKeys(
-    [
-      {
-        keys: "x",
-        does: "Order the team by time, by order or by tokens",
-        run: () => setQuery({ x: clocks[(clocks.indexOf(clock) + 1) % clocks.length] }),
-      },
-    ],
-    [clock],
-  );
+  useKeys([
+    {
+      keys: "x",
+      does: "Order the team by time, by order or by tokens",
+      run: () => setQuery({ x: clocks[(clocks.indexOf(clock) + 1) % clocks.length] }),
+    },
+  ]);
   const selected = selectedStep(chain);
   const leftOut = new Set(chain?.leftOut.map((one) => one.step));
   return (
     <section class="gantt panel" aria-label="Steps by agent">
       <div class="split">
         <h2>Who worked when</h2>
-        <fieldset class="switch">
+        <fieldset class="switch small">
           <legend class="hidden">Axis</legend>
           {clocks.map((one) => (
             <label>
@@ -42,8 +39,8 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
       </div>
       <div class="lanes">
         {lanesOf(run).map(({ name, role, agents }) => (
-          <div class={`lane hue-${hueOf(role)}`}>
-            <span class="lane-name one-line">
+          <div class={`lane cells hue-${hueOf(role)}`}>
+            <span class="lane-name one-line small">
               <bdi>{name}</bdi>
               {agents.size > 1 && <span class="soft"> ×{agents.size}</span>}
             </span>
@@ -105,7 +102,7 @@ function Ticks({ axis }: { axis: Axis }) {
   const unit = axis.clock === "time" ? "" : axis.clock === "order" ? " steps" : " tokens billed";
   const at = axisSteps(axis.length, 6).filter((value) => value <= axis.length);
   return (
-    <div class="ticks" aria-hidden="true">
+    <div class="ticks soft tiny" aria-hidden="true">
       {at.map((value, index) => (
         <span style={{ left: `${(100 * value) / axis.length}%` }}>
           {shown(value)}

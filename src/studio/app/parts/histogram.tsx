@@ -16,13 +16,13 @@ export function Histogram({ title, steps, marks = {} }: Props) {
   const x = (value: number) => ((value - low) / (high - low || 1)) * 100;
   return (
     <figure class="histogram">
-      <svg viewBox="0 0 100 44" preserveAspectRatio="none" role="img" aria-label={title}>
+      <svg class="plot" viewBox="0 0 100 44" preserveAspectRatio="none" role="img" aria-label={title}>
         {steps.map(({ from, to, kept, dropped }) => (
           <g>
             <title>{`${shown(from)} to ${shown(to)}: ${kept}${dropped > 0 ? ` passed, ${dropped} dropped` : ""}`}</title>
             {[kept, kept + dropped].map((top, part) => (
               <rect
-                class={part === 0 ? "passed" : "dropped"}
+                class={part === 0 ? "hue-blue" : "hue-rose"}
                 x={x(from)}
                 width={Math.max(0.2, x(to) - x(from) - 0.3)}
                 y={42 - (40 * top) / most}
@@ -35,7 +35,7 @@ export function Histogram({ title, steps, marks = {} }: Props) {
           <line class={name} x1={x(value)} x2={x(value)} y1="0" y2="44" />
         ))}
       </svg>
-      <figcaption class="split soft">
+      <figcaption class="split soft tiny">
         <span>{shown(low)}</span>
         <span>{title}</span>
         <span>{shown(high)}</span>

@@ -15,7 +15,7 @@ export function IndexProgress() {
   );
   if (share === undefined) return null;
   return (
-    <span class="indexing" role="status">
+    <span class="indexing soft" role="status">
       <progress max={1} value={share} aria-label="Files read" /> reading files {percent(share, 0)}
     </span>
   );

@@ -30,7 +30,7 @@ export function LineagePicture({ view }: { view: LineageView }) {
         const nodes = view.nodes.filter((node) => node.column === column);
         return (
           <section class={`lineage-column ${column} hue-${hue}`} aria-label={title}>
-            <h2>{title}</h2>
+            <h2 class="soft small">{title}</h2>
             {nodes.slice(0, mostShown).map((node) => (
               <Card node={node} />
             ))}
@@ -49,14 +49,12 @@ function Card({ node }: { node: LineageNode }) {
   const folder = parts.join("/");
   return (
     <a
-      class={`card panel line ${node.state === "failed" ? "failed hue-rose" : ""}`}
+      class={`card panel line small ${node.state === "failed" ? "failed hue-rose" : ""}`}
       href={href(node.href)}
       data-node={node.id}
     >
-      <b>
-        <bdi>{name}</bdi>
-      </b>
-      <span class="soft">
+      <b dir="auto">{name}</b>
+      <span class="soft tiny">
         <bdi>
           {[folder, node.kind === node.column || node.kind === name ? "" : node.kind].filter(Boolean).join(", ")}
         </bdi>
@@ -64,7 +62,7 @@ function Card({ node }: { node: LineageNode }) {
       <span class="flex">
         {node.figures.map(([name, value]) => (
           <span>
-            <i>{name}</i> {figureText(name, value)}
+            <span class="soft">{name}</span> <b>{figureText(name, value)}</b>
           </span>
         ))}
       </span>
@@ -72,6 +70,7 @@ function Card({ node }: { node: LineageNode }) {
         <span>
           <StateChip state={node.state} /> {node.done}
           {node.total === undefined ? "" : ` of ${node.total}`} done
+          {node.state === "running" && <progress max={node.total} value={node.total && node.done} aria-label="Done" />}
           {node.state === "stopped" && node.updatedAt && (
             <time class="soft" dateTime={node.updatedAt}>
               , last written {new Date(node.updatedAt).toLocaleString()}

@@ -74,7 +74,7 @@ export function OwnText({ text }: { text: string }) {
 
 function NotLoaded(props: { characters: number; onLoad?: () => void; problem?: string }) {
   return (
-    <p class="not-loaded">
+    <p class="not-loaded small">
       {count(props.characters)} more characters are not loaded{" "}
       {props.onLoad && (
         <button type="button" class="quiet" onClick={props.onLoad}>

@@ -4,19 +4,7 @@
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-const allowed = new Set([
-  "svg",
-  "g",
-  "path",
-  "rect",
-  "line",
-  "circle",
-  "text",
-  "tspan",
-  "title",
-  "polyline",
-  "polygon",
-]);
+const allowed = /^(?:svg|g|path|rect|line|circle|text|tspan|title|polyline|polygon)$/;
 
 export function Picture({ svg }: { svg: string }) {
   const root = useRef<HTMLDivElement>(null);
@@ -26,7 +14,7 @@ export function Picture({ svg }: { svg: string }) {
       "image/svg+xml",
     );
     for (const element of [...parsed.querySelectorAll("*")]) {
-      if (!allowed.has(element.localName)) element.remove();
+      if (!allowed.test(element.localName)) element.remove();
       for (const { name } of [...element.attributes]) if (/^on|href|^style$/i.test(name)) element.removeAttribute(name);
     }
     root.current!.replaceChildren(document.importNode(parsed.documentElement, true));

@@ -18,17 +18,14 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
   });
   const groups = data?.groups ?? [];
   const { at, move } = cursor("group", groups.length);
-  useKeys(
-    [
-      ...stepKeys("j", "k", task === null ? "task of the step" : "step of the task", move),
-      {
-        keys: "enter",
-        does: task === null ? "This task through the steps" : "The step of this group",
-        run: () => groups[at] && setQuery(otherWay(groups[at], task)),
-      },
-    ],
-    [data, at, task],
-  );
+  useKeys([
+    ...stepKeys("j", "k", task === null ? "task of the step" : "step of the task", move),
+    {
+      keys: "enter",
+      does: task === null ? "This task through the steps" : "The step of this group",
+      run: () => groups[at] && setQuery(otherWay(groups[at], task)),
+    },
+  ]);
   if (error && !data) return <Problem title="The rollouts can't be shown" detail={error} />;
   if (!data || (groups.length === 0 && task === null)) return null;
   const title = task === null ? `Rollouts of step ${step}` : "One task through the steps";
@@ -46,7 +43,7 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
       {groups.length === 0 && <p class="soft">No step has sampled this task.</p>}
       <ul class="plain">
         {groups.map((group, index) => (
-          <li class={index === at ? "selected" : ""} aria-current={index === at ? "true" : undefined}>
+          <li class={`cells${index === at ? " selected" : ""}`} aria-current={index === at ? "true" : undefined}>
             <Group group={group} task={task} file={data.file} />
           </li>
         ))}
@@ -67,7 +64,7 @@ function Group({ group, task, file }: { group: RolloutGroup; task: string | null
   const { question, rollouts, baseline, dropped, step } = group;
   return (
     <>
-      <button type="button" class="quiet group-name" onClick={() => setQuery(otherWay(group, task))}>
+      <button type="button" class="group-name bare one-line" onClick={() => setQuery(otherWay(group, task))}>
         <bdi class="one-line">{task === null ? question || group.task : `step ${step + 1}`}</bdi>
       </button>
       <span class="chips">
@@ -75,7 +72,7 @@ function Group({ group, task, file }: { group: RolloutGroup; task: string | null
           <Rollout rollout={rollout} file={file} />
         ))}
       </span>
-      <span class="group-figures chips soft">
+      <span class="group-figures chips soft small">
         {baseline !== undefined && `baseline ${Number(baseline.toFixed(3))}`}
         {dropped !== undefined && <Chip text={`not used: ${dropped}`} hue="amber" />}
         <a href={href(`/compare/${pathPart(group.task)}`)}>compare</a>
@@ -94,7 +91,7 @@ function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
   ].filter(Boolean);
   return (
     <a
-      class={`rollout tint hue-${reward === null ? "none" : reward > 0 ? "green" : "rose"}`}
+      class={`rollout tint tiny hue-${reward === null ? "none" : reward > 0 ? "green" : "rose"}`}
       href={href(`/chains/${pathPart(key)}`, { in: file })}
       title={`${key}: ${facts.join(", ")}`}
     >

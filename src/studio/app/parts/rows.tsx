@@ -19,10 +19,10 @@ interface Props {
 export function Row({ of, class: marks, name, text, figure, isOpen, note, detail }: Props) {
   return (
     <li class={`row ${marks}${isOpen ? " selected open" : ""}`} data-step={of.step} data-segment={of.segment}>
-      <button type="button" class="row-head" aria-expanded={isOpen} onClick={() => select(isOpen ? {} : of)}>
-        <span class="row-name one-line">{name}</span>
+      <button type="button" class="row-head cells bare" aria-expanded={isOpen} onClick={() => select(isOpen ? {} : of)}>
+        <span class="row-name one-line small">{name}</span>
         <OneLine text={text} />
-        <span class="soft one-line">{figure}</span>
+        <span class="soft one-line tiny">{figure}</span>
       </button>
       {note}
       {isOpen && <div class="row-detail">{detail()}</div>}

@@ -5,46 +5,43 @@ import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { Facts } from "./facts.tsx";
 
+/** What tokens were: in the legend, in the words of a bar, and their hue. */
+const kinds = [
+  ["reread", "read again", "tokens read again", "amber"],
+  ["retold", "told again", "tokens told again", "rose"],
+  ["fresh", "new in the prompt", "new tokens in prompts", "blue"],
+  ["written", "written", "tokens written", "green"],
+] as const;
+
+type Parts = Partial<Record<(typeof kinds)[number][0], number>>;
+
 export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView }) {
   const most = Math.max(run?.usage.billedTokens ?? 0, chain?.usage.billedTokens ?? 0, 1);
+  const fewer = (run?.usage.billedTokens ?? 0) / (chain?.usage.billedTokens || 1);
   return (
     <section class="panel" aria-label="Cost">
       {run && (
         <UsageBar
           name="team"
-          total={run.usage.billedTokens}
-          most={most}
+          facts={[factOf(run.agents.length, "agent"), ...usageFacts(run), [duration(run.usage.wallMs), "time"]]}
           parts={teamParts(run)}
-          facts={[
-            factOf(run.agents.length, "agent"),
-            factOf(run.usage.modelCalls, "model call"),
-            factOf(run.usage.toolCalls, "tool call"),
-            [count(run.usage.billedTokens), "tokens billed"],
-            [count(run.usage.computedTokens), "computed"],
-            [duration(run.usage.wallMs), "time"],
-          ]}
+          most={most}
         />
       )}
       {chain && (
         <UsageBar
           name="chain"
-          total={chain.usage.billedTokens}
-          most={most}
-          parts={chainParts(chain)}
           facts={[
             ["1", "model"],
-            factOf(chain.usage.modelCalls, "model call"),
-            factOf(chain.usage.toolCalls, "tool call"),
-            [count(chain.usage.billedTokens), "tokens billed"],
-            [count(chain.usage.computedTokens), "computed"],
-            ...(run && chain.usage.billedTokens > 0
-              ? [[`${(run.usage.billedTokens / chain.usage.billedTokens).toFixed(1)}×`, "fewer billed"] as const]
-              : []),
+            ...usageFacts(chain),
+            ...(run ? [[`${fewer.toFixed(1)}×`, "fewer billed"] as const] : []),
           ]}
+          parts={chainParts(chain)}
+          most={most}
         />
       )}
-      <p class="legend flex soft">
-        {Object.entries(legend).map(([kind, { hue, means }]) => (
+      <p class="legend flex soft tiny">
+        {kinds.map(([kind, means, , hue]) => (
           <span>
             <i class={`part ${kind} hue-${hue}`} /> {means}
           </span>
@@ -54,66 +51,58 @@ export function RunFigures({ run, chain }: { run?: RunView; chain?: ChainView })
   );
 }
 
-const legend = {
-  reread: { hue: "amber", means: "read again" },
-  retold: { hue: "rose", means: "told again" },
-  fresh: { hue: "blue", means: "new in the prompt" },
-  written: { hue: "green", means: "written" },
-};
+type Fact = readonly [value: string, name: string];
 
 /** A number with its word, in the singular where it is one. */
-function factOf(number: number, word: string): readonly [string, string] {
+function factOf(number: number, word: string): Fact {
   return [count(number), number === 1 ? word : `${word}s`];
 }
 
-type Parts = readonly (readonly [kind: keyof typeof legend, label: string, tokens: number])[];
-
-function teamParts(run: RunView): Parts {
-  const sum = { prompt: 0, reread: 0, retold: 0, completion: 0 };
-  for (const { tokens } of run.steps) {
-    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += tokens[name];
-  }
+function usageFacts({ usage }: RunView | ChainView): Fact[] {
   return [
-    ["reread", "tokens read again", sum.reread],
-    ["retold", "tokens told again", sum.retold],
-    ["fresh", "new tokens in prompts", sum.prompt - sum.reread - sum.retold],
-    ["written", "tokens written", sum.completion],
+    factOf(usage.modelCalls, "model call"),
+    factOf(usage.toolCalls, "tool call"),
+    [count(usage.billedTokens), "tokens billed"],
+    [count(usage.computedTokens), "computed"],
   ];
+}
+
+function teamParts({ steps }: RunView): Parts {
+  const sum = (pick: (tokens: RunView["steps"][number]["tokens"]) => number) =>
+    steps.reduce((all, { tokens }) => all + pick(tokens), 0);
+  return {
+    reread: sum(({ reread }) => reread),
+    retold: sum(({ retold }) => retold),
+    fresh: sum(({ prompt, reread, retold }) => prompt - reread - retold),
+    written: sum(({ completion }) => completion),
+  };
 }
 
 function chainParts({ usage }: ChainView): Parts {
   const reread = Math.max(0, usage.billedTokens - usage.computedTokens);
-  return [
-    ["reread", "tokens read again", reread],
-    ["fresh", "new tokens in prompts", Math.max(0, usage.promptTokens - reread)],
-    ["written", "tokens written", usage.completionTokens],
-  ];
+  return { reread, fresh: Math.max(0, usage.promptTokens - reread), written: usage.completionTokens };
 }
 
-function UsageBar(props: {
-  name: string;
-  total: number;
-  most: number;
-  parts: Parts;
-  facts: readonly (readonly [string, string])[];
-}) {
-  const { name, total, most, parts, facts } = props;
+function UsageBar({ name, facts, parts, most }: { name: string; facts: readonly Fact[]; parts: Parts; most: number }) {
+  const drawn = kinds.flatMap(([kind, , label, hue]) =>
+    parts[kind] ? [{ kind, label, hue, tokens: parts[kind] }] : [],
+  );
+  const total = drawn.reduce((sum, { tokens }) => sum + tokens, 0);
+  const share = (tokens: number) => percent(tokens / total, 0);
   return (
-    <div class="usage">
+    <div class="usage cells">
       <h2>{name}</h2>
       <Facts facts={facts} />
-      <div class="bar" role="img" aria-label={parts.map(([, label, tokens]) => `${count(tokens)} ${label}`).join(", ")}>
-        {parts.map(([kind, label, tokens]) =>
-          tokens > 0 ? (
-            <span
-              class={`part ${kind} hue-${legend[kind].hue}`}
-              style={{ width: `${(100 * tokens) / most}%` }}
-              title={`${count(tokens)} ${label} (${percent(tokens / Math.max(1, total), 0)})`}
-            >
-              {tokens / most > 0.08 ? percent(tokens / Math.max(1, total), 0) : ""}
-            </span>
-          ) : null,
-        )}
+      <div class="bar" role="img" aria-label={drawn.map(({ label, tokens }) => `${count(tokens)} ${label}`).join(", ")}>
+        {drawn.map(({ kind, label, hue, tokens }) => (
+          <span
+            class={`part tiny ${kind} hue-${hue}`}
+            style={{ width: `${(100 * tokens) / most}%` }}
+            title={`${count(tokens)} ${label} (${share(tokens)})`}
+          >
+            {tokens / most > 0.08 ? share(tokens) : ""}
+          </span>
+        ))}
       </div>
     </div>
   );

@@ -51,7 +51,7 @@ export function RunHead({ view }: { view: BesideView }) {
           <Chip text={note} hue="amber" />
         ))}
       </div>
-      <p class="place soft">
+      <p class="place soft tiny">
         {[places.run, places.chain].filter((one) => one !== undefined).join("  →  ")}
         {chains.length > 1 && (
           <Choice

@@ -40,8 +40,13 @@ export function SavedViews() {
     <nav class="views chips" aria-label="Views">
       {[...(builtIn[path] ?? []), ...own].map((view) => (
         <span class={own.includes(view) ? "own" : ""}>
-          <a href={`#${view.address}`} aria-current={view.address === address ? "true" : undefined}>
-            <bdi>{view.name}</bdi>
+          <a
+            class="chip hue-none"
+            href={`#${view.address}`}
+            aria-current={view.address === address ? "true" : undefined}
+            dir="auto"
+          >
+            {view.name}
           </a>
           {own.includes(view) && (
             <button

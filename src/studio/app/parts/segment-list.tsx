@@ -32,11 +32,7 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
             <Row
               of={{ segment: index }}
               class={`segment by-${by} hue-${hueOf(tag)}${linked ? " selected" : ""}`}
-              name={
-                <b>
-                  <bdi>{tag}</bdi>
-                </b>
-              }
+              name={<b dir="auto">{tag}</b>}
               text={segment.text.text || "(empty)"}
               figure={
                 <>

@@ -21,11 +21,11 @@ export function SegmentRows<T extends { tag: string; by: string }>(props: Props<
     <ol class="plain">
       {segments.map((segment, index) => (
         <li
-          class={`review-segment by-${segment.by} hue-${hueOf(segment.tag)}${index === at ? " selected" : ""}`}
+          class={`review-segment cells by-${segment.by} hue-${hueOf(segment.tag)}${index === at ? " selected" : ""}`}
           data-segment={index}
           aria-current={index === at ? "true" : undefined}
         >
-          <button type="button" class="review-tag" onClick={() => onSelect(index)}>
+          <button type="button" class="review-tag bare" onClick={() => onSelect(index)}>
             <bdi>{segment.tag.slice(0, 60)}</bdi>
             {mark?.(segment, index)}
           </button>

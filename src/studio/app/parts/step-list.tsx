@@ -31,9 +31,7 @@ export function StepList({ run, chain }: { run: RunView; chain?: ChainView }) {
               class={`hue-${hueOf(agent?.role ?? step.agent)}${marks}`}
               name={
                 <>
-                  <b>
-                    <bdi>{agent?.name ?? step.agent}</bdi>
-                  </b>
+                  <b dir="auto">{agent?.name ?? step.agent}</b>
                   {step.move && <span class="soft"> {step.move}</span>}
                 </>
               }
@@ -44,7 +42,7 @@ export function StepList({ run, chain }: { run: RunView; chain?: ChainView }) {
                 </span>
               }
               isOpen={step.id === chosen}
-              note={reason !== undefined && <p class="reason soft">left out: {reason}</p>}
+              note={reason !== undefined && <p class="reason soft tiny">left out: {reason}</p>}
               detail={() => <StepDetail run={run} step={step} index={index} />}
             />
           );

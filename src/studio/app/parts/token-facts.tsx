@@ -53,7 +53,7 @@ export function TokenFacts({ view, figure, at, under }: Props) {
         {facts.map(([name, value]) =>
           value === undefined ? null : (
             <div class="split">
-              <dt>{name}</dt>
+              <dt class="soft">{name}</dt>
               <dd>{value}</dd>
             </div>
           ),

@@ -28,6 +28,7 @@ export function TokenStrip({ figure, at, onMove }: { figure: Figure; at: number;
   return (
     <div class="token-strip">
       <canvas
+        class="plot"
         ref={canvas}
         role="img"
         aria-label={`Every token by ${figure.name}: ${figure.says}`}

@@ -16,23 +16,18 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
   const compared = useResource<CompareView>(`compare?${new URLSearchParams({ task })}`);
   const { data } = compared;
   const { at, move } = cursor("row", data?.rows.length);
-  useKeys(
-    [
-      ...stepKeys("l", "h", "move", move),
-      { keys: "v", does: "Review the chains of this task", run: () => go("/review", { task, only: "all" }) },
-      { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
-    ],
-    [data, at],
-  );
+  useKeys([
+    ...stepKeys("l", "h", "move", move),
+    { keys: "v", does: "Review the chains of this task", run: () => go("/review", { task, only: "all" }) },
+    { keys: "escape", does: "Close the move", run: () => setQuery({ row: undefined }) },
+  ]);
   if (!data) return <Missing page of={compared} what="the task" />;
-  const columns = { gridTemplateColumns: `repeat(${data.systems.length}, minmax(240px, 1fr))` };
+  const columns = { "--cells": `repeat(${data.systems.length}, minmax(240px, 1fr))` };
   const alone = (row: readonly (number | null)[]) => row.filter((place) => place !== null).length === 1;
   return (
     <article class="compare-screen">
       <header class="run-head">
-        <h1>
-          <bdi>{data.question || data.task}</bdi>
-        </h1>
+        <h1 dir="auto">{data.question || data.task}</h1>
         <p class="soft">
           {data.systems.length} systems, {data.rows.length} moves; {data.rows.filter(alone).length} are made by one of
           them only
@@ -45,19 +40,19 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
       ))}
       <div class="scrolls">
         <div style={{ minWidth: `${data.systems.length * 252 + 8}px` }}>
-          <div class="compare-head" style={columns}>
+          <div class="compare-head table-head cells small" style={columns}>
             {data.systems.map(({ kind, key, title, answer, reward, ending, billed, file }) => (
               <section>
                 <h2 title={file}>
-                  <a href={href(`/${kind}s/${pathPart(key)}`, { in: file })}>
-                    <bdi>{title}</bdi>
+                  <a href={href(`/${kind}s/${pathPart(key)}`, { in: file })} dir="auto">
+                    {title}
                   </a>
                 </h2>
                 <p class="one-line soft from-end" title={file}>
                   <bdi>{file}</bdi>
                 </p>
-                <p class="one-line">
-                  <bdi>{answer || "no answer"}</bdi>
+                <p class="one-line" dir="auto">
+                  {answer || "no answer"}
                 </p>
                 <div class="chips">
                   {reward !== null && <Chip text={`reward ${reward}`} hue={reward > 0 ? "green" : "rose"} />}
@@ -72,6 +67,7 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
               <li class={`${index === at ? "open " : ""}${differs(data, row) ? "differs" : ""}`}>
                 <button
                   type="button"
+                  class="cells bare"
                   style={columns}
                   aria-expanded={index === at}
                   onClick={() => setQuery({ row: index === at ? undefined : index })}
@@ -81,16 +77,13 @@ export function CompareScreen({ params }: { params: Record<string, string> }) {
                     if (!found) return <span class="absent" />;
                     return (
                       <span class={`move one-line hue-${hueOf(found.name)}`}>
-                        <b>
-                          <bdi>{found.name}</bdi>
-                        </b>{" "}
-                        <OneLine text={found.text.text || "(empty)"} />
+                        <b dir="auto">{found.name}</b> <OneLine text={found.text.text || "(empty)"} />
                       </span>
                     );
                   })}
                 </button>
                 {index === at && (
-                  <div class="compare-detail" style={columns}>
+                  <div class="compare-detail cells" style={columns}>
                     {row.map((where, column) => (
                       <div>{where !== null && <LongText value={data.systems[column]!.moves[where]!.text} />}</div>
                     ))}

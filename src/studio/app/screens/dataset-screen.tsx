@@ -80,10 +80,7 @@ function Examples({ file }: { file: string }) {
     const item = pages.row(at);
     if (item) go(address(item.key));
   };
-  useKeys(
-    [...stepKeys("j", "k", "example", move), { keys: "enter", does: "Tokens of the example", run: open }],
-    [pages.total, at],
-  );
+  useKeys([...stepKeys("j", "k", "example", move), { keys: "enter", does: "Tokens of the example", run: open }]);
   return (
     <ItemList
       pages={pages}
@@ -93,11 +90,11 @@ function Examples({ file }: { file: string }) {
       row={({ key, taskId, moves, toolCalls }) => {
         const share = toolCalls / Math.max(1, moves);
         return (
-          <a class="example line" href={href(address(key))}>
+          <a class="example cells line small" href={href(address(key))}>
             <bdi class="one-line">{key}</bdi>
             <span class="soft one-line">{taskId}</span>
             <span class="bar" role="img" aria-label={`${percent(share, 0)} learned`}>
-              <i class="learned" style={{ width: `${share * 100}%` }} />
+              <i class="hue-green" style={{ width: `${share * 100}%` }} />
             </span>
             <span class="figure">{percent(share, 0)}</span>
             <span class="figure">{count(moves)}</span>

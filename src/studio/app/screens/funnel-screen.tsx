@@ -46,14 +46,11 @@ function Funnel({ view, folders }: { view: FunnelView; folders: readonly string[
     const next = folders[folders.indexOf(folder) + by];
     if (next !== undefined) go(`/distill/${pathPart(next)}`);
   };
-  useKeys(
-    [
-      ...stepKeys("l", "h", "filter that dropped something", moveStage),
-      ...stepKeys("j", "k", "distillation", moveFolder),
-      { keys: "escape", does: "All filters", run: () => setQuery({ stage: undefined, ...nothingChosen }) },
-    ],
-    [view, stage, folders],
-  );
+  useKeys([
+    ...stepKeys("l", "h", "filter that dropped something", moveStage),
+    ...stepKeys("j", "k", "distillation", moveFolder),
+    { keys: "escape", does: "All filters", run: () => setQuery({ stage: undefined, ...nothingChosen }) },
+  ]);
   return (
     <article class="funnel-screen">
       <header class="run-head">
@@ -61,7 +58,7 @@ function Funnel({ view, folders }: { view: FunnelView; folders: readonly string[
           {count(records)} runs in, {count(kept)} chains kept{" "}
           <span class="soft">{percent(kept / Math.max(1, records), 1)}</span>
         </h1>
-        <p class="place soft">
+        <p class="place soft tiny">
           {folders.length < 2 && folder}
           <FolderChoice label="Distillation" folders={folders} folder={folder} route="/distill" />, profile{" "}
           {view.profile} {view.unfinished && "(not finished: counts so far)"}
@@ -110,14 +107,14 @@ function StageRow(props: { stage: FunnelView["stages"][number]; records: number;
   return (
     <li class={isChosen ? "chosen" : ""}>
       <a
-        class="stage line"
+        class="stage cells line"
         href={href(path, { stage: isChosen ? undefined : stage.name })}
         aria-current={isChosen ? "true" : undefined}
       >
         <b>{stage.name}</b>
         <span class="bar" aria-hidden="true">
-          <i class="passed" style={{ width: share(passed) }} />
-          <i class="dropped" style={{ width: share(stage.dropped) }} />
+          <i class="hue-blue" style={{ width: share(passed) }} />
+          <i class="dropped hue-rose" style={{ width: share(stage.dropped) }} />
         </span>
         <span class="figure">
           {count(passed)}

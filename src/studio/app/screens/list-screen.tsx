@@ -42,17 +42,14 @@ export function ListScreen(_: { params: Record<string, string> }) {
     const chosen = without(asked, "kind", "sort");
     go("/review", Object.fromEntries([...chosen.keys()].map((name) => [name, chosen.getAll(name)])));
   };
-  useKeys(
-    [
-      ...stepKeys("j", "k", "row", move),
-      { keys: "shift+j", does: "50 rows down", run: () => move(50) },
-      { keys: "shift+k", does: "50 rows up", run: () => move(-50) },
-      { keys: "enter", does: "Open the row", run: open },
-      ...(kind === "chain" ? [{ keys: "v", does: "Review these chains", run: review }] : []),
-      { keys: "escape", does: "Clear every choice", run: () => go(path.value) },
-    ],
-    [pages.total, at, kind, asked.toString()],
-  );
+  useKeys([
+    ...stepKeys("j", "k", "row", move),
+    { keys: "shift+j", does: "50 rows down", run: () => move(50) },
+    { keys: "shift+k", does: "50 rows up", run: () => move(-50) },
+    { keys: "enter", does: "Open the row", run: open },
+    ...(kind === "chain" ? [{ keys: "v", does: "Review these chains", run: review }] : []),
+    { keys: "escape", does: "Clear every choice", run: () => go(path.value) },
+  ]);
   const q = query.get("q");
   const narrowed = without(asked, "sort").toString();
   // The list is drawn again with each page of rows that arrives; the facets are not.
@@ -80,7 +77,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
           <p class="state soft">Nothing fits. Press escape to clear every choice.</p>
         ) : (
           <div class="list-body">
-            <div class="item-head line soft" aria-hidden="true">
+            <div class="item item-head soft tiny" aria-hidden="true">
               <span>question and answer</span>
               <span class="figure">{kind === "run" ? "steps" : "segments"}</span>
               <span class="figure">calls</span>
@@ -109,11 +106,14 @@ function without(query: URLSearchParams, ...names: string[]): URLSearchParams {
 
 function Row({ item }: { item: ItemView }) {
   const { kind, reward, ending } = item;
-  const mark =
-    reward === null ? (ending === "answered" ? "open" : "bad") : reward >= 1 ? "good" : reward <= 0 ? "bad" : "half";
+  const given = reward ?? (ending === "answered" ? undefined : 0);
+  const hue = given === undefined ? "none" : given >= 1 ? "green" : given <= 0 ? "rose" : "amber";
   return (
     <a class="item line" href={href(`/${kind}s/${pathPart(item.key)}`, { in: item.file })}>
-      <i class={`dot ${mark}`} title={reward === null ? ending : `reward ${reward}`} />
+      <i
+        class={`dot hue-${hue}${reward === null ? "" : " given"}`}
+        title={reward === null ? ending : `reward ${reward}`}
+      />
       <OneLine text={item.question || item.key} length={220} />
       <OneLine text={item.answer || `(${ending || "no answer"})`} length={120} />
       <span class="chips">
@@ -122,13 +122,13 @@ function Row({ item }: { item: ItemView }) {
         {item.step !== null && <Chip text={`step ${item.step + 1}`} hue="violet" />}
         {item.family && <Chip text={item.family} hue="slate" />}
       </span>
-      <span class="figure" title={kind === "run" ? "steps" : "segments"}>
+      <span class="figure soft small" title={kind === "run" ? "steps" : "segments"}>
         {count(item.moves)}
       </span>
-      <span class="figure" title="tool calls">
+      <span class="figure soft small" title="tool calls">
         {count(item.toolCalls)}
       </span>
-      <span class="figure" title="tokens billed">
+      <span class="figure soft small" title="tokens billed">
         {count(item.billed)}
       </span>
     </a>

@@ -46,20 +46,17 @@ function Matrix({ view }: { view: MatrixView }) {
   );
   const { at, move } = cursor("row", rows.length);
   const address = (row: MatrixRow) => `/compare/${pathPart(row.task)}`;
-  useKeys(
-    [
-      ...stepKeys("j", "k", "task", move),
-      { keys: "enter", does: "Compare the systems on the task", run: () => rows[at] && go(address(rows[at])) },
-      {
-        keys: "f",
-        does: "Only tasks on which systems differ, or all",
-        run: () => setQuery({ only: only === "differ" ? undefined : "differ", row: undefined }),
-      },
-    ],
-    [view, rows.length, at, only],
-  );
+  useKeys([
+    ...stepKeys("j", "k", "task", move),
+    { keys: "enter", does: "Compare the systems on the task", run: () => rows[at] && go(address(rows[at])) },
+    {
+      keys: "f",
+      does: "Only tasks on which systems differ, or all",
+      run: () => setQuery({ only: only === "differ" ? undefined : "differ", row: undefined }),
+    },
+  ]);
   const families = [...new Set(view.rows.map((row) => row.family))].filter(Boolean).sort();
-  const columns = { gridTemplateColumns: `minmax(260px, 2fr) repeat(${view.systems.length}, minmax(112px, 1fr))` };
+  const columns = { "--cells": `minmax(260px, 2fr) repeat(${view.systems.length}, minmax(112px, 1fr))` };
   return (
     <article class="matrix-screen">
       <header class="run-head flex">
@@ -85,15 +82,15 @@ function Matrix({ view }: { view: MatrixView }) {
       {rows.length === 0 && <p class="state soft">No task fits the choice.</p>}
       <div class="scrolls">
         <div style={{ minWidth: `${280 + view.systems.length * 124}px` }}>
-          <div class="matrix-head" style={columns}>
+          <div class="matrix-head table-head cells small" style={columns}>
             <span class="soft">task</span>
             {view.systems.map(({ folder, system, success, tasks, played, undecided }) => (
               <div>
-                <b title={folder}>
-                  <bdi>{system}</bdi>
+                <b title={folder} dir="auto">
+                  {system}
                 </b>
                 <div class="matrix-success">{success ? percent(success.value) : "not decided"}</div>
-                <div class="soft">
+                <div class="soft tiny">
                   {success && `${percent(success.low)} to ${percent(success.high)}; `}
                   {count(tasks)} tasks{played < tasks && `, ${count(tasks - played)} not played yet`}
                   {undecided > 0 && `, ${undecided} undecided`}
@@ -107,7 +104,7 @@ function Matrix({ view }: { view: MatrixView }) {
             active={at}
             label="Tasks"
             row={(index) => (
-              <a class="matrix-row line" style={columns} href={href(address(rows[index]!))}>
+              <a class="matrix-row cells line" style={columns} href={href(address(rows[index]!))}>
                 <OneLine text={rows[index]!.question.text} length={400} />
                 {rows[index]!.cells.map((cell) => (
                   <Cell cell={cell} />
@@ -122,7 +119,7 @@ function Matrix({ view }: { view: MatrixView }) {
 }
 
 function Cell({ cell }: { cell: MatrixCell | null }) {
-  if (!cell) return <span class="matrix-cell soft">not played</span>;
+  if (!cell) return <span class="matrix-cell soft small">not played</span>;
   const { right, samples, answer, ending, billed } = cell;
   const [word, hue] =
     right === null
@@ -133,7 +130,10 @@ function Cell({ cell }: { cell: MatrixCell | null }) {
           ? ["✗ wrong", "rose"]
           : [percent(right, 0), "amber"];
   return (
-    <span class={`matrix-cell tint hue-${hue}`} title={`${answer || "no answer"} (${ending}, ${count(billed)} tokens)`}>
+    <span
+      class={`matrix-cell tint small hue-${hue}`}
+      title={`${answer || "no answer"} (${ending}, ${count(billed)} tokens)`}
+    >
       {word}
       {samples > 1 && <span class="soft"> of {samples}</span>}
     </span>
@@ -158,7 +158,7 @@ function Pairs({ view }: { view: MatrixView }) {
         onChoose={(against) => setQuery({ against })}
       />
       <Table
-        class="pairs"
+        class="pairs small"
         head={["system", "tasks", "difference", "95 % interval", "p-value"]}
         rows={rows.map(({ system, tasks, value, low, high, p }) => [
           <>

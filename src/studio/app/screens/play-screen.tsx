@@ -61,17 +61,14 @@ function Playground({ players }: { players: readonly string[] }) {
     side.played.play({ trajectory: cutChain(chain, at, text), ...settings });
   };
   const stop = () => sides.forEach(({ played }) => void played.stop());
-  useKeys(
-    [
-      { keys: "i", does: "Write a question", run: () => field.current?.focus() },
-      { keys: "r", does: "Run the question", run },
-      { keys: "s", does: "Stop", run: stop },
-      ...stepKeys("l", "h", "segment", move),
-      { keys: "e", does: "Edit the segment and continue from it", run: edit },
-      { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
-    ],
-    [chain, at, active, query.toString(), side.played.segments.length],
-  );
+  useKeys([
+    { keys: "i", does: "Write a question", run: () => field.current?.focus() },
+    { keys: "r", does: "Run the question", run },
+    { keys: "s", does: "Stop", run: stop },
+    ...stepKeys("l", "h", "segment", move),
+    { keys: "e", does: "Edit the segment and continue from it", run: edit },
+    { keys: "]", does: "To the other model", run: () => setQuery({ side: (active + 1) % sides.length }) },
+  ]);
   const questions = sides.flatMap(({ about }) => about.data?.questions ?? []).slice(0, 5);
   return (
     <article class="play-screen">

@@ -88,7 +88,7 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
     annotating.clear();
     moveSegment(by);
   });
-  useKeys([...actions, ...steps, { keys: "escape", does: "Leave the field", run: cancel }], [data, at, editing]);
+  useKeys([...actions, ...steps, { keys: "escape", does: "Leave the field", run: cancel }]);
   useEffect(() => {
     document.querySelector(".review-segment.selected")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);

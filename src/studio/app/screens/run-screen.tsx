@@ -71,21 +71,18 @@ function useRunKeys(view: BesideView | undefined, kind: "run" | "chain"): void {
     select({ step: run.steps[Math.max(0, Math.min(run.steps.length - 1, next))]!.id });
   };
   const other = (key: string | undefined) => key !== undefined && go(`/${kind}s/${pathPart(key)}`);
-  useKeys(
-    [
-      ...stepKeys("j", "k", kind, (by) => other(by > 0 ? view?.after : view?.before)),
-      ...stepKeys("l", "h", "segment", moveSegment),
-      ...stepKeys("]", "[", "step of the team", moveStep),
-      { keys: "t", does: "Tokens of the chain", run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`) },
-      {
-        keys: "c",
-        does: "Compare all systems on this task",
-        run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
-      },
-      { keys: "escape", does: "Select nothing", run: () => select({}) },
-    ],
-    [view],
-  );
+  useKeys([
+    ...stepKeys("j", "k", kind, (by) => other(by > 0 ? view?.after : view?.before)),
+    ...stepKeys("l", "h", "segment", moveSegment),
+    ...stepKeys("]", "[", "step of the team", moveStep),
+    { keys: "t", does: "Tokens of the chain", run: () => chain && go(`/chains/${pathPart(chain.id)}/tokens`) },
+    {
+      keys: "c",
+      does: "Compare all systems on this task",
+      run: () => go(`/compare/${pathPart(chain?.taskId ?? run?.taskId ?? "")}`),
+    },
+    { keys: "escape", does: "Select nothing", run: () => select({}) },
+  ]);
 }
 
 /** Brings what the address selects into view. */

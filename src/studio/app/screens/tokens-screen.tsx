@@ -39,22 +39,19 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
     [data, name, scoreA.data, scoreB.data],
   );
   const { at, move, to: moveTo } = cursor("at", data?.tokens.length);
-  useKeys(
-    [
-      ...stepKeys("l", "h", "token", move),
-      {
-        keys: "n",
-        does: "Next of the most striking tokens",
-        run() {
-          const striking = figure ? strikingTokens(figure) : [];
-          moveTo(striking[(striking.indexOf(at) + 1) % Math.max(1, striking.length)] ?? 0);
-        },
+  useKeys([
+    ...stepKeys("l", "h", "token", move),
+    {
+      keys: "n",
+      does: "Next of the most striking tokens",
+      run() {
+        const striking = figure ? strikingTokens(figure) : [];
+        moveTo(striking[(striking.indexOf(at) + 1) % Math.max(1, striking.length)] ?? 0);
       },
-      { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
-      ...colourings.map(({ name, key, does }) => ({ keys: key, does, run: () => setQuery({ colour: name }) })),
-    ],
-    [data, at, figure],
-  );
+    },
+    { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
+    ...colourings.map(({ name, key, does }) => ({ keys: key, does, run: () => setQuery({ colour: name }) })),
+  ]);
   useEffect(() => {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [at, data]);
@@ -87,7 +84,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         </p>
       </header>
       <div class="token-bar flex">
-        <fieldset class="switch">
+        <fieldset class="switch small">
           <legend class="hidden">Colour</legend>
           {colourings.map((one) => (
             <label title={`${one.does} (${one.key})`}>
@@ -137,7 +134,7 @@ function useScore(view: TokensView | undefined, asked: URLSearchParams, model: s
 function Legend({ name }: { name: FigureName }) {
   const { means, scale, perShade, text } = colouringOf(name);
   return (
-    <p class="token-legend flex soft">
+    <p class="token-legend flex soft small">
       <span class="token-scale">
         {scale.map((shade) => (
           <span class={classOfShade(shade)}>{text(shade * perShade)}</span>

@@ -47,13 +47,10 @@ function Training({ run, runs, lines }: { run: TrainingView; runs: TrainingView[
     const at = chosen === undefined ? steps.length - 1 : steps.indexOf(chosen);
     choose(steps[Math.max(0, Math.min(steps.length - 1, at + by))]);
   };
-  useKeys(
-    [
-      ...stepKeys("l", "h", "step", move),
-      { keys: "escape", does: "Follow the last step", run: () => choose(undefined) },
-    ],
-    [steps.length, chosen],
-  );
+  useKeys([
+    ...stepKeys("l", "h", "step", move),
+    { keys: "escape", does: "Follow the last step", run: () => choose(undefined) },
+  ]);
   const last = chosen ?? steps.at(-1);
   const curve = ([name, points]: (typeof moving)[number]) => (
     <Curve key={name} name={name} points={points} marked={pointed ?? chosen} onPoint={setPointed} onChoose={choose} />
