@@ -12,14 +12,25 @@ const maxHops = 10_000;
 
 /** Reads the flow of calls, failed tries among them. */
 export function callFlow(calls: readonly RecordedCall[]): CallFlow {
-  const after = new Map(calls.map((call) => [call.id, call.after]));
+  const byId = new Map(calls.map((call) => [call.id, call]));
   return function* ancestors(call) {
-    let at = call.after;
-    for (let hops = 0; at !== undefined && hops < maxHops; hops++) {
-      yield at;
-      at = after.get(at);
+    const open = causesOf(call);
+    const seen = new Set(open);
+    for (let hops = 0; hops < open.length && hops < maxHops; hops++) {
+      yield open[hops]!;
+      const before = byId.get(open[hops]!);
+      for (const id of before ? causesOf(before) : []) {
+        if (seen.has(id)) continue;
+        seen.add(id);
+        open.push(id);
+      }
     }
   };
+}
+
+/** The calls whose replies a call comes after: one, or several where branches come together. */
+export function causesOf({ after, joins = [] }: RecordedCall): string[] {
+  return after === undefined ? [] : [after, ...joins];
 }
 
 /** Of several that fit, those that are nearest in the flow; undefined where the flow holds none of them. */

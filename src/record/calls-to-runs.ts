@@ -194,7 +194,14 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
     notes: _notes,
     ...rest
   } = call;
-  const { previousResponseId: _previous, conversation: _conversation, toolCalls, ...parts } = rest;
+  const {
+    previousResponseId: _previous,
+    conversation: _conversation,
+    after: _after,
+    joins: _joins,
+    toolCalls,
+    ...parts
+  } = rest;
   return {
     ...parts,
     agentId,

@@ -133,6 +133,47 @@ describe("runs as flows", () => {
     assert.deepEqual(run?.completeness.inferred, ["run", "links"]);
   });
 
+  it("keeps identical tasks apart whose branches come together, where the flow says which", () => {
+    const views = ["From the side of cost it is the better one.", "From the side of risk it is the better one."];
+    const asked = "Should the bridge be built of steel?";
+    const task = (name: string) => {
+      const known = (step: number) => ({
+        id: `${name}${step}`,
+        responseId: `${name}${step}`,
+        recorder: "preload" as const,
+      });
+      return [
+        call("You are the cost reviewer.", asked, views[0]!, known(0)),
+        call("You are the risk reviewer.", asked, views[1]!, known(1)),
+        call("You are the writer.", `${asked}\n${views.join("\n")}`, "Yes.", {
+          ...known(2),
+          after: `${name}1`,
+          joins: [`${name}0`],
+        }),
+      ];
+    };
+    const [one, other] = [task("a"), task("b")];
+    const together = [0, 1, 2]
+      .flatMap((step) => [one[step]!, other[step]!])
+      .map((each, index) => ({
+        ...each,
+        startedAt: 10_000 + 10 * index,
+        endedAt: 10_005 + 10 * index,
+      }));
+    const runs = callsToRuns(together, "wire");
+    assert.deepEqual(
+      runs.map(({ steps }) => steps.map(({ responseId }) => responseId)),
+      [
+        ["a0", "a1", "a2"],
+        ["b0", "b1", "b2"],
+      ],
+    );
+    assert.deepEqual(runs.map(reasons), [[], []]);
+    assert.deepEqual(runs[0]?.completeness.inferred, undefined);
+    const unknown = together.map(({ after: _after, joins: _joins, ...rest }) => rest);
+    assert.deepEqual([...new Set(callsToRuns(unknown, "wire").flatMap(reasons))], ["part-of-run"]);
+  });
+
   it("keeps tasks apart that one process does one after the other, and refuses what may be either", () => {
     const ask = (text: string, said: string) => call("You are the helper.", text, said);
     const apart = callsToRuns(

@@ -3,7 +3,7 @@
  * come together, a loop of writer and critic. The flow of the program and the passages of replies that a prompt quotes
  * say so. What fits more than one run is never guessed: those runs are doubtful, and said to be.
  */
-import type { CallFlow } from "./call-flow.ts";
+import { type CallFlow, causesOf } from "./call-flow.ts";
 import { systemOf, type Thread } from "./call-threads.ts";
 import type { ThreadLink } from "./link-threads.ts";
 import { passagesOf, quoteIndex, squeeze } from "./quotes.ts";
@@ -68,10 +68,11 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
   /** The calls before one in its flow, as far back as a time. */
   const flowSince = (call: RecordedCall, since: number): Set<string> => {
     const ids = new Set<string>();
+    let older = 0;
     for (const id of flow(call)) {
-      const at = calls.get(id)?.startedAt;
-      if (at !== undefined && at < since) break;
-      ids.add(id);
+      if ((calls.get(id)?.startedAt ?? since) >= since) ids.add(id);
+      // Branches are walked side by side: one may reach far back before another does.
+      else if (++older > 64) break;
     }
     return ids;
   };
@@ -107,14 +108,21 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
   function follow(thread: Thread): void {
     const first = thread.calls[0]!;
     if (links.has(thread) || thread.handoffFrom || result.reads.has(thread)) return;
-    const call = calls.get(flow(first)[Symbol.iterator]().next().value ?? "");
+    const call = calls.get(
+      Iterator.from(flow(first))
+        .take(20)
+        .find((id) => calls.has(id)) ?? "",
+    );
     const before = call && owner.get(call.id);
     if (!before || families.of(before) === families.of(thread)) return;
     const root = families.of(before);
     const asked = squeeze(questionOf(root.calls[0]!));
     const told = squeeze(first.messages.map(({ content }) => content).join("\n"));
     if (asked.length >= 12 && told.includes(asked) && systemOf(root.calls[0]!) !== systemOf(first)) {
-      reads(thread, first, { call, thread: before }, true);
+      for (const id of new Set([call.id, ...causesOf(first)])) {
+        const one = calls.get(id);
+        if (one) reads(thread, first, { call: one, thread: owner.get(id)! }, true);
+      }
       return;
     }
     if (systemOf(root.calls[0]!) === systemOf(first) && !holdsWords(told, call.text)) return;
