@@ -31,15 +31,21 @@ export function commandHelp(command: Command, options: Options): string {
   ].join("\n\n");
 }
 
+/** Choices that fit stand in place of the value: `--resume <auto|never|fresh>`. */
+const widestChoices = 30;
+
 function row(name: string, option: Setting): { flag: string; text: string } {
-  const value = option.kind === "toggle" ? "" : ` <${option.valueName ?? "value"}>`;
-  return { flag: `${name in shortFlags ? `-${shortFlags[name]}, ` : ""}--${name}${value}`, text: described(option) };
+  const choices = option.choices?.join("|") ?? "";
+  const fits = choices !== "" && choices.length <= widestChoices;
+  const value = option.kind === "toggle" ? "" : ` <${fits ? choices : (option.valueName ?? "value")}>`;
+  const short = name in shortFlags ? `-${shortFlags[name]}, ` : "";
+  return { flag: `${short}--${name}${value}`, text: described(fits ? { ...option, choices: undefined } : option) };
 }
 
 /** What an option or setting is, with its choices and its default. */
 export function described(option: Setting): string {
   const shown = [option.default ?? []].flat().filter((value) => value !== false && typeof value !== "object");
-  const choices = option.choices ? `: ${option.choices.join(", ")}` : "";
+  const choices = option.choices ? `; one of ${option.choices.join(", ")}` : "";
   return `${option.describe}${choices}${shown.length > 0 ? ` (default: ${shown.join(", ")})` : ""}`;
 }
 

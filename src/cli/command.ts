@@ -70,7 +70,7 @@ const sharedOptions = {
   help: toggle("Show this help", { group: "output" }),
 } as const satisfies Options;
 
-const setOption = list("Set any setting for this call: --set tools.results=5", { valueName: "name=value" });
+const setOption = list("Set any setting for this call (see the last line)", { valueName: "section.name=value" });
 
 /** All flags of a command: those of the sections it reads, its own, and those that every command has. */
 export function flagsOf(command: Pick<Command, "options" | "reads" | "hides">): Options {

@@ -50,7 +50,7 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   Use: {
     ask: "Answer a question: one model plays the whole team",
-    serve: "Serve a model with its tools behind the APIs that people use",
+    serve: "Serve a model and its tools over OpenAI- and Anthropic-compatible APIs",
     "serve tools": "Serve tools over HTTP",
     "serve rewards": "Serve rewards over HTTP, as verl, TRL and slime call them",
     "serve rollouts": "Run chains for another trainer: ids, mask, log-probabilities and reward",

@@ -14,7 +14,7 @@ import { handlerOptions, portOptions } from "../serve-flags.ts";
 export default defineCommand({
   name: "serve",
   summary:
-    "Serve a model with its tools behind the APIs that people use: OpenAI chat completions, responses and completions; Anthropic messages.",
+    "Serve a model and its tools over OpenAI- and Anthropic-compatible APIs: chat completions, responses, completions, messages.",
   examples: [
     "coa serve --lab 7 --port 4242",
     "coa serve --base-url http://localhost:8000/v1 --profile web --api-key-file keys.txt --host 0.0.0.0",
