@@ -8,6 +8,7 @@ import type { TeamRun } from "../core/team-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import { importFiles } from "./import-file.ts";
 import type { RecordedCall } from "./recorded-call.ts";
+import { runTree, summariseRun } from "./run-summary.ts";
 import { refusedForTraining } from "./trainable.ts";
 
 const wire = join(import.meta.dirname, "../../test/fixtures/python-teams");
@@ -131,6 +132,8 @@ describe("runs as flows", () => {
     assert.deepEqual(names(run), ["orchestrator<", "worker<agent-1", "worker<agent-1", "writer<agent-3"]);
     assert.deepEqual([run?.agents[3]?.joins, run?.answer, reasons(run)], [["agent-2"], "It is the Danube.", []]);
     assert.deepEqual(run?.completeness.inferred, ["run", "links"]);
+    assert.match(runTree(run!), /writer .*\(read worker too\)/);
+    assert.equal(summariseRun(run!).handoffs.length, 4);
   });
 
   it("keeps identical tasks apart whose branches come together, where the flow says which", () => {
@@ -197,6 +200,7 @@ describe("runs as flows", () => {
       [run?.agents.flatMap(({ side }) => side ?? []), run?.answer, reasons(run)],
       [["title"], "The Danube.", []],
     );
+    assert.match(runTree(run!), /beside the work: title/);
     const guard = call("You are a guardrail. Check the input.", "Is it allowed to ask this?", "safe");
     assert.deepEqual(callsToRuns([guard], "wire").map(reasons), [["side-call"]]);
   });

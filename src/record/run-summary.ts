@@ -43,8 +43,8 @@ export function summariseRun(run: TeamRun): RunSummary {
         ? []
         : [{ from: label(owner.get(agent.parentCallId) ?? ""), to: agent.name, callId: agent.parentCallId }],
     ),
-    handoffs: run.agents.flatMap((agent) =>
-      agent.handoffFrom === undefined ? [] : [{ from: label(agent.handoffFrom), to: agent.name }],
+    handoffs: run.agents.flatMap(({ name, handoffFrom, joins = [] }) =>
+      (handoffFrom === undefined ? joins : [handoffFrom, ...joins]).map((from) => ({ from: label(from), to: name })),
     ),
     ambiguousLinks: run.agents.filter((agent) => agent.ambiguousLink).length,
     modelCalls: run.usage.modelCalls,
@@ -101,8 +101,13 @@ export function runTree(run: TeamRun, width = 100): string {
     if (told.has(agent.id)) return;
     told.add(agent.id);
     const { modelCalls, tokens } = agentNumbers(run, agent);
-    const mark = agent.ambiguousLink ? " (link ambiguous)" : "";
-    line(depth, `${agent.name}  ${modelCalls} calls, ${tokens} tokens${mark}`);
+    const joined = (agent.joins ?? []).map((id) => run.agents.find((one) => one.id === id)?.name ?? id);
+    const marks = [
+      agent.ambiguousLink ? " (link ambiguous)" : "",
+      agent.side ? ` (beside the work: ${agent.side})` : "",
+      joined.length > 0 ? ` (read ${joined.join(", ")} too)` : "",
+    ];
+    line(depth, `${agent.name}  ${modelCalls} calls, ${tokens} tokens${marks.join("")}`);
     for (const step of run.steps.filter((one) => one.agentId === agent.id)) {
       if (step.text) line(depth + 1, `"${step.text}"`);
       if (step.error) line(depth + 1, `failed: ${step.error}`);
