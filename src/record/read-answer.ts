@@ -5,7 +5,7 @@ import { frameEvent, noReply, type WireApi, type WireReply } from "../base/wire/
 import { asArray, asObject, parseJson } from "../core/json-value.ts";
 
 /** The parts of a streamed body, parsed; the word that ends some streams stays a word. Undefined for a whole answer. */
-function streamedParts(api: WireApi, body: string, contentType: string): unknown[] | undefined {
+export function streamedParts(api: WireApi, body: string, contentType: string): unknown[] | undefined {
   if (contentType.includes("event-stream") || /^\s*(?:data|event|id|:)/.test(body.slice(0, 64))) {
     return eventsOf(body).map((data) => (data.trim() === "[DONE]" ? "[DONE]" : parseJson(data)));
   }

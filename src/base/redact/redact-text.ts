@@ -39,9 +39,15 @@ const namedValue = /(\b(?:key|name)=["'])([A-Za-z0-9_.:-]{2,80})(["']\s{1,4}valu
 const given =
   /(?<!\S)(--[A-Za-z][A-Za-z0-9_.-]{1,80}|[A-Z][A-Z0-9_]{2,80})([ \t]{1,4}["'`]?)([A-Za-z0-9_.~+/=][A-Za-z0-9_.~+/=-]{7,4096})/g;
 const userFlag = /((?<!\S)(?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:)[^\s"']{1,256}/g;
+// mysql -pvalue, sshpass -p value
+const shortFlag =
+  /((?<![A-Za-z])(?:(?:mysql|mariadb)(?:dump|admin|import|-[a-z]{1,10})?(?:[ \t]{1,4}[^\s|;&]{1,100}){0,10}?[ \t]{1,4}-p|sshpass[ \t]{1,4}-p[ \t]{0,4})["']?)[^\s"'[]{1,256}/g;
 // In prose: "my API key is ...", "**Password:** ...", "login ada password ...".
 const told =
   /\b((?:api|access|secret|private|licen[cs]e)[ _-]?key|(?:access|api|auth|bearer|secret) token|password|passphrase|client secret)((?:\*\*)?:?(?:\*\*)?\s{1,3}(?:is:? |was |to |of )?["'`*]{0,3})(?=[^\s\d"'`]{0,64}\d)([A-Za-z0-9_.~+/=!$%^-]{8,4096})/gi;
+// The same in other languages: "Passwort ist ...", "mot de passe : ...", "la contraseña es ...".
+const toldElsewhere =
+  /((?<![A-Za-z])(?:pass?wort|kennwort|(?:api|zugangs)-?schlüssel|mot de passe|contraseña|clave|senha|wachtwoord|hasło|пароль|密码|密碼|パスワード|비밀번호)\s{0,3}(?:[:=：]|(?:ist|lautet|war|est|es|é|is|to|jest|это)(?=[\s:])|是|为|は|는)?:?\s{0,3}["'`*]{0,3})(?=[^\s\d"'`]{0,64}\d)(?=\d{0,64}[A-Za-z])[A-Za-z0-9_.~+/=!$%^#@-]{5,4096}/gi;
 
 function redactAssignments(text: string): string {
   const clean = redactElements(text)
@@ -53,6 +59,8 @@ function redactAssignments(text: string): string {
         ? `${name}${between}${redactedText}`
         : whole,
     )
+    .replace(shortFlag, `$1${redactedText}`)
+    .replace(toldElsewhere, `$1${redactedText}`)
     .replace(userFlag, `$1${redactedText}`)
     .replace(header, (whole, name: string, between: string, value: string) =>
       value.includes(redactedText) ? whole : `${name}${between}${redactedText}`,

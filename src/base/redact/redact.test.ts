@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { redactSecrets } from "./redact.ts";
 
@@ -115,6 +116,8 @@ describe("redactSecrets", () => {
       `https://a.example/?next=https%3A%2F%2Fb.example%2F%3Ftoken%3D${value}`, `https://a.example/?api%5Fkey=${value}`, `https://a.example/#id_token=${value}`,
       `postgres://ada:a/b#${value}@db.example/x`, `https://${value}@github.com/a/b.git`, `https://hooks.slack.com/services/T0/B0/${value}`,
       `Authorization: Digest username="ada", response="${value}"`, `authorization: bearer ${value}`, `Server=x;Uid=a;Pwd=${value};`,
+      `mysql -h db -u root -p${value} shop`, `mysqldump -p'${value}' shop`, `sshpass -p ${value} ssh a`, `das Passwort ist ${value}.`, `Kennwort: ${value}`,
+      `le mot de passe est ${value}`, `la contraseña es "${value}"`, `密码是${value}`, `пароль: ${value}`, `MZq9XvB7mK2pL4tR8abcdefgh.GabcDe.${value}${value}`,
     ]; // biome-ignore format: a list
     for (const text of texts) {
       assert.doesNotMatch(String(redactSecrets(text)), /Zq9XvB7m|fleas/, text);
@@ -127,8 +130,13 @@ describe("redactSecrets", () => {
     const values = [
       { headers: [["X-Api-Key", value]] }, { rawHeaders: ["Accept", "a", "X-Api-Key", value] }, { auth: ["ada", value] }, { user: "ada", pass: value },
       { OPENAI_KEY: value }, { openaiKey: value }, { apiKeys: [value] }, { secrets: { a: value } }, { "x-functions-key": value }, { token: value, id: 5 },
+      { name: "password", content: value }, { key: "api_key", content: value },
       { [`sk-${letters}`]: 1 },
     ]; // biome-ignore format: a list
+    const base64 = (bytes: number) => createHash("sha512").update("x").digest().subarray(0, bytes).toString("base64");
+    const bare = [base64(30), base64(32), base64(64), `token ${"0123456789abcdef".repeat(2)}`];
+    for (const key of bare)
+      assert.equal(String(redactSecrets(`use ${key}, please`)).replace("token ", ""), "use [redacted], please");
     for (const one of values)
       assert.doesNotMatch(JSON.stringify(redactSecrets(one)), /Zq9XvB7m|abcDEF/, JSON.stringify(one));
   });
@@ -140,7 +148,9 @@ describe("redactSecrets", () => {
       "PRIMARY_KEY id12345678901", "<td>pass</td>", "pass = 5", "api key is required", "--max-tokens 12345678", "secret_santa, fly_away, key-value",
       "https://a.example:8080/x?u=ada@b.example", "ssh://git@github.com/a/b.git", "https://medium.com/@user12345678901234567890/x",
       { prompt_cache_key: "abc12345678901234567", primaryKey: "id7", public_key: "x1", required: ["password", "email"] },
-      { token: { id: 5, text: " the", logprob: -0.1 } }, { id: 5, token: " Paris" }, { pass: 12 }, { headers: ["Token", "Price"] },
+      { token: { id: 5, text: " the", logprob: -0.1 } }, { id: 5, token: " Paris" }, { pass: 12 }, "mysql -u root -p", "mysql --port 3306 -h x", "Das Passwort ist falsch.", "mkdir -p a1b2",
+      `"integrity": "sha512-${createHash("sha512").update("x").digest("base64")}"`, createHash("sha1").update("x").digest("hex"), "packages/Foo2/src/Components/Button/ind",
+      { role: "tool", name: "reset_password", content: "done1" }, `${"iVBORw0KGgoAAAANSUhEUg".repeat(3)}\n${createHash("sha256").update("x").digest("base64")}`, { headers: ["Token", "Price"] },
     ]; // biome-ignore format: a list
     for (const one of kept) assert.deepEqual(redactSecrets(one), one);
   });

@@ -43,7 +43,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
     const named = nameOfPair(one);
     return Object.fromEntries(
       Object.entries(one).map(([key, inner]) => {
-        const secret = (named !== undefined && /value$/i.test(key)) || isSecretField(key, one);
+        const secret = (named !== undefined && /(?:value|^content)$/i.test(key)) || isSecretField(key, one);
         return [
           redactShapes(key),
           secret ? blank(inner, () => walk(inner, depth + 1, textDepth)) : walk(inner, depth + 1, textDepth, key),
@@ -78,10 +78,11 @@ function list(values: readonly unknown[], key: string): readonly unknown[] {
   });
 }
 
-/** Headers and span attributes come as `{ name, value }` and `{ key, value }`. */
-function nameOfPair(fields: { name?: unknown; key?: unknown; value?: unknown }): string | undefined {
-  if (!("value" in fields)) return undefined;
-  return [fields.name, fields.key].find((name) => typeof name === "string" && isSecretName(name)) as string | undefined;
+/** Headers and span attributes come as `{ name, value }`, `{ key, value }` and `{ name, content }` (which a message is not). */
+function nameOfPair(fields: object): string | undefined {
+  if (!("value" in fields || ("content" in fields && !("role" in fields)))) return undefined;
+  const { name, key } = fields as { name?: unknown; key?: unknown };
+  return [name, key].find((one) => typeof one === "string" && isSecretName(one)) as string | undefined;
 }
 
 /** A secret as text, number, list or `{ stringValue }`; other objects (a JSON Schema of the field) are looked into. */

@@ -24,10 +24,22 @@ const whole = [
   "(?:SK|key-)[0-9a-f]{32}(?![0-9A-Za-z])",
   "[0-9a-f]{32}-us\\d{1,2}(?!\\d)",
   "\\d{8,10}:AA[A-Za-z0-9_-]{30,40}",
+  "[MNO][A-Za-z0-9_-]{23,27}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_-])",
   "pat[A-Za-z0-9]{14}\\.[0-9a-f]{64}",
 ];
 const hooks =
   /(hooks\.slack\.com\/(?:services|workflows)\/|discord(?:app)?\.com\/api\/webhooks\/\d{1,30}\/|api\.telegram\.org\/bot|webhook\.office\.com\/webhookb2\/)[A-Za-z0-9_:@/-]{10,400}/g;
+
+const hexToken = /(\b(?:token|secret|key)[ \t]{1,3})(?=[a-f]{0,30}\d)[0-9a-fA-F]{24,128}(?![0-9A-Za-z])/gi;
+/** 30, 32 or 64 random bytes in base64, the usual lengths of keys; not the last line of a longer text, nor a digest (`sha512-`). */
+const bareKey =
+  /(?<![A-Za-z0-9+/=_.-]|[A-Za-z0-9+/]{20}(?:\r?\n|\\n))(?:[A-Za-z0-9+/]{40}|[A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==)(?![A-Za-z0-9+/=_.-])/g;
+
+/** Words and paths have long runs of small letters, and a number written in hexadecimal has no capitals. */
+function isRandom(text: string): boolean {
+  const count = (kind: RegExp): number => text.match(kind)?.length ?? 0;
+  return count(/[A-Z]/g) > 4 && count(/[a-z]/g) > 4 && count(/\d/g) > 1 && !/[a-z]{7}|[A-Z]{7}/.test(text);
+}
 
 const escaped = (text: string): string => text.replace(/[.+*?^$|()[\]{}\\-]/g, "\\$&");
 const least = new Map(keyStarts);
@@ -54,7 +66,10 @@ export function redactShapes(text: string): string {
     shapes.lastIndex = end;
   }
   const clean = from === 0 ? text : result + text.slice(from);
-  return clean.replace(hooks, `$1${redactedText}`);
+  return clean
+    .replace(hooks, `$1${redactedText}`)
+    .replace(hexToken, `$1${redactedText}`)
+    .replace(bareKey, (key) => (isRandom(key) ? redactedText : key));
 }
 
 const isScheme = (start: string): boolean => /^(?:bearer|basic)\s/i.test(start);
