@@ -33,6 +33,20 @@ describe("redactResponse", () => {
     assert.doesNotMatch(redactResponse(openaiResponses, cut, "text/event-stream", []), /ghijklmnop|ter2-again/);
   });
 
+  it("keeps neither ids nor log-probabilities of a text that was redacted", () => {
+    const words = ["sk-abcdef", "ghijklmnop", "qrst1234"];
+    const content = words.map((token) => ({ token, logprob: -1, bytes: [...Buffer.from(token)], top_logprobs: [] }));
+    const choice = { index: 0, logprobs: { content }, token_ids: [71, 72, 73], finish_reason: "stop" };
+    const usage = { prompt_tokens: 3, completion_tokens: 3 };
+    const whole = { choices: [{ ...choice, message: { role: "assistant", content: words.join("") } }], usage };
+    const clean = redactResponse(openaiChat, JSON.stringify(whole), "application/json", []);
+    const message = { role: "assistant", content: "[redacted]" };
+    assert.deepEqual(JSON.parse(clean), { choices: [{ index: 0, finish_reason: "stop", message }], usage });
+    const event = { choices: [{ ...choice, delta: { content: words.join("") } }] };
+    const stream = `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`;
+    assert.doesNotMatch(redactResponse(openaiChat, stream, "text/event-stream", []), /ghijkl|103|72/);
+  });
+
   it("leaves a stream without secrets as it came", () => {
     const chat = ["a", "b 0123456789", "c"]
       .map(

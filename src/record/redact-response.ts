@@ -3,7 +3,7 @@
  * checked too, of every field that comes in pieces; if a secret is found only then, the record keeps the redacted whole instead
  * of the pieces.
  */
-import { type Redact, redactSecrets } from "../base/redact/redact.ts";
+import { hasDerived, type Redact, redactSecrets } from "../base/redact/redact.ts";
 import type { WireApi } from "../base/wire/wire-api.ts";
 import { readAnswer, streamedParts, writeStream } from "./read-answer.ts";
 
@@ -20,8 +20,10 @@ export function redactResponse(
   if (!api || !parts) return clean;
   const reply = readAnswer(api, clean, contentType);
   const safe = redactSecrets(reply, literals, hook) as typeof reply;
+  // Ids and log-probabilities beside a text that was redacted spell it still.
+  const isSpelled = clean !== body && hasDerived(body);
   const isSafe = (text: string) => redactSecrets(text, literals, hook) === text;
-  return JSON.stringify(safe) === JSON.stringify(reply) && joinedTexts(parts).every(isSafe)
+  return !isSpelled && JSON.stringify(safe) === JSON.stringify(reply) && joinedTexts(parts).every(isSafe)
     ? clean
     : writeStream(api, safe);
 }
@@ -37,7 +39,8 @@ function joinedTexts(parts: readonly unknown[]): string[] {
     } else if (value !== null && typeof value === "object") {
       const { type = "", index = "", output_index: output = "" } = value as Record<string, unknown>;
       for (const [key, inner] of Object.entries(value)) {
-        if (!notInPieces.test(key)) collect(inner, `${path}/${type}.${index}.${output}/${key}`);
+        if (Array.isArray(value)) collect(inner, path);
+        else if (!notInPieces.test(key)) collect(inner, `${path}/${type}.${index}.${output}/${key}`);
       }
     }
   };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -53,6 +53,32 @@ describe("a request that is sent again", () => {
 });
 
 describe("a kept chain", () => {
+  it("holds no token of a text that was redacted, and its file is for its owner only", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "coa-kept-"));
+    try {
+      const file = join(folder, "kept.jsonl");
+      const kept = await openKeptChains(file);
+      const chain = (text: string) => {
+        const tokens = [...Buffer.from(text)];
+        const segment = { tag: "answer", by: "model", text, tokens, logprobs: tokens.map(() => -1) };
+        const prompt = [{ role: "user", content: text }];
+        return { id: "c", prompt, promptTokens: tokens, segments: [segment], usage: { promptTokens: 5 } } as Loose;
+      };
+      await kept.append(chain("my key is sk-abcdefghijklmnop1234"));
+      await kept.append(chain("Lyon"));
+      await kept.close();
+      const [secret, plain] = (await readFile(file, "utf8")).split("\n");
+      const text = "my key is [redacted]";
+      const segments = [{ tag: "answer", by: "model", text }];
+      const prompt = [{ role: "user", content: text }];
+      assert.deepEqual(JSON.parse(secret!), { id: "c", prompt, segments, usage: { promptTokens: 5 } });
+      assert.deepEqual(JSON.parse(plain!), chain("Lyon"));
+      assert.equal((await stat(file)).mode & 0o777, 0o600);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
   it("is deleted from the file by its own key, by the id of the chain or of the response", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-kept-"));
     try {

@@ -26,8 +26,8 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
       const json = isTextNestedDeeper(one) ? undefined : parsed(one);
       if (json !== undefined) {
         const before = JSON.stringify(json);
-        const after = JSON.stringify(walk(json, 0, textDepth + 1));
-        if (after !== before) clean = after;
+        const walked = walk(json, 0, textDepth + 1);
+        if (JSON.stringify(walked) !== before) clean = JSON.stringify(withoutDerived(walked));
       }
     }
     clean = redactText(clean);
@@ -52,9 +52,31 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
     );
   };
 
-  const clean = walk(value, 0, 0);
+  const walked = walk(value, 0, 0);
+  const isChanged = typeof value === "object" && JSON.stringify(walked) !== JSON.stringify(value);
+  const clean = isChanged ? withoutDerived(walked) : walked;
   return hook ? hook(clean) : clean;
 }
+
+/** Fields that spell a text once more: log-probabilities with their words, and lists of ids or bytes. */
+const wordsField = /log_?probs(?:_?result)?$/i;
+const idsField = /(?:tokens|token_?ids|^input_?ids|^context|^bytes|^entropies)$/i;
+const isIds = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every((one) => one === null || isIds(one)) : typeof value === "number";
+
+/** A value from which a secret was taken, without what was derived from its texts; a count of tokens is not. */
+function withoutDerived(value: unknown): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(withoutDerived);
+  const isDerived = (key: string, inner: unknown): boolean =>
+    inner !== null && typeof inner === "object" && (wordsField.test(key) || (idsField.test(key) && isIds(inner)));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, inner]) => (isDerived(key, inner) ? [] : [[key, withoutDerived(inner)]])),
+  );
+}
+
+/** Whether a text in JSON may hold fields that are derived from other texts of it. */
+export const hasDerived = (text: string): boolean => /log_?probs|token_?ids|"(?:bytes|context|tokens)"/i.test(text);
 
 /** `token` is a credential, except beside a log-probability or an id, where it is a word of the model; `pass: 12` is a count. */
 function isSecretField(key: string, fields: { token?: unknown; pass?: unknown }): boolean {
