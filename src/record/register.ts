@@ -119,7 +119,7 @@ function sayUnrecorded(folder: string, counts: readonly Unrecorded[]): void {
   try {
     mkdirSync(folder, { recursive: true });
     const lines = counts.map((one) => `${JSON.stringify(one)}\n`);
-    writeFileSync(join(folder, logName("unrecorded")), lines.join(""));
+    writeFileSync(join(folder, logName("unrecorded")), lines.join(""), { mode: 0o600 });
   } catch {} // it was said above
 }
 

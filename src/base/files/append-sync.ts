@@ -1,11 +1,12 @@
 /** The same promise as `openJsonl` for code that can't wait: a recorder inside somebody else's program. */
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { ownerOnly } from "./disk.ts";
 
 /** Appends records before it returns; throws when they could not be written, and leaves the file as it was. */
 export function syncJsonl<T>(file: string): { appendAll(records: readonly T[]): void; close(): void } {
   mkdirSync(dirname(file), { recursive: true });
-  const handle = openSync(file, "a+");
+  const handle = openSync(file, "a+", ownerOnly);
   let { size } = fstatSync(handle);
   let dirty = false;
   return {

@@ -13,6 +13,9 @@ export type Disk = Pick<
 /** The machine's own file system. */
 export const nodeDisk: Disk = files;
 
+/** Records and state are as confidential as the traffic they hold: files of their owner alone. */
+export const ownerOnly = 0o600;
+
 /** Writes every byte: one `write` may take less than it was given. Without a position: at the file's current place. */
 export async function writeAll(file: files.FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {

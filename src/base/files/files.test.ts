@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { z } from "zod";
 import { testSize } from "../../../test/fixtures/test-size.ts";
 import { taskSchema } from "../../core/task.ts";
+import { syncJsonl } from "./append-sync.ts";
 import { acquireLock } from "./lock.ts";
 import { jsonlJournal, openJsonl } from "./open-jsonl.ts";
 import { type BadLine, readAllJsonl, readingWith } from "./read-jsonl.ts";
+import { writeJson } from "./write-file.ts";
 import { currentFolder, writeFolder } from "./write-folder.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-store-"));
@@ -27,6 +29,14 @@ describe("openJsonl", () => {
       (await readAllJsonl<{ n: number }>(file)).map(({ n }) => n),
       [...Array(500).keys()],
     );
+  });
+
+  it("writes files that only their owner reads, and so do the other writers of records and state", async () => {
+    const [journal, recorded, state] = [fresh(), fresh(), fresh()];
+    await (await openJsonl(journal)).close();
+    syncJsonl(recorded).close();
+    await writeJson(state, {});
+    for (const file of [journal, recorded, state]) assert.equal((await stat(file)).mode & 0o777, 0o600);
   });
 
   it("sets a torn last line aside and continues after it", async () => {

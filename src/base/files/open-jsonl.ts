@@ -12,7 +12,7 @@ import type { z } from "zod";
 import { CoaError } from "../../core/errors.ts";
 import type { Journal } from "../../core/journal.ts";
 import { batchingWriter } from "./batching-writer.ts";
-import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
+import { type Disk, nodeDisk, ownerOnly, syncPath, writeAll } from "./disk.ts";
 import { acquireLock } from "./lock.ts";
 import { makeFolder } from "./make-folder.ts";
 import { type ReadOptions, readJsonl } from "./read-jsonl.ts";
@@ -42,7 +42,7 @@ export async function openJsonl<T>(file: string, options: OpenOptions = {}): Pro
   const lock = options.lock === false ? null : await acquireLock(`${file}.lock`, { disk });
   try {
     const tornBytes = await setTornLineAside(disk, file);
-    const handle = await disk.open(file, "a+");
+    const handle = await disk.open(file, "a+", ownerOnly);
     const { size } = await handle.stat();
     if (sync) await syncPath(disk, dirname(file)); // the file's own name must survive too
     const writer = batchingWriter({ file, handle, size, sync }, () => lock?.release());
@@ -93,7 +93,7 @@ async function setTornLineAside(disk: Disk, file: string): Promise<number> {
       await writeAll(handle, Buffer.from("\n"), size);
       return 0;
     }
-    const aside = await disk.open(`${file}.torn`, "a");
+    const aside = await disk.open(`${file}.torn`, "a", ownerOnly);
     try {
       await writeAll(aside, Buffer.concat([torn, Buffer.from("\n")]));
     } finally {

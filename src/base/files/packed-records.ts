@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { CoaError } from "../../core/errors.ts";
 import { batchingWriter } from "./batching-writer.ts";
-import { nodeDisk } from "./disk.ts";
+import { nodeDisk, ownerOnly } from "./disk.ts";
 import { makeFolder } from "./make-folder.ts";
 
 /** Arrays shorter than this stay in the JSON. */
@@ -28,7 +28,7 @@ export interface PackedWriter<T> {
 /** Opens a file for appending; a torn end is cut off. The caller sees to it that nobody else writes there. */
 export async function openPackedRecords<T>(file: string): Promise<PackedWriter<T>> {
   await makeFolder(dirname(file), nodeDisk);
-  const handle = await nodeDisk.open(file, "a+");
+  const handle = await nodeDisk.open(file, "a+", ownerOnly);
   const size = wholeBytes(await handle.readFile());
   await handle.truncate(size);
   const writer = batchingWriter({ file, handle, size, sync: false }, () => undefined);

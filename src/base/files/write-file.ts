@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CoaError, messageOf } from "../../core/errors.ts";
-import { type Disk, nodeDisk, syncPath, writeAll } from "./disk.ts";
+import { type Disk, nodeDisk, ownerOnly, syncPath, writeAll } from "./disk.ts";
 import { makeFolder } from "./make-folder.ts";
 
-/** Writes through a temporary sibling, flushes it to the disk, and renames it into place. */
+/** Writes through a temporary sibling, flushes it to the disk, and renames it into place; text is its owner's alone, weights are not. */
 export async function writeFileAtomically(
   path: string,
   content: string | Uint8Array | AsyncIterable<string> | ((file: FileHandle) => Promise<void>),
@@ -15,7 +15,7 @@ export async function writeFileAtomically(
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.tmp`);
   try {
     await makeFolder(dirname(path), disk);
-    const file = await disk.open(temporary, "wx");
+    const file = await disk.open(temporary, "wx", typeof content === "function" ? undefined : ownerOnly);
     try {
       if (typeof content === "function") await content(file);
       else if (typeof content === "string" || content instanceof Uint8Array) await writeAll(file, bytesOf(content));

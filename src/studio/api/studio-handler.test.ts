@@ -64,6 +64,16 @@ describe("the studio's server", () => {
     assert.equal(await rawStatus({ authorization, origin: "https://evil.example" }), 403);
   });
 
+  it("keeps every one of the views that are saved at once", async () => {
+    const headers = { authorization: `Bearer ${studio.token}`, "content-type": "application/json" };
+    const save = async (_: unknown, at: number) => {
+      const body = JSON.stringify({ name: `view ${at}`, address: "/chains" });
+      return (await fetch(`${studio.origin}/api/views`, { method: "POST", headers, body })).status;
+    };
+    assert.deepEqual(new Set(await Promise.all(Array.from({ length: 40 }, save))), new Set([200]));
+    assert.equal((await read<unknown[]>("/api/views")).length, 40);
+  });
+
   it("serves the page under a policy that lets it load nothing from elsewhere", async () => {
     const page = await fetch(studio.origin);
     assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'; script-src 'self'/);

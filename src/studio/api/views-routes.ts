@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { writeJson } from "../../base/files/write-file.ts";
 import { type Route, withBody } from "../../base/http/guard.ts";
+import { inOrder } from "../../base/work/in-order.ts";
 import type { Reader } from "./reader.ts";
 
 const viewSchema = z.object({
@@ -34,12 +35,15 @@ export const readViews: Reader = (_query, { home }) => stored(home);
 
 /** `POST /api/views` saves a view under its name, `POST /api/views/remove` forgets it. Both answer with all views. */
 export function viewRoutes(home: string): Readonly<Record<string, Route>> {
+  const inTurn = inOrder(); // views saved at once are all kept
   const change = (apply: (views: SavedView[], view: SavedView) => SavedView[]) =>
-    withBody(viewSchema, async (view) => {
-      const views = apply(await stored(home), view).slice(-mostViews);
-      await writeJson(fileIn(home), views);
-      return views;
-    });
+    withBody(viewSchema, (view) =>
+      inTurn(async () => {
+        const views = apply(await stored(home), view).slice(-mostViews);
+        await writeJson(fileIn(home), views);
+        return views;
+      }),
+    );
   const without = (views: SavedView[], { name }: SavedView) => views.filter((one) => one.name !== name);
   return {
     "POST /api/views": change((views, view) => [...without(views, view), view]),
