@@ -3,6 +3,7 @@
  * Progress is one line that is updated on a terminal, and an occasional plain line elsewhere. Nothing else of this program
  * writes to a terminal, and no control character of a text passes.
  */
+import { createInterface } from "node:readline/promises";
 import { styleText } from "node:util";
 import { steadyNow } from "../base/work/steady-clock.ts";
 import type { OnProgress, ProgressEvent } from "../core/events.ts";
@@ -87,6 +88,17 @@ export function createOutput(streams: OutputStreams = process, now: () => number
     },
     style: (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text),
   };
+}
+
+/** Asks a question that is answered by yes or no, on stderr. */
+export async function confirmed(question: string, byDefault: boolean): Promise<boolean> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await reader.question(`${question} ${byDefault ? "[Y/n]" : "[y/N]"} `);
+    return byDefault ? !/^n/i.test(answer) : /^y/i.test(answer);
+  } finally {
+    reader.close();
+  }
 }
 
 /** One line: bar, count, figures, time left; `from` was done before the time began. */

@@ -23,11 +23,11 @@ export interface ImportedTraces {
 
 /**
  * The runs of these files and folders. A folder of recordings is read as a whole, its calls and traces joined. A file that
- * was named must be readable; in another folder, files that hold no trace are passed over and named.
+ * was named must be readable, unless `lenient`; in another folder, files that hold no trace are passed over and named.
  */
 export async function importTraces(
   paths: readonly string[],
-  options: { format?: string } = {},
+  { lenient = false, ...options }: { format?: string; lenient?: boolean } = {},
 ): Promise<ImportedTraces> {
   const readable: string[] = [];
   const unreadable: ImportedTraces["unreadable"] = [];
@@ -37,14 +37,10 @@ export async function importTraces(
       recorded.push(...(await readRecordings(path)));
       continue;
     }
-    const files = await traceFiles(path);
-    if (files.length === 1 && files[0] === path) {
-      readable.push(path);
-      continue;
-    }
-    for (const file of files) {
+    for (const file of await traceFiles(path)) {
       try {
-        if ((await importFiles([file], options)).length > 0) readable.push(file);
+        if ((file === path && !lenient) || (await importFiles([file], options)).length > 0) readable.push(file);
+        else if (lenient) unreadable.push({ file, reason: "no model call in it" });
       } catch (error) {
         unreadable.push({ file, reason: messageOf(error) });
       }

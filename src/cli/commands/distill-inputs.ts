@@ -1,14 +1,13 @@
 /** What a distillation is given: files of runs and chains as they are; traces of other systems, or folders of them, imported. */
-import { createInterface } from "node:readline/promises";
 import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { writeFileAtomically } from "../../base/files/write-file.ts";
-import { messageOf, UsageError } from "../../core/errors.ts";
+import { UsageError } from "../../core/errors.ts";
 import type { Profile, ToolDescription } from "../../core/profile.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { proposeProfile } from "../../distill/propose-profile.ts";
-import { importFiles } from "../../record/import-file.ts";
+import { holdsRecordings } from "../../record/recordings.ts";
 import { namedProfiles } from "../choose-profile.ts";
-import { traceFiles } from "../trace-files.ts";
+import { importTraces, traceFiles } from "../trace-files.ts";
 
 export interface DistillInputs {
   /** JSONL files of team runs or chains. */
@@ -20,23 +19,15 @@ export interface DistillInputs {
 /** Sorts inputs out; what is imported is written to `importedFile`. */
 export async function distillInputs(paths: readonly string[], importedFile: string): Promise<DistillInputs> {
   const files: string[] = [];
-  const unreadable: DistillInputs["unreadable"] = [];
   const traces: string[] = [];
-  for (const file of (await Promise.all(paths.map(traceFiles))).flat()) {
-    if (await holdsRecords(file)) files.push(file);
-    else {
-      try {
-        if ((await importFiles([file])).length > 0) traces.push(file);
-        else unreadable.push({ file, reason: "no model call in it" });
-      } catch (error) {
-        unreadable.push({ file, reason: messageOf(error) });
-      }
-    }
+  for (const path of paths) {
+    const whole = await holdsRecordings(path);
+    for (const file of whole ? [path] : await traceFiles(path))
+      (!whole && (await holdsRecords(file)) ? files : traces).push(file);
   }
-  if (traces.length > 0) {
-    // Together: several files may hold parts of one trace.
-    const imported = await importFiles(traces);
-    await writeFileAtomically(importedFile, imported.map((run) => `${JSON.stringify(run)}\n`).join(""));
+  const { runs, unreadable } = await importTraces(traces, { lenient: true });
+  if (runs.length > 0) {
+    await writeFileAtomically(importedFile, runs.map((run) => `${JSON.stringify(run)}\n`).join(""));
     files.push(importedFile);
   }
   if (files.length === 0) {
@@ -88,14 +79,4 @@ export async function profileOf(
     yield* all;
   }
   return { ...(await proposeProfile(rest())), derived: true };
-}
-
-/** Asks once, where somebody can answer, whether runs without anything to grade by are to be taken as right. */
-export async function askAssumeRight(): Promise<boolean> {
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y/i.test(await reader.question("No tasks to grade by. Take the recorded answers as right? [y/N] "));
-  } finally {
-    reader.close();
-  }
 }

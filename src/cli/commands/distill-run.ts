@@ -8,10 +8,11 @@ import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, missingArgument } from "../command.ts";
 import { openFile, openFlag } from "../open-file.ts";
+import { confirmed } from "../output.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
 import { buildDistilled, datasetOptions, datasetText } from "./distill-dataset.ts";
-import { askAssumeRight, distillInputs, profileOf } from "./distill-inputs.ts";
+import { distillInputs, profileOf } from "./distill-inputs.ts";
 import { choosePlugins, readQuestions } from "./distill-options.ts";
 
 const examples = [
@@ -58,7 +59,9 @@ export default defineCommand({
     // Chains of ours may carry a reward; recordings carry nothing to grade by.
     const ask =
       found?.derived && tasksFiles.length === 0 && !values["assume-right"] && process.stdin.isTTY && out.isTTY;
-    const assumeRight = values["assume-right"] || (ask && (await askAssumeRight()));
+    const assumeRight =
+      values["assume-right"] ||
+      (ask && (await confirmed("No tasks to grade by. Take the recorded answers as right?", false)));
     const plugins = await choosePlugins(settings, session, { tokenizerFolder: values.tokenizer, profile, tasksFiles });
     const filters = how.filters.map((file) => pathToFileURL(resolve(file)).href);
     const standard = new URL(

@@ -1,11 +1,10 @@
 import { join, relative } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { workspaceRoot } from "../../base/files/workspace.ts";
 import { UsageError } from "../../core/errors.ts";
 import { money } from "../../report/format-figures.ts";
 import { defineCommand, onePositional, runLine } from "../command.ts";
 import { openFile } from "../open-file.ts";
-import type { Output } from "../output.ts";
+import { confirmed, type Output } from "../output.ts";
 import { priceOf } from "../prices.ts";
 import { chooseUp, studentText, upFlags, upSections } from "../up/choose.ts";
 import { estimateText } from "../up/estimate.ts";
@@ -62,7 +61,14 @@ export default defineCommand({
     }
     if (most !== undefined && spent + (estimate.usd ?? 0) > most)
       throw new UsageError(`that is more than --max-usd ${most}: ask fewer questions (--questions), or allow more`);
-    if (estimate.parts.length > 0 && !values.yes && process.stdin.isTTY && out.isTTY && !(await agreed())) return 1;
+    if (
+      estimate.parts.length > 0 &&
+      !values.yes &&
+      process.stdin.isTTY &&
+      out.isTTY &&
+      !(await confirmed("Continue?", true))
+    )
+      return 1;
     const { code, steps, measuredOn } = await runUp(input, choices, {
       run: (args) => runLine(args, insideOf(out), signal, commands),
       onStep: (step, { number, done, command }) =>
@@ -109,13 +115,4 @@ function insideOf(out: Output): Output {
     note: (text) => (text.startsWith("next:") ? undefined : indented(text)),
     json: (value) => indented(JSON.stringify(value)),
   };
-}
-
-async function agreed(): Promise<boolean> {
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return !/^n/i.test(await reader.question("Continue? [Y/n] "));
-  } finally {
-    reader.close();
-  }
 }
