@@ -1,5 +1,5 @@
 /**
- * A model of ours behind somebody's server: its folder or its GGUF file says how it was taught (`coa.json`, or `coa.use` in
+ * A model of ours behind a server: its folder or its GGUF file says how it was taught (`coa.json`, or `coa.use` in
  * the file), which ids its texts have, and how long its window is, so the server gets exactly what the model was trained on.
  */
 import { existsSync } from "node:fs";
