@@ -53,9 +53,9 @@ export interface ChainDraft {
   /** Why a step of the run is not shown by a segment of its own, as far as layout decides that. */
   readonly unshown: Map<string, string>;
   state: ChainState;
-  /** What was thought since the last move. Weak thoughts (reports, sub-tasks) count only where there is no other. */
+  /** What was thought since the last move. Weak thoughts (repeated reports, sub-tasks) count only where there is no other. */
   thoughts: Thought[];
-  weakThoughts: Thought[];
+  weakThoughts: (Thought & { weak: "report" | "task" })[];
   /** The step of the run that is being written. */
   step: string;
   filledThoughts: number;
@@ -83,21 +83,34 @@ export function startDraft(profile: Profile, options: LayoutOptions): ChainDraft
   };
 }
 
-/** Takes a thought up where nothing else was thought: prose beside a judgement, the words in front of a list. */
-export function addThoughtIfNone(draft: ChainDraft, text: string): void {
-  if (text !== "" && draft.thoughts.length === 0) draft.thoughts.push({ text, step: draft.step });
+/** Takes a thought up, or keeps the longer of two that say the same. */
+export function addThought(draft: ChainDraft, text: string): void {
+  if (text === "" || draft.thoughts.some((thought) => thought.text.includes(text))) return;
+  draft.thoughts.push({ text, step: draft.step });
 }
 
-/** Uses up what was thought since the last move; of several thoughts the first names the step. */
-export function takeThought(draft: ChainDraft): Thought | undefined {
+/** Uses up what was thought since the last move, each thought for itself. */
+export function takeThoughts(draft: ChainDraft): Thought[] {
   const chosen = draft.thoughts.length > 0 ? draft.thoughts : draft.weakThoughts.slice(-1);
-  for (const { step } of draft.weakThoughts) draft.unshown.set(step, "later steps say what it reports");
-  const [first] = chosen;
-  for (const { step } of chosen) draft.unshown.set(step, `its thought stands with that of ${first!.step}`);
+  for (const { step, weak } of draft.weakThoughts) leaveOut(draft, step, weakReasons[weak]);
+  const kept = withoutRepeats(chosen);
+  for (const thought of chosen)
+    if (!kept.includes(thought)) leaveOut(draft, thought.step, "a thought beside it says all of it");
   draft.thoughts = [];
   draft.weakThoughts = [];
-  return first && { text: withoutRepeats(chosen.map((thought) => thought.text)).join(" "), step: first.step };
+  return kept;
 }
+
+/** Notes why something of a step is not shown; a step can have several reasons. */
+export function leaveOut({ unshown }: ChainDraft, step: string, reason: string): void {
+  const told = unshown.get(step);
+  if (!told?.includes(reason)) unshown.set(step, told === undefined ? reason : `${told}; ${reason}`);
+}
+
+const weakReasons = {
+  report: "what it reports stands in its observations or is said later",
+  task: "a delegation: what the agent did is shown",
+};
 
 /** Whether a tag may be written now, a think before it allowed for. */
 export function fits(draft: ChainDraft, tag: TagSpec | undefined): tag is TagSpec {
@@ -116,14 +129,14 @@ export function writeTag(
 ): void {
   const { profile, step } = draft;
   const canThink = tag.think === "required" || hasThoughts(draft);
-  if (tag.think !== "forbidden" && canThink && !draft.state.thought) {
-    const thought = takeThought(draft);
-    if (!thought) countFilledThought(draft, tag);
+  if (tag.think !== "forbidden" && canThink) {
+    const thoughts = takeThoughts(draft);
+    if (thoughts.length === 0 && !draft.state.thought) countFilledThought(draft, tag);
     if (!allowedNext(profile, draft.state).includes(profile.think)) {
       throw new ConversionError("think-misplaced", step, `no think is allowed before <${tag.name}> here`);
     }
-    if (thought) pushBody(draft, profile.think, thought.text, { step: thought.step });
-    else pushBody(draft, profile.think, fallback, { filled: true });
+    for (const thought of thoughts) pushBody(draft, profile.think, thought.text, { step: thought.step });
+    if (!draft.state.thought) pushBody(draft, profile.think, fallback, { filled: true });
   }
   const { state } = draft;
   if (!allowedNext(profile, state).includes(tag.name)) {
@@ -165,11 +178,11 @@ export function pushSegment(draft: ChainDraft, segment: Segment, step = draft.st
   draft.state = advance(draft.profile, draft.state, segment);
 }
 
-/** Drops texts that another of them already contains. */
-export function withoutRepeats(texts: readonly string[]): string[] {
-  return texts.filter((text, index) => {
-    const saysMore = (other: string, place: number) =>
-      place !== index && other.includes(text) && (other !== text || place < index);
-    return !texts.some(saysMore);
+/** Drops thoughts that another of them already contains. */
+export function withoutRepeats(thoughts: readonly Thought[]): Thought[] {
+  return thoughts.filter(({ text }, index) => {
+    const saysMore = (other: Thought, place: number) =>
+      place !== index && other.text.includes(text) && (other.text !== text || place < index);
+    return !thoughts.some(saysMore);
   });
 }

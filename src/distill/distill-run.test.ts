@@ -7,6 +7,7 @@ import type { Profile } from "../language/profile.ts";
 import { codeProfile, mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
 import { recordedTools } from "../language/recorded-tools.ts";
 import { distillRun } from "./distill-run.ts";
+import { proposeProfile } from "./propose-profile.ts";
 
 const options = (profile: Profile) => ({
   profile: { ...profile, style: { ...profile.style, layout: "compact" as const } },
@@ -142,6 +143,20 @@ describe("distillRun over foreign runs", () => {
     assert.equal(count(again("B")), 2);
   });
 
+  it("keeps a retry after a failure, and shows the same failure once", () => {
+    const failed = () => call("web_search", { query: "a" }, undefined, { error: "HTTP 503" });
+    const run = handmade([
+      { agent: "solo", text: "Look." },
+      { agent: "solo", text: "one", toolCalls: [failed()] },
+      { agent: "solo", text: "two", toolCalls: [failed()] },
+      { agent: "solo", text: "three", toolCalls: [call("web_search", { query: "a" }, "A")] },
+      { agent: "solo", text: "Ada" },
+    ]);
+    const { segments } = distillRun(run, options(webProfile)).trajectory!;
+    const shown = segments.flatMap((segment) => (segment.call ? [segment.text] : []));
+    assert.deepEqual(shown, ["error: web_search: HTTP 503", "A"]);
+  });
+
   it("shows failed calls as the runtime shows them", () => {
     const run = handmade([
       { agent: "solo", text: "Look." },
@@ -224,6 +239,52 @@ describe("distillRun over foreign runs", () => {
       "observation-missing",
       "what it said is not the answer",
     );
+  });
+
+  it("keeps the work of agents without tools, each sentence and each reasoning with its origin", async () => {
+    const run = handmade([
+      { agent: "boss", text: "Solve, then check.", toolCalls: [delegation("sub1", "solve it")] },
+      { agent: "sub1", reasoning: "Try Lyon first.", text: "The bridge in Lyon has 17 arches." },
+      { agent: "boss", text: "Have it checked.", toolCalls: [delegation("sub2", "check it")] },
+      { agent: "sub2", reasoning: "Count again.", text: "I count 18 arches, two are hidden." },
+      { agent: "boss", reasoning: "The critic is right.", text: "Ada" },
+    ]);
+    const { segments, leftOut } = distillRun(run, options((await proposeProfile([run])).profile)).trajectory!;
+    assert.deepEqual(
+      segments.filter(({ tag }) => tag === "think").map(({ text, from }) => `${from!.agent}:${text}`),
+      [
+        "sub1: Try Lyon first.",
+        "sub1: The bridge in Lyon has 17 arches.",
+        "boss: Have it checked.",
+        "sub2: Count again.",
+        "sub2: I count 18 arches, two are hidden.",
+        "boss: The critic is right.",
+      ],
+    );
+    assert.deepEqual(leftOut, []);
+  });
+
+  it("leaves a report out only where an observation of its agent or a later text says all of it", () => {
+    const reported = (report: string, later: string) => {
+      const run = handmade([
+        { agent: "boss", text: "Ask.", toolCalls: [delegation("sub1", "find her")] },
+        { agent: "sub1", text: "look", toolCalls: [call("web_search", { query: "a" }, "Ada Lovelace, born 1815")] },
+        { agent: "sub1", text: report },
+        { agent: "boss", text: later, toolCalls: [call("web_search", { query: "b" }, "B")] },
+        { agent: "boss", text: "Ada" },
+      ]);
+      return distillRun(run, options(webProfile)).trajectory!.leftOut!.map(({ step, reason }) => `${step}: ${reason}`);
+    };
+    const reason = "s2: what it reports stands in its observations or is said later";
+    assert.deepEqual(reported("Ada Lovelace was born in 1815.", "Go on."), [reason], "its observation says so");
+    assert.deepEqual(
+      reported("She wrote 3 notes.", "If she wrote 3 notes, find them."),
+      [reason],
+      "the manager says so",
+    );
+    assert.deepEqual(reported("Ada Lovelace was not born in 1815.", "Go on."), [], "the opposite");
+    assert.deepEqual(reported("Ada Lovelace was born in 1816.", "Go on."), [], "another number");
+    assert.deepEqual(reported("Ada Lovelace was born in 1815. She met Babbage.", "Go on."), [], "one sentence more");
   });
 
   it("names the step and the rule where a run can't be converted", () => {

@@ -19,6 +19,7 @@ import { ConversionError, type LayoutOptions } from "./chain-draft.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { layOutChain } from "./lay-out-chain.ts";
 import { readMoves } from "./read-moves.ts";
+import { keepReports } from "./restated.ts";
 import { leftOutSteps, withOrigin } from "./segment-origin.ts";
 
 export interface DistillRunOptions extends LayoutOptions {
@@ -56,10 +57,8 @@ export function distillRun(run: TeamRun, options: DistillRunOptions): Conversion
   if (run.answer === null || run.answer.trim() === "")
     return fail("answer-missing", last, run.ending.detail ?? "the run gave no answer");
   try {
-    const laidOut = layOutChain(readMoves(run, { parallel: profile.maxParallelCalls > 1 }), run.answer, profile, {
-      fill: true,
-      ...options,
-    });
+    const moves = keepReports(readMoves(run, { parallel: profile.maxParallelCalls > 1 }), run, profile);
+    const laidOut = layOutChain(moves, run.answer, profile, { fill: true, ...options });
     const violation = validateSegments(profile, laidOut.segments)[0];
     if (violation) {
       return fail(violation.rule, last, `segment ${violation.segment}: ${violation.message}`);

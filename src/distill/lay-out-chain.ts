@@ -9,13 +9,13 @@ import type { Segment } from "../core/trajectory.ts";
 import { readReview, readVerdict } from "../language/judgement.ts";
 import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
 import {
-  addThoughtIfNone,
+  addThought,
   type ChainDraft,
   ConversionError,
   fits,
   type LayoutOptions,
   startDraft,
-  takeThought,
+  takeThoughts,
   withoutRepeats,
   writeTag,
 } from "./chain-draft.ts";
@@ -37,17 +37,18 @@ export interface LaidOut {
 /** Lays the moves out as a chain that ends with `answer`. */
 export function layOutChain(moves: readonly Move[], answer: string, profile: Profile, options: LayoutOptions): LaidOut {
   const draft = startDraft(profile, options);
-  for (const [index, move] of moves.entries()) writeMove(draft, move, moves.slice(index + 1));
+  for (const [index, move] of moves.entries()) writeMove(draft, move, moves.slice(index + 1), answer);
   writeEnding(draft, answer, moves.findLast((move) => move.kind === "propose")?.step);
   const { segments, unshown, filledThoughts, filledChecks, repeatedCalls } = draft;
   return { segments, unshown, filledThoughts, filledChecks, repeatedCalls };
 }
 
-function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void {
+function writeMove(draft: ChainDraft, move: Move, later: readonly Move[], answer: string): void {
   draft.step = move.step;
   switch (move.kind) {
     case "thought":
-      (move.weak ? draft.weakThoughts : draft.thoughts).push({ text: move.text, step: move.step });
+      if (move.weak) draft.weakThoughts.push({ text: move.text, step: move.step, weak: move.weak });
+      else draft.thoughts.push({ text: move.text, step: move.step });
       break;
     case "plan":
       writePlan(draft, move.text);
@@ -59,11 +60,12 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[]): void 
       writeCalls(draft, move.calls, move.stepOf);
       break;
     case "propose": {
-      // A proposal without a check is the answer itself, or was dropped by the team.
+      // A proposal without a check is the answer itself, or a thought on the way to it.
       const checked = later.find((one) => one.kind !== "thought")?.kind === "verify";
       const { suggested } = checkTags(draft.profile);
       if (suggested && checked) writeTag(draft, suggested, move.text, "this answers the question");
-      else draft.unshown.set(move.step, "a proposed answer that was not checked");
+      else if (later.some((one) => one.kind === "propose") || move.text.trim() !== answer.trim())
+        addThought(draft, move.text.trim());
       break;
     }
     case "verify":
@@ -78,31 +80,31 @@ function writePlan(draft: ChainDraft, text: string): void {
   const tag = tagSpec(draft.profile, "plan");
   if (!fits(draft, tag)) {
     draft.thoughts.push({ text, step: draft.step });
-    draft.unshown.set(draft.step, "the profile has no place for a plan there");
     return;
   }
   // Where thoughts are not separate, the text before the list is the thought.
   const list = draft.thoughts.length > 0 ? -1 : text.search(/^\s*1[.)]\s/m);
-  if (list > 0) addThoughtIfNone(draft, text.slice(0, list).trim());
+  if (list > 0) addThought(draft, text.slice(0, list).trim());
   writeTag(draft, tag, list > 0 ? text.slice(list) : text, "plan the work");
 }
 
 function writeReview(draft: ChainDraft, text: string): void {
   const tag = reflectionTagOf(draft.profile);
   const { prose, ratings } = readReview(text, tag);
-  addThoughtIfNone(draft, prose);
-  if (!fits(draft, tag)) return void draft.unshown.set(draft.step, "the profile has no place for a review there");
+  // Without a tag for it, what the reviewer found stays a thought.
+  if (!fits(draft, tag)) return void addThought(draft, text.trim());
   if (tag.body.kind === "ratings") {
     if (!ratings) throw new ConversionError("body-ratings", draft.step, "the review gives no ratings");
+    addThought(draft, prose);
     writeTag(draft, tag, ratings, "judge the work so far");
     return;
   }
   // Where no think is allowed before it, what was thought is part of the reflection itself.
   const body =
     tag.think === "forbidden"
-      ? withoutRepeats([takeThought(draft)?.text ?? "", text])
-          .join(" ")
-          .trim()
+      ? withoutRepeats([...takeThoughts(draft), { text, step: draft.step }])
+          .map((thought) => thought.text)
+          .join("\n")
       : text;
   writeTag(draft, tag, body, "judge the work so far");
 }
@@ -117,12 +119,8 @@ function checkTags(profile: Profile): { suggested?: TagSpec; check?: TagSpec } {
 function writeVerification(draft: ChainDraft, text: string): void {
   const { suggested, check } = checkTags(draft.profile);
   const { prose, score } = readVerdict(text);
-  addThoughtIfNone(draft, prose);
-  // Without a tag for it, what the verifier found stays a thought.
-  if (check?.body.kind !== "score" || draft.state.last !== suggested?.name) {
-    draft.unshown.set(draft.step, "the profile has no place for a verification there");
-    return;
-  }
+  if (check?.body.kind !== "score" || draft.state.last !== suggested?.name) return void addThought(draft, text.trim());
+  addThought(draft, prose);
   if (score === null) throw new ConversionError("body-score", draft.step, "the verification gives no score");
   writeTag(draft, check, `${check.body.phrase}${score}`, "check the answer against the observations");
 }
@@ -137,7 +135,7 @@ function writeEnding(draft: ChainDraft, answer: string, step: string | undefined
   if (!fits(draft, answerTag) && fits(draft, reflection) && reflection.body.kind === "text") {
     // A code chain looks back on its last program before it answers.
     // Of several thoughts the first is about the output, and the rest lead to the answer.
-    const thought = draft.thoughts.length > 1 ? draft.thoughts.shift() : takeThought(draft);
+    const thought = draft.thoughts.length > 1 ? draft.thoughts.shift() : takeThoughts(draft)[0];
     const origin = thought ? { step: thought.step } : { filled: true as const };
     writeTag(draft, reflection, thought?.text ?? "the output gives the answer", "judge the output", origin);
   }

@@ -4,16 +4,15 @@
  * the step it came from; whether they fit a profile is decided later.
  *
  * Our own team marks its steps (`move`), so nothing is guessed. In foreign recordings the rules are: the first text of
- * the first agent is the plan, text beside a call is the thought behind it, the last text is the answer. A report of a
- * sub-agent is content that the manager repeats or builds on, so it becomes a thought only where the manager says
- * nothing.
+ * the first agent is the plan, text beside a call is the thought behind it, the last text is the answer, everything else
+ * that was said is a thought.
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";
 
 export type Move =
-  /** Something thought before the next move; `weak` ones count only where there is no other. */
-  | { kind: "thought"; text: string; weak?: boolean; step: string }
+  /** Something thought before the next move; `weak` ones count only where there is no other (`keepReports`). */
+  | { kind: "thought"; text: string; weak?: "report" | "task"; step: string }
   | { kind: "plan" | "review" | "verify" | "propose"; text: string; step: string }
   /** Tool calls made in one go. */
   | {
@@ -77,20 +76,21 @@ function isRoot(walk: Walk, step: TeamStep): boolean {
 function lastTextStep(run: TeamRun): string | undefined {
   const root = run.agents[0]?.id;
   const handoff = run.topology === "handoff";
-  return run.steps.findLast(
-    (step) => (handoff || step.agentId === root) && step.text.trim() !== "" && step.toolCalls.length === 0,
-  )?.id;
+  const spoken = run.steps.filter((step) => step.text.trim() !== "" && step.toolCalls.length === 0);
+  const given = spoken.findLast((step) => step.text.trim() === run.answer?.trim());
+  return (given ?? spoken.findLast((step) => handoff || step.agentId === root))?.id;
 }
 
 function visitStep(walk: Walk, step: TeamStep): void {
   walk.done.add(step.id);
   if (step.error !== undefined) return; // a model call that failed said nothing
-  const think = (text: string | undefined, weak = false) => {
+  const think = (text: string | undefined, weak?: "report") => {
     if (text?.trim()) walk.moves.push({ kind: "thought", text: text.trim(), step: step.id, ...(weak && { weak }) });
   };
   const move = step.move ?? guessMove(walk, step);
+  if ((move === "review" || move === "verify") && step.toolCalls.length === 0 && replacedByRetry(walk, step)) return;
+  think(step.reasoning);
   if (step.toolCalls.length > 0) {
-    think(step.reasoning);
     if (isFirstPlan(walk, step)) {
       walk.moves.push({ kind: "plan", text: step.text, step: step.id });
       walk.planned = true;
@@ -100,26 +100,22 @@ function visitStep(walk: Walk, step: TeamStep): void {
   }
   switch (move) {
     case "plan":
-      think(step.reasoning);
       walk.moves.push({ kind: "plan", text: step.text, step: step.id });
       walk.planned = true;
       return;
     case "review":
     case "verify":
-      if (replacedByRetry(walk, step)) return;
-      think(step.reasoning);
       walk.moves.push({ kind: move, text: step.text, step: step.id });
       return;
     case "answer":
-      think(step.reasoning);
       walk.moves.push({ kind: "propose", text: step.text, step: step.id });
       return;
     case "report":
-      think(step.text, true);
+      think(step.text, "report");
       return;
     default:
       // Surveys and notes repeat what is known; a text of an unmarked manager is a thought.
-      think(step.text, step.move === "summarise");
+      think(step.text, step.move === "summarise" ? "report" : undefined);
   }
 }
 
@@ -158,7 +154,7 @@ function visitCalls(walk: Walk, step: TeamStep): void {
     if (answer !== undefined) {
       flush();
       const report = walk.agents.get(step.agentId)?.parentCallId !== undefined;
-      if (report) walk.moves.push({ kind: "thought", text: answer, weak: true, step: step.id });
+      if (report) walk.moves.push({ kind: "thought", text: answer, weak: "report", step: step.id });
       else walk.moves.push({ kind: "propose", text: answer, step: step.id });
       continue;
     }
@@ -176,7 +172,7 @@ function visitCalls(walk: Walk, step: TeamStep): void {
 function branchOf(walk: Walk, step: TeamStep, call: TeamToolCall, agent: TeamAgent): Move[] {
   const moves: Move[] = [];
   const task = taskOf(call);
-  if (task) moves.push({ kind: "thought", text: task, weak: true, step: step.id });
+  if (task) moves.push({ kind: "thought", text: task, weak: "task", step: step.id });
   const inner = { ...walk, moves };
   for (const one of walk.stepsOf.get(agent.id) ?? []) if (!walk.done.has(one.id)) visitStep(inner, one);
   walk.planned ||= inner.planned;

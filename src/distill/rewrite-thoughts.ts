@@ -111,7 +111,7 @@ function refusal(
 const beginnings = new Set("the a an i it is in on at of to for from by with and or but no not now so this that these those there then first next what when where which who how if as we he she they his her its one two".split(" ")); // biome-ignore format: one list
 
 /** Numbers and capitalised words: what a thought could give away. */
-function names(text: string): string[] {
+export function names(text: string): string[] {
   const found = text.match(/\p{Lu}[\p{L}\p{M}'-]+|\d[\d.,]*\d|\d+/gu) ?? [];
   return found.filter((name) => !beginnings.has(name.toLowerCase()));
 }

@@ -1,7 +1,7 @@
 /**
  * Tool calls as the chain makes them: the tag with its body, then the observation as the runtime would show it. Calls
  * made together are in one turn where the profile allows that. A call that has brought its result before is left out: a
- * sub-agent that could not see it had to ask again, the chain already contains it.
+ * sub-agent that could not see it had to ask again, the chain already contains it. A retry that went better stays.
  */
 
 import type { TeamToolCall } from "../core/team-run.ts";
@@ -11,7 +11,7 @@ import { callKey } from "../language/call-key.ts";
 import { errorText, observation, outputText } from "../language/observation.ts";
 import type { Profile, TagSpec } from "../language/profile.ts";
 import { tagOfTool } from "../language/tool-tags.ts";
-import { type ChainDraft, ConversionError, fits, pushBody, pushSegment, writeTag } from "./chain-draft.ts";
+import { type ChainDraft, ConversionError, fits, leaveOut, pushBody, pushSegment, writeTag } from "./chain-draft.ts";
 
 /** The tag by which a profile looks back on its work. */
 export function reflectionTagOf(profile: Profile): TagSpec | undefined {
@@ -29,7 +29,7 @@ export function writeCalls(
   );
   draft.repeatedCalls += calls.length - fresh.length;
   const repeated = new Set(calls.filter((call) => !fresh.includes(call)).map((call) => stepOf[call.id] ?? draft.step));
-  for (const step of repeated) draft.unshown.set(step, "the same call had brought the same result before");
+  for (const step of repeated) leaveOut(draft, step, "the same call had brought the same result before");
   // What was thought for calls that are left out goes with them.
   for (const call of fresh) repeated.delete(stepOf[call.id] ?? draft.step);
   draft.thoughts = draft.thoughts.filter((thought) => !repeated.has(thought.step));
@@ -39,7 +39,8 @@ export function writeCalls(
 }
 
 function isRepeated({ results }: ChainDraft, call: TeamToolCall): boolean {
-  return call.error === undefined && call.result !== undefined && results.get(keyOf(call)) === call.result;
+  const shown = call.error ?? call.result;
+  return shown !== undefined && results.get(keyOf(call)) === shown;
 }
 
 /** Made twice in one go, with one result. */
@@ -97,7 +98,7 @@ function observationOf(draft: ChainDraft, call: TeamToolCall, { tool, name }: Ta
   const { profile, results } = draft;
   const called = tool ?? name;
   const ok = call.error === undefined;
-  if (ok) results.set(keyOf(call), call.result!);
+  results.set(keyOf(call), call.error ?? call.result!);
   const output = ok ? outputText(call.result) : errorText(called, call.error!);
   const { segment, cutCharacters } = observation(profile, output, "tool");
   const timed = call.startedAt !== undefined && call.endedAt !== undefined;

@@ -150,8 +150,8 @@ export function allowedNext(profile: Profile, state: ChainState): string[] {
   const gate = state.gate;
   const open = successors(profile, state).filter((name) => gate === null || gate.leaves.includes(name));
   const thinkOf = (name: string) => tagSpec(profile, name)?.think;
-  if (state.thought) return open.filter((name) => thinkOf(name) !== "forbidden");
-  const direct = open.filter((name) => thinkOf(name) !== "required");
+  // Thoughts of several agents are several thinks.
+  const direct = open.filter((name) => thinkOf(name) !== (state.thought ? "forbidden" : "required"));
   return open.some((name) => thinkOf(name) !== "forbidden") ? [profile.think, ...direct] : direct;
 }
 

@@ -82,10 +82,7 @@ function orderViolation(profile: Profile, state: ChainState, segment: Segment): 
     return { rule: "observation-misplaced", message: "an observation where no tool was called" };
   }
   if (tag === profile.think) {
-    return {
-      rule: "think-misplaced",
-      message: state.thought ? "two thinks in a row" : `no think may follow <${state.last}>`,
-    };
+    return { rule: "think-misplaced", message: `no think may follow <${state.last}>` };
   }
   const after = state.last === null ? "at the start" : `after <${state.last}>`;
   if (!successors(profile, state).includes(tag)) {

@@ -1,6 +1,6 @@
 /** The paper's quality filters: enough work, whole records, right answers, no repetition, the profile's rules. */
 import type { Grader } from "../../core/grader.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { tagSpec } from "../../language/profile.ts";
 import { validateSegments } from "../../language/validate.ts";
 import type { Stage } from "./stage.ts";
@@ -165,33 +165,29 @@ export function redundancyStage(options: RedundancyOptions = {}): Stage {
   };
 }
 
+/** Calls made again, where the first did not fail or nothing else came of it. */
 function repeatedCalls(trajectory: Trajectory, toolOf: (tag: string) => string | undefined): string[] {
-  const seen = new Set<string>();
+  const seen = new Map<string, Segment>();
   const repeated: string[] = [];
-  const failed = failedCalls(trajectory, toolOf);
-  trajectory.segments.forEach((segment, index) => {
+  const waiting: string[] = [];
+  for (const segment of trajectory.segments) {
     const tool = segment.by === "model" ? toolOf(segment.tag) : undefined;
-    if (tool === undefined) return;
-    const key = `${tool} ${segment.text.trim().replace(/\s+/g, " ")}`;
-    if (seen.has(key)) repeated.push(key);
-    // Trying again after an error is not redundant.
-    else if (!failed.has(index)) seen.add(key);
-  });
+    if (tool !== undefined) waiting.push(`${tool} ${segment.text.trim().replace(/\s+/g, " ")}`);
+    else if (segment.by !== "model") {
+      const key = waiting.shift();
+      if (key === undefined) continue;
+      const first = seen.get(key);
+      if (first && (!hasFailed(first) || first.text === segment.text)) repeated.push(key);
+      else seen.set(key, segment);
+    }
+  }
   return repeated;
 }
 
-/** Indices of calls whose observation reports an error. */
-function failedCalls(trajectory: Trajectory, toolOf: (tag: string) => string | undefined): Set<number> {
-  const failed = new Set<number>();
-  const waiting: number[] = [];
-  trajectory.segments.forEach((segment, index) => {
-    if (segment.by === "model" && toolOf(segment.tag) !== undefined) waiting.push(index);
-    else if (segment.call) {
-      const call = waiting.shift();
-      if (call !== undefined && !segment.call.ok) failed.add(call);
-    }
-  });
-  return failed;
+/** Whether a call brought an error, as the tool's own or as its text: tools of other systems often return what went wrong. */
+function hasFailed({ by, call, text }: Segment): boolean {
+  if (by === "runtime" || call?.ok === false) return true;
+  return /^\W*(?:\w*(?:error|exception)\b|failed|failure|time[d ]*out|traceback|http [45]\d\d)/i.test(text);
 }
 
 /** A check of a trajectory beyond the rules, by a model for instance: null, or what is wrong. */

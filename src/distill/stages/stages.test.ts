@@ -118,6 +118,10 @@ describe("redundancyStage", () => {
     const call = model("web_search", " Ada ");
     assert.equal(reasonFor([call, tool("x"), model("web_search", "Ada"), tool("x")]), "repeated tool input");
     assert.equal(reasonFor([call, tool("error", false), model("web_search", "Ada"), tool("x")]), undefined);
+    const retried = (first: string, then: string) => reasonFor([call, tool(first), call, tool(then)]);
+    assert.equal(retried("TimeoutError: no reply", "x"), undefined, "an error that the tool returned as text");
+    assert.equal(retried("TimeoutError: no reply", "TimeoutError: no reply"), "repeated tool input");
+    assert.equal(retried("Errors in old maps", "x"), "repeated tool input", "a page about errors did not fail");
   });
   it("drops long texts that stand before them, and lets short ones and new plans repeat", () => {
     const long =

@@ -277,7 +277,7 @@ function mutate(profile: Profile, chain: Segment[], next: () => number): { mutat
   switch (Math.floor(next() * 10)) {
     case 0:
       return changed(
-        at((s, i) => s.tag === profile.think && needsThink(chain[i + 1])),
+        at((s, i) => s.tag === profile.think && chain[i - 1]?.tag !== s.tag && needsThink(chain[i + 1])),
         /^think-missing$/,
       );
     case 1:
