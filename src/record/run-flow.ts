@@ -130,7 +130,14 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
   }
 
   const roots = sorted.filter((thread) => families.of(thread) === thread);
+  const members = Map.groupBy(sorted, families.of);
+  /** The program's own flow put several agents together: nothing of it is missing elsewhere. */
+  const isWhole = (root: Thread) => {
+    const family = members.get(root) ?? [];
+    return family.length > 1 && family.every((thread) => !result.inferred.has(thread));
+  };
   for (const { parts, whole } of sameQuestion(roots)) {
+    if (parts.every(isWhole)) continue;
     for (const part of parts) {
       if (!whole) doubt(part, "another run was asked the same under other instructions");
       else if (families.of(part) !== families.of(whole)) {
