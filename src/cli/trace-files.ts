@@ -12,7 +12,7 @@ export async function traceFiles(path: string): Promise<string[]> {
   if (!found) throw new UsageError(`there is no file ${path}`);
   if (!found.isDirectory()) return [path];
   const names = await readdir(path, { recursive: true });
-  return names.filter((name) => /\.(?:jsonl?|ndjson)$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
+  return names.filter((name) => /\.(?:jsonl?|ndjson)(?:\.gz)?$/.test(name)).sort().map((name) => join(path, name)); // biome-ignore format: one line
 }
 
 export interface ImportedTraces {

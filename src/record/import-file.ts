@@ -1,7 +1,9 @@
 /** Reads files of other systems into team runs; the format is recognised by what the file holds, or named. */
 
+import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
+import { createGunzip, gunzipSync } from "node:zlib";
 import { fileLines } from "../base/files/lines.ts";
 import { CoaError, UsageError } from "../core/errors.ts";
 import { asArray, asNumber, asObject, asString, asText, parseJson } from "../core/json-value.ts";
@@ -13,7 +15,7 @@ import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
 import { isMastraEvent, mastraEventsToSpans } from "./formats/mastra-events.ts";
-import { messagesToRuns } from "./formats/message-files.ts";
+import { holdsMessages, messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
 import { agentsToSpans, readAgentsItems } from "./formats/openai-agents.ts";
 import { readOtlp } from "./formats/otlp-spans.ts";
@@ -37,7 +39,7 @@ export const importFormats = {
   langsmith: "LangSmith runs: {post, patch}, a list, or JSONL",
   langfuse: "a Langfuse trace with observations, or a list of them",
   "openai-agents": "OpenAI Agents traces: {data: [...]}",
-  messages: "OpenAI-style {messages} JSONL",
+  messages: "lists of messages (OpenAI, ShareGPT, ReAct, group chats by names) with their outcomes",
   smolagents: "smolagents memory: a list of steps",
   oagents: "an OAgents run log (JSONL)",
   atif: "ATIF trajectories",
@@ -71,8 +73,9 @@ export async function importFiles(files: readonly string[], options: { format?: 
 async function readRecords(file: string): Promise<unknown[]> {
   const found = await stat(file).catch(() => undefined);
   if (!found) throw new UsageError(`there is no file ${file}`);
+  const packed = file.endsWith(".gz") ? createReadStream(file).compose(createGunzip()) : undefined;
   const records: unknown[] = [];
-  for await (const { line, text } of fileLines(file)) {
+  for await (const { line, text } of fileLines(file, packed && { stream: packed })) {
     if (text.trim() === "") continue;
     const value = parseJson(text);
     if (value === undefined) {
@@ -89,7 +92,11 @@ async function readRecords(file: string): Promise<unknown[]> {
 
 /** A file that is one JSON value over several lines; lines of JSON may be of any number. */
 async function readWhole(file: string, size: number): Promise<unknown> {
-  if (size <= maxFileBytes) return parseJson(await readFile(file, "utf8"));
+  if (size <= maxFileBytes) {
+    const bytes = await readFile(file);
+    const content = file.endsWith(".gz") ? gunzipSync(bytes, { maxOutputLength: maxFileBytes }) : bytes;
+    return parseJson(content.toString("utf8"));
+  }
   throw new CoaError(
     "record",
     `${file} is one JSON value of ${size} bytes, at most ${maxFileBytes} are read: use JSONL`,
@@ -118,7 +125,7 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
   if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
   if ((has("data") && Array.isArray(one["data"])) || String(one["object"]).startsWith("trace")) return "openai-agents";
   if (has("intermediate_steps")) return "oagents";
-  if (has("messages") || has("conversations")) return "messages";
+  if (has("messages") || has("conversations") || holdsMessages(one)) return "messages";
   const steps = asArray(Array.isArray(first) ? first : (one["steps"] ?? one["memory"])).map(
     (step) => asObject(step) ?? {},
   );
@@ -130,7 +137,7 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
 
 async function toRuns(format: ImportFormat, records: readonly unknown[], files: readonly string[]): Promise<TeamRun[]> {
   const flat = records.flatMap((record) => (Array.isArray(record) ? record : [record]));
-  const name = basename(files[0] ?? "run").replace(/\.jsonl?$/, "");
+  const name = basename(files[0] ?? "run").replace(/\.jsonl?(?:\.gz)?$/, "");
   const idOf = (index: number) => (flat.length === 1 ? name : `${name}-${index + 1}`);
   switch (format) {
     case "team-runs":

@@ -1,54 +1,104 @@
-/** Conversations in the OpenAI training shape, `{messages: [...], tools?}`: each assistant message was one model call. */
+/**
+ * Conversations as lists of messages, `{messages: [...], tools?}` and what other logs call it: each assistant message was
+ * one model call.
+ */
 
 import { hasMedia, readChatMessage, readTools } from "../../base/wire/openai-chat.ts";
 import type { ToolDefinition } from "../../base/wire/wire-api.ts";
-import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString, asText, defined } from "../../core/json-value.ts";
 import type { Message } from "../../core/message.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { assembleRun, type CallParts } from "../assemble-run.ts";
 import { beginsTurn } from "../user-turn.ts";
+import { groupChatCalls, isGroupChat, markedAnswer } from "./group-chats.ts";
+import { readTextProtocol } from "./text-protocols.ts";
 
-/** One conversation of one agent: a run for each turn of the user, the turns before as its history. */
-export function messagesToRuns(record: Record<string, unknown>, fallbackId: string): TeamRun[] {
-  const raw = asArray(record["messages"] ?? record["conversations"]).map((item) => {
+type Json = Record<string, unknown>;
+
+/** Names under which logs keep what a run needs, by themselves or one object deeper. `answer` is often the gold one. */
+const fieldNames = {
+  messages: ["messages", "conversations", "traj", "trajectory", "history"],
+  question: ["question", "problem_statement", "problem"],
+  answer: ["pred", "prediction", "given"],
+  outcome: ["score", "reward", "correct", "is_correct", "is_corrected", "em", "success"],
+  task: ["task_id", "instance_id", "question_ID"],
+} as const;
+
+/** Where a record keeps something, and what. */
+function fieldOf(record: Json, kind: keyof typeof fieldNames): { name: string; value: unknown } | undefined {
+  for (const holder of [record, ...Object.values(record).map((value) => asObject(value) ?? {})]) {
+    const name = fieldNames[kind].find((one) => holder[one] !== undefined && holder[one] !== null);
+    if (name !== undefined) return { name, value: holder[name] };
+  }
+  return undefined;
+}
+
+/** Whether a record holds a list of messages. */
+export function holdsMessages(record: Json): boolean {
+  const first = asObject(asArray(fieldOf(record, "messages")?.value)[0]);
+  return first !== undefined && ("role" in first || "from" in first);
+}
+
+/**
+ * One conversation: a run for each turn of the user, the turns before as its history; one run where its outcome is of the
+ * whole, or where several agents speak by their names.
+ */
+export function messagesToRuns(record: Json, fallbackId: string): TeamRun[] {
+  const held = fieldOf(record, "messages");
+  const raw = asArray(held?.value).map((item) => {
     const one = asObject(item);
     // ShareGPT says from and value.
     return one && "from" in one && !("role" in one) ? { role: one["from"], content: one["value"] } : item;
   });
-  const messages = raw.flatMap((item) => readChatMessage(item) ?? []);
+  const [asked, given, task] = [fieldOf(record, "question"), fieldOf(record, "answer"), fieldOf(record, "task")];
+  const feedback = feedbackOf(record, raw);
+  const took = [held, asked, given, fieldOf(record, "outcome")].flatMap((one) => one?.name ?? []);
   const id = asString(record["id"]) ?? asString(record["task_id"]) ?? fallbackId;
+  const taskId = asString(task?.value);
+  const parts = {
+    id,
+    source: "import:messages",
+    ...(taskId !== undefined && { taskId }),
+    ...(feedback.length > 0 && { feedback }),
+    notes: ["token counts are not in the file", `read from the fields ${took.join(", ")}`],
+  };
+  if (isGroupChat(raw)) {
+    const chat = groupChatCalls(raw);
+    const answer = given ? asText(given.value).trim() || null : markedAnswer(chat.calls.at(-1)?.text ?? "");
+    const question = asString(asked?.value);
+    return [assembleRun({ ...parts, ...chat, ...defined({ answer, question }), topology: "handoff" })];
+  }
+  const messages = readTextProtocol(raw.flatMap((item) => readChatMessage(item) ?? []));
   const media = raw.some((item) => hasMedia(asObject(item)?.["content"]));
+  if (media) parts.notes.push("images or files are named, not kept");
   const calls = conversationCalls(messages, "agent-1", readTools(record["tools"]), raw);
   const turns: CallParts[][] = [[]];
   for (const [index, call] of calls.entries()) {
     if (index > 0 && beginsTurn(calls[index - 1]!, call)) turns.push([]);
     turns.at(-1)!.push(media ? { ...call, lost: ["media"] } : call);
   }
-  const several = turns.length > 1;
-  return turns.map((own, index) =>
-    assembleRun({
-      id: several ? `${id}.${index + 1}` : id,
-      ...(several && { session: id }),
-      // A task or a score of a conversation belongs to its last turn.
-      ...(!(several && index < turns.length - 1) &&
-        asString(record["task_id"]) !== undefined && { taskId: asString(record["task_id"])! }),
-      source: "import:messages",
-      agents: [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }],
-      calls: own,
-      ...(index === turns.length - 1 && feedbackOf(record)),
-      notes: ["token counts are not in the file", ...(media ? ["images or files are named, not kept"] : [])],
-    }),
-  );
+  const agents = [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }];
+  if (turns.length === 1) return [assembleRun({ ...parts, agents, calls: turns[0]! })];
+  // A task or a score of a conversation belongs to its last turn.
+  const { taskId: _taskId, feedback: _feedback, ...earlier } = parts;
+  return turns.map((own, index) => {
+    const shared = index === turns.length - 1 ? parts : earlier;
+    return assembleRun({ ...shared, id: `${id}.${index + 1}`, session: id, agents, calls: own });
+  });
 }
 
-/** The score or feedback that the record carries, where it does. */
-function feedbackOf({ score, reward, feedback }: Record<string, unknown>): Pick<TeamRun, "feedback"> {
-  const given = [score ?? reward, ...asArray(feedback)].flatMap((one) => {
+/** The outcome or feedback that the record carries, where it does; some environments say it as their last words. */
+function feedbackOf(record: Json, raw: readonly unknown[]): NonNullable<TeamRun["feedback"]> {
+  const outcome = fieldOf(record, "outcome");
+  const said = /\breward = (True|False)\s*$/.exec(asText(asObject(raw.at(-1))?.["content"]))?.[1];
+  const first = outcome
+    ? { name: outcome.name, score: outcome.value }
+    : said && { name: "reward", score: said === "True" };
+  return [first, ...asArray(record["feedback"])].flatMap((one) => {
     const { name = "score", score: value = one } = asObject(one) ?? {};
     const number = typeof value === "boolean" ? Number(value) : asNumber(value);
     return number === undefined ? [] : [{ name: asString(name) ?? "score", score: number }];
   });
-  return given.length > 0 ? { feedback: given } : {};
 }
 
 /** The model calls that a whole conversation shows. */
