@@ -7,7 +7,7 @@
  * of them and, in training, wants every one of them to be a gold.
  */
 import type { Grade } from "../core/grader.ts";
-import { splitWords, withoutArticles, withoutPunctuation } from "./python-text.ts";
+import { signsAsBlanks, splitWords, withoutArticles, withoutPunctuation } from "./python-text.ts";
 import type { Scoring } from "./scorers.ts";
 
 /** Of an answer with several parts: its first part counts, every part must be right, or it is one text. */
@@ -20,23 +20,31 @@ export interface QaOptions {
   parts?: AnswerParts;
   /** F1 as HotpotQA and 2WikiMultiHopQA have it: yes and no are all or nothing. */
   yesNo?: boolean;
+  /** Words are parted by signs, as TriviaQA has it: "J.R." is two words, not "jr". */
+  signsPart?: boolean;
 }
 
 /** The text as question answering compares it. */
-export function normaliseAnswer(text: string): string {
-  return splitWords(withoutArticles(withoutPunctuation(text.toLowerCase()))).join(" ");
+export function normaliseAnswer(text: string, signsPart = false): string {
+  const plain = text.toLowerCase();
+  return splitWords(withoutArticles(signsPart ? signsAsBlanks(plain) : withoutPunctuation(plain))).join(" ");
 }
 
 /** Whether two answers are the same after normalisation. */
-export function exactMatch(gold: string, answer: string, scoring: Scoring = "official"): boolean {
-  const wanted = normaliseAnswer(gold);
+export function exactMatch(
+  gold: string,
+  answer: string,
+  options: Pick<QaOptions, "scoring" | "signsPart"> = {},
+): boolean {
+  const { scoring, signsPart } = options;
+  const wanted = normaliseAnswer(gold, signsPart);
   if (wanted === "" && scoring === "strict") return gold.trim().toLowerCase() === answer.trim().toLowerCase();
-  return wanted === normaliseAnswer(answer);
+  return wanted === normaliseAnswer(answer, signsPart);
 }
 
 /** Harmonic mean of how much of the gold was said and how much of what was said is gold, by words. */
-export function wordF1(gold: string, answer: string, options: { yesNo?: boolean } = {}): number {
-  const [wantedText, saidText] = [normaliseAnswer(gold), normaliseAnswer(answer)];
+export function wordF1(gold: string, answer: string, options: Pick<QaOptions, "yesNo" | "signsPart"> = {}): number {
+  const [wantedText = "", saidText = ""] = [gold, answer].map((text) => normaliseAnswer(text, options.signsPart));
   const closed = (text: string) => text === "yes" || text === "no" || text === "noanswer";
   if (options.yesNo && wantedText !== saidText && (closed(wantedText) || closed(saidText))) return 0;
   const [wanted, said] = [splitWords(wantedText), splitWords(saidText)];
@@ -57,11 +65,11 @@ export function wordF1(gold: string, answer: string, options: { yesNo?: boolean 
 /** Right when it matches a gold exactly; the score is the best F1. */
 export function gradeQa(golds: readonly string[], answer: string | null, options: QaOptions = {}): Grade {
   if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer" };
-  const { scoring = "official", parts = "first" } = options;
+  const { parts = "first" } = options;
   const severalGolds = golds.some((gold) => gold.includes("|"));
   const pieces = parts === "whole" || severalGolds || !answer.includes("|") ? [answer] : answer.split("|");
   const counted = parts === "every" ? pieces : pieces.slice(0, 1);
-  const matches = counted.map((piece) => golds.find((gold) => exactMatch(gold, piece, scoring)));
+  const matches = counted.map((piece) => golds.find((gold) => exactMatch(gold, piece, options)));
   if (matches.every((gold) => gold !== undefined)) {
     const which =
       pieces.length === 1 ? "" : parts === "every" ? `, each of ${pieces.length} parts` : ", the first part";

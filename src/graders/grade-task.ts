@@ -26,7 +26,12 @@ type GradeKind = (task: Task, answer: string | null, options: GradeTaskOptions) 
 
 const byKind: Record<TaskKind, GradeKind> = {
   qa: (task, answer, { scoring, parts }) =>
-    gradeQa(task.answers, answer, { scoring, parts, yesNo: scorerOf(task) === "hotpotqa" }),
+    gradeQa(task.answers, answer, {
+      scoring,
+      parts,
+      yesNo: scorerOf(task) === "hotpotqa",
+      signsPart: scorerOf(task) === "triviaqa",
+    }),
   math: (task, answer) => gradeMath(task.answers, answer),
   gaia: (task, answer, { scoring }) => gradeGaia(task.answers, answer, scoring),
   code: gradeProgram,

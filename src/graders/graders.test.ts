@@ -33,9 +33,9 @@ describe("gradeQa", () => {
 
   it("does not take nothing for an answer that normalises to nothing", () => {
     assert.ok(exactMatch("A", "the"), "the official rule takes them for equal");
-    assert.ok(exactMatch("A", "a", "strict"));
-    assert.ok(!exactMatch("A", "the", "strict"));
-    assert.ok(!exactMatch("!!!", "???", "strict"));
+    assert.ok(exactMatch("A", "a", { scoring: "strict" }));
+    assert.ok(!exactMatch("A", "the", { scoring: "strict" }));
+    assert.ok(!exactMatch("!!!", "???", { scoring: "strict" }));
     assert.equal(gradeQa(["x"], "  ").reason, "no answer");
   });
 });

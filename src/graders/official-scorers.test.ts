@@ -3,10 +3,12 @@ import { after, describe, it } from "node:test";
 import { generatedAnswers } from "../../test/fixtures/generated-answers.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { endlessMs } from "../../test/fixtures/until.ts";
+import { defineTask } from "../core/task.ts";
 import { pyodideSandbox } from "../tools/sandbox/pyodide.ts";
 import { officialSame } from "./code/same-output.ts";
 import { gradeGaia } from "./grade-gaia.ts";
 import { exactMatch, gradeQa, wordF1 } from "./grade-qa.ts";
+import { gradeTask } from "./grade-task.ts";
 
 /** The same rules once more, in the language the official programs are written in, by another way of writing them. */
 const second = `
@@ -27,8 +29,9 @@ def gaia(gold, answer):
         gs, ans = gold.replace(";", ",").split(","), answer.replace(";", ",").split(",")
         return len(gs) == len(ans) and all(item(g, a, True) for g, a in zip(gs, ans))
     return item(gold, answer, False)
-def words(text):
-    kept = "".join(c for c in text.lower() if c not in set(string.punctuation))
+def words(text, part=False):
+    signs = string.punctuation + ("‘’´" if part else "")
+    kept = "".join(c if c not in signs else " " if part else "" for c in text.lower())
     runs, run = [], ""
     for c in kept + " ":
         if c.isalnum() or c == "_": run += c
@@ -58,7 +61,7 @@ def printed(gold, answer):
     return True
 def first(gold, answer): return words(answer.split("|")[0] if "|" not in gold else answer) == words(gold)
 def every(gold, answer): return all(words(p) == words(gold) for p in ([answer] if "|" in gold else answer.split("|")))
-print(json.dumps([[gaia(g, a), words(g) == words(a), f1(g, a, False), f1(g, a, True), printed(g, a), first(g, a), every(g, a)] for g, a in json.load(sys.stdin)]))
+print(json.dumps([[gaia(g, a), words(g) == words(a), f1(g, a, False), f1(g, a, True), printed(g, a), first(g, a), every(g, a), words(g, True) == words(a, True)] for g, a in json.load(sys.stdin)]))
 `;
 
 /** What ours say, in the order of the second implementation's columns. */
@@ -72,9 +75,20 @@ function ours(gold: string, answer: string): (boolean | number)[] {
     officialSame(gold, answer),
     parts("first"),
     parts("every"),
+    gradeTriviaQa(gold, answer),
   ];
 }
-const columns = ["gaia", "exact match", "F1", "HotpotQA's F1", "LiveCodeBench's output", "first part", "every part"];
+const gradeTriviaQa = (gold: string, answer: string) => exactMatch(gold, answer, { signsPart: true });
+const columns = [
+  "gaia",
+  "exact match",
+  "F1",
+  "HotpotQA's F1",
+  "LiveCodeBench's output",
+  "first part",
+  "every part",
+  "TriviaQA's match",
+];
 
 describe("the official scorers", () => {
   const sandbox = pyodideSandbox({ warm: 1, isolation: "run" });
@@ -119,6 +133,17 @@ describe("the official scorers", () => {
     assert.equal(gradeGaia([gold], "(A → B) ↔ (¬A ∨ B)").correct, false);
     assert.equal(gradeGaia(["inf"], "no idea").correct, true, "the official rule reads what it can't read as infinity");
     assert.equal(gradeGaia(["inf"], "no idea", "strict").correct, false);
+  });
+
+  it("part words at signs in TriviaQA, and nowhere else", async () => {
+    const graded = async (scorer: string) => {
+      const task = defineTask({ id: "t", question: "q", kind: "qa", scorer, answers: ["J.R.R. Tolkien", "Xavier’s"] });
+      return Promise.all(
+        ["j r r tolkien", "JRR Tolkien", "xavier s"].map(async (answer) => (await gradeTask(task, answer)).correct),
+      );
+    };
+    assert.deepEqual(await graded("triviaqa"), [true, false, true]);
+    assert.deepEqual(await graded("squad"), [false, true, false]);
   });
 
   it("read several answers in the two ways of the reference, and in one piece", () => {

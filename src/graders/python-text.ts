@@ -30,6 +30,13 @@ export function withoutPunctuation(text: string): string {
   return kept;
 }
 
+/** The text with a blank for each sign of ASCII punctuation, slanted quote and accent, as TriviaQA's program has it. */
+export function signsAsBlanks(text: string): string {
+  return Array.from(text, (character) =>
+    punctuation.has(character) || "‘’´".includes(character) ? " " : character,
+  ).join("");
+}
+
 /** `re.sub(r"\s", "", text)`. */
 export function withoutSpace(text: string): string {
   return text.replace(spaces, "");

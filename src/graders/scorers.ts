@@ -30,6 +30,11 @@ export const scorers = {
     rule: "as squad; F1 of yes and no is all or nothing",
     strict: "an answer of which the normalisation leaves nothing equals only itself",
   },
+  triviaqa: {
+    kind: "qa",
+    rule: "as squad, but signs part words instead of leaving no trace",
+    strict: "an answer of which the normalisation leaves nothing equals only itself",
+  },
   gaia: {
     kind: "gaia",
     rule: "numbers as numbers, lists in order, else without blanks, case and ASCII punctuation",

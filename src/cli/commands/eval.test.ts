@@ -58,6 +58,13 @@ describe("coa grade", () => {
     );
   });
 
+  it("takes the tests of LiveCodeBench as they come: fn_name, and one argument a line", async () => {
+    const gold = { fn_name: "total", inputs: ["[1, 2, 3]", "[]"], outputs: ["6", "0"] };
+    const answer = "class Solution:\n    def total(self, numbers):\n        return sum(numbers)\n";
+    const [grade] = lines((await started(["grade", "code"], JSON.stringify({ gold, answer }))).stdout);
+    assert.equal(grade?.correct, true, String(grade?.reason));
+  });
+
   it("says what is wrong with a kind or a line, with exit code 2", async () => {
     const kind = await started(["grade", "maths"]);
     assert.equal(kind.code, 2);

@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { Grade } from "../../core/grader.ts";
 import { type CodeTests, codeTests, defineTask, type TaskKind, taskKinds } from "../../core/task.ts";
 import { type Scorer, scorers } from "../../graders/scorers.ts";
+import { trainingRow } from "../../tasks/benchmarks/code-rows.ts";
 import { defineCommand, onePositional } from "../command.ts";
 import { text } from "../setting.ts";
 import { openGrader } from "./eval-grading.ts";
@@ -78,9 +79,11 @@ function goldsOf(gold: unknown): string[] {
 }
 
 function testsOf(gold: unknown, number: number): CodeTests {
-  const parsed = codeTests.safeParse(gold);
+  // LiveCodeBench names the function `fn_name` and writes one argument a line.
+  const isTheirs = gold !== null && typeof gold === "object" && "fn_name" in gold;
+  const parsed = codeTests.safeParse(isTheirs ? trainingRow(gold) : gold);
   if (parsed.success) return parsed.data;
   throw new UsageError(
-    `line ${number}: for code the gold holds the tests: { inputs: [...], outputs: [...], functionName? }`,
+    `line ${number}: for code the gold holds the tests: { inputs: [...], outputs: [...], functionName? } or LiveCodeBench's { inputs, outputs, fn_name }`,
   );
 }

@@ -31,7 +31,7 @@ export function judgeGrader(model: ChatModel, options: JudgeOptions = {}): Grade
   const scorer = `judge ${prompt.name} ${promptHash(prompt)} by ${model.name}`;
   return async (task, answer, { signal } = {}): Promise<Grade> => {
     if (answer === null || answer.trim() === "") return { correct: false, score: 0, reason: "no answer", scorer };
-    const matched = prompt.exactFirst && task.answers.find((gold) => exactMatch(gold, answer, "strict"));
+    const matched = prompt.exactFirst && task.answers.find((gold) => exactMatch(gold, answer, { scoring: "strict" }));
     if (matched) return { correct: true, score: 1, reason: `matches "${matched}"`, scorer };
     const shown = prompt.quoted ? quote : (text: string) => text;
     const gold = task.answers.map(shown).join(prompt.quoted ? ", " : " or ");

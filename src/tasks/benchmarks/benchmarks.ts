@@ -43,7 +43,7 @@ export const benchmarks: readonly Benchmark[] = [
   { name: "hle", title: "HLE", alsoNamed: ["humanitys-last-exam"], kind: "judge", judge: "hle", metric: "pass@1", origin: "cais/hle", shape: "parquet, JSON", read: (row) => ({ family: pickText(row, "category"), ...image(row) }) },
   { name: "webwalker", title: "WebWalkerQA", kind: "judge", judge: "webwalker", metric: "pass@1", origin: "callanwu/WebWalkerQA", shape: "JSON, JSONL", read: webWalker },
   { name: "nq", title: "Natural Questions", alsoNamed: ["nq-open"], kind: "qa", scorer: "squad", metric: "pass@1", origin: "google-research-datasets/nq_open", shape: "JSONL, parquet" },
-  { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet", differs: "SQuAD's normalisation, as the multi-hop papers score it; TriviaQA's own program puts a blank for each sign" },
+  { name: "triviaqa", title: "TriviaQA", kind: "qa", scorer: "triviaqa", metric: "pass@1", origin: "mandarjoshi/trivia_qa", shape: "JSON (own release), parquet" },
   { name: "popqa", title: "PopQA", kind: "qa", scorer: "squad", metric: "pass@1", origin: "akariasai/PopQA", shape: "TSV, JSONL", read: popQa },
   { name: "hotpotqa", title: "HotpotQA", alsoNamed: ["hotpot"], kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "hotpotqa/hotpot_qa", shape: "JSON, parquet", read: byType },
   { name: "2wiki", title: "2WikiMultiHopQA", alsoNamed: ["2wikimultihop"], kind: "qa", scorer: "hotpotqa", metric: "pass@1", origin: "xanhho/2WikiMultihopQA", shape: "JSON, parquet", read: byType },

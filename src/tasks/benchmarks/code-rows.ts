@@ -99,15 +99,16 @@ function codeContests(row: Row): CodeTests | undefined {
 }
 
 /** Training-format rows: stdin lists, input/output lists, or assertions on calls of `Solution`. */
-function trainingRow(truth: unknown, functionName: string | undefined): CodeTests | undefined {
+export function trainingRow(truth: unknown, functionName?: string): CodeTests | undefined {
   if (truth === null || typeof truth !== "object") return undefined;
   const { stdin, expected_output, inputs, outputs, fn_name, functional } = truth as Row;
   if (Array.isArray(stdin)) return { inputs: stdin as string[], outputs: expected_output as string[] };
   if (Array.isArray(inputs) && Array.isArray(outputs)) {
     const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+    const isCalled = typeof fn_name === "string";
     return {
-      ...(typeof fn_name === "string" ? { functionName: fn_name } : {}),
-      inputs: inputs.map(text),
+      ...(isCalled ? { functionName: fn_name } : {}),
+      inputs: inputs.map((input) => (isCalled && typeof input === "string" ? argumentLines(input) : text(input))),
       outputs: outputs.map(text),
     };
   }

@@ -30,8 +30,10 @@ export function textsOf(value: unknown): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap(textsOf))];
   if (value !== null && typeof value === "object") {
     // TriviaQA's own release spells its fields with capitals.
-    const { value: main, Value, aliases, Aliases, NormalizedAliases, target, text } = value as Row;
-    return [...new Set([main, Value, text, aliases, Aliases, NormalizedAliases, target].flatMap(textsOf))];
+    const { value: main, Value, aliases, Aliases, NormalizedAliases, HumanAnswers, target, text } = value as Row;
+    return [
+      ...new Set([main, Value, text, aliases, Aliases, NormalizedAliases, HumanAnswers, target].flatMap(textsOf)),
+    ];
   }
   return [];
 }

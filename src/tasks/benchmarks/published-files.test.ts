@@ -49,10 +49,10 @@ describe("published files", () => {
   });
 
   it("reads TriviaQA's own release", async () => {
-    const Answer = { Value: "Sinclair", Aliases: ["Sinclair Lewis"], NormalizedAliases: ["sinclair"], Type: "WikipediaEntity" };
+    const Answer = { Value: "Sinclair", Aliases: ["Sinclair Lewis"], NormalizedAliases: ["sinclair"], HumanAnswers: ["S. Lewis"], Type: "WikipediaEntity" };
     const file = await write("triviaqa-dev.json", JSON.stringify({ Data: [{ Question: "Who?", QuestionId: "tc_1", Answer }], Version: 1 }));
     const { tasks, source } = await loadBenchmark(file);
-    assert.deepEqual([tasks[0]?.id, tasks[0]?.answers, source.split], ["triviaqa/tc_1", ["Sinclair", "Sinclair Lewis", "sinclair"], "dev"]);
+    assert.deepEqual([tasks[0]?.id, tasks[0]?.answers, source.split], ["triviaqa/tc_1", ["Sinclair", "Sinclair Lewis", "sinclair", "S. Lewis"], "dev"]);
   });
 
   it("knows a benchmark and its split by the names of published files and folders", async () => {
