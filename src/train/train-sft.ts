@@ -123,7 +123,9 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
     const taken = await takeStep(engine, batch, { ...options, loss, factor });
     const tokens = batch.reduce((sum, example) => sum + example.input.length, 0);
     step++;
-    const smoothed = memory.smoothedLoss === null ? taken.loss : 0.95 * memory.smoothedLoss + 0.05 * taken.loss;
+    // The mean is never longer than the run: with a fixed weight a short run would show its first step's loss.
+    const weight = Math.max(0.05, 2 / (step + 1));
+    const smoothed = (1 - weight) * (memory.smoothedLoss ?? 0) + weight * taken.loss;
     memory.smoothedLoss = smoothed;
     if (step === 1) memory.firstLoss = taken.loss;
     curve.push(smoothed);

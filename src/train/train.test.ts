@@ -71,6 +71,14 @@ describe("trainSft", () => {
     assert.equal(result.steps, 60);
   });
 
+  it("shows a loss that has left the first steps behind, however short the run is", async () => {
+    const path = fresh();
+    const { loss } = await sft(tabularEngine(8), path, { steps: 8, optimizer: { learningRate: 0.5 } });
+    const losses = (await readAllJsonl<{ loss: number }>(join(path, "metrics.jsonl"))).map((line) => line.loss);
+    const [first, last] = [losses[0]!, losses.at(-1)!];
+    assert.ok(loss >= last && loss < last + 0.4 * (first - last), `shown ${loss}, steps ${losses}`);
+  });
+
   it("ends with the same weights when it was interrupted and resumed", async () => {
     const whole = tabularEngine(8);
     await sft(whole, fresh());

@@ -3,8 +3,8 @@ import { UsageError } from "../../core/errors.ts";
 import { taskSchema } from "../../core/task.ts";
 import { trajectorySchema } from "../../core/trajectory.ts";
 import { type ExportFormat, exportDataset, exportFormats } from "../../dataset/export/export-dataset.ts";
-import { builtInProfiles } from "../../language/profiles.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
+import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, oneInputFile } from "../command.ts";
 import { anyOf, choice, text, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
@@ -35,12 +35,7 @@ export default defineCommand({
     await existingFiles([file]);
     const { format } = values;
     if (!format) throw new UsageError(`--format takes ${anyOf(Object.keys(exportFormats))}`);
-    const profile = values.profile === undefined ? undefined : builtInProfiles[values.profile];
-    if (values.profile !== undefined && !profile) {
-      throw new UsageError(
-        `there is no profile "${values.profile}"; there are ${Object.keys(builtInProfiles).join(", ")}`,
-      );
-    }
+    const profile = values.profile === undefined ? undefined : await chooseProfile(values.profile);
     const result = await exportDataset({
       format,
       folder: values.out,

@@ -183,6 +183,8 @@ describe("from a lab task to a dataset, on the command line", () => {
     );
     assert.match(rl.stdout, /^40 rows/);
     assert.match(await readFile(path("rl/chains.jsonl"), "utf8"), /"ground_truth"/);
+    const lab = await coa("dataset", "export", path("tasks.jsonl"), "--format", "verl-rl", "--profile", "lab", "--out", path("lab")); // biome-ignore format: one command
+    assert.match(lab.stdout, /^40 rows/);
   });
 
   it("explains wrong usage in one sentence", async () => {
