@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { TeamRun } from "../core/team-run.ts";
 import { importFiles } from "./import-file.ts";
+import { refusedForTraining } from "./trainable.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-sessions-"));
 after(() => rm(root, { recursive: true, force: true }));
@@ -43,6 +44,25 @@ describe("sessions in files", () => {
       ],
       "a score speaks of the end",
     );
+  });
+
+  it("makes one run of a conversation whose outcome is of the whole, the user's words kept as answers to its questions", async () => {
+    const runs = await imported({
+      reward: 0,
+      info: {},
+      traj: [...chat, { role: "user", content: "Thank you. ###STOP###" }],
+    });
+    assert.deepEqual(runs.map(told), [["How many days carry over?", "The head of the office.", 0, undefined]]);
+    assert.deepEqual(runs[0]?.feedback, [{ name: "reward", score: 0 }]);
+    assert.deepEqual(
+      runs[0]?.steps.map(({ text, toolCalls }) => [text, toolCalls.map((call) => [call.arguments, call.result])]),
+      [
+        ["", [['{"message":"Five days."}', "And of sick leave?"]]],
+        ["", [['{"message":"None."}', "Who signs?"]]],
+        ["The head of the office.", []],
+      ],
+    );
+    assert.equal(refusedForTraining(runs[0]!), null);
   });
 
   it("refuses conversations whose images are not in the file", async () => {

@@ -51,8 +51,9 @@ export function messagesToRuns(record: Json, fallbackId: string): TeamRun[] {
     return one && "from" in one && !("role" in one) ? { role: one["from"], content: one["value"] } : item;
   });
   const [asked, given, task] = [fieldOf(record, "question"), fieldOf(record, "answer"), fieldOf(record, "task")];
+  const outcome = fieldOf(record, "outcome");
   const feedback = feedbackOf(record, raw);
-  const took = [held, asked, given, fieldOf(record, "outcome")].flatMap((one) => one?.name ?? []);
+  const took = [held, asked, given, outcome].flatMap((one) => one?.name ?? []);
   const id = asString(record["id"]) ?? asString(record["task_id"]) ?? fallbackId;
   const taskId = asString(task?.value);
   const parts = {
@@ -71,19 +72,43 @@ export function messagesToRuns(record: Json, fallbackId: string): TeamRun[] {
   const messages = readTextProtocol(raw.flatMap((item) => readChatMessage(item) ?? []));
   const media = raw.some((item) => hasMedia(asObject(item)?.["content"]));
   if (media) parts.notes.push("images or files are named, not kept");
-  const calls = conversationCalls(messages, "agent-1", readTools(record["tools"]), raw);
+  const lost = media ? { lost: ["media" as const] } : {};
+  const callsOf = (all: readonly Message[]) =>
+    conversationCalls(all, "agent-1", readTools(record["tools"]), raw).map((call) => ({ ...call, ...lost }));
+  const calls = callsOf(messages);
   const turns: CallParts[][] = [[]];
   for (const [index, call] of calls.entries()) {
     if (index > 0 && beginsTurn(calls[index - 1]!, call)) turns.push([]);
-    turns.at(-1)!.push(media ? { ...call, lost: ["media"] } : call);
+    turns.at(-1)!.push(call);
   }
   const agents = [{ id: "agent-1", name: asString(record["agent"]) ?? "agent" }];
-  if (turns.length === 1) return [assembleRun({ ...parts, agents, calls: turns[0]! })];
+  if (turns.length === 1) return [assembleRun({ ...parts, agents, calls })];
+  if (outcome !== undefined && outcome.name !== "score") {
+    parts.notes.push("the outcome is of the whole conversation: what the user said in it are results of ask_user");
+    return [assembleRun({ ...parts, agents, calls: callsOf(askingUser(messages)) })];
+  }
   // A task or a score of a conversation belongs to its last turn.
   const { taskId: _taskId, feedback: _feedback, ...earlier } = parts;
   return turns.map((own, index) => {
     const shared = index === turns.length - 1 ? parts : earlier;
     return assembleRun({ ...shared, id: `${id}.${index + 1}`, session: id, agents, calls: own });
+  });
+}
+
+/** A conversation that is one task, as its agent works: it asks the user, who answers as a tool does; its last words are the answer. */
+function askingUser(messages: readonly Message[]): Message[] {
+  const end = messages.findLastIndex(({ role }) => role === "assistant");
+  const asks = (at: number) =>
+    at >= 0 &&
+    at < end &&
+    messages[at]!.role === "assistant" &&
+    !messages[at]!.toolCalls &&
+    messages[at + 1]!.role === "user";
+  return messages.map((message, at) => {
+    if (asks(at - 1)) return { role: "tool", content: message.content, toolCallId: `ask-${at}` };
+    if (!asks(at)) return message;
+    const call = { id: `ask-${at + 1}`, name: "ask_user", arguments: JSON.stringify({ message: message.content }) };
+    return { ...message, content: "", toolCalls: [call] };
   });
 }
 

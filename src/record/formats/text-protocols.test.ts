@@ -144,6 +144,15 @@ describe("logs as published", {
     });
   }
 
+  it("conversations with a customer: one run each, with the reward of the whole", async () => {
+    const read = await importFiles([join(published, "real-logs/tau-airline-gpt-4o.jsonl.gz")]);
+    assert.equal(read.length, 68);
+    assert.equal(read.filter(({ feedback }) => feedback?.[0]?.score === 1).length, 27);
+    const answered = read.filter((run) => refusedForTraining(run) === null);
+    assert.ok(answered.length >= 40, `${answered.length} may be trained on`);
+    for (const { steps } of answered) assert.ok(steps.slice(0, -1).every(({ toolCalls }) => toolCalls.length > 0));
+  });
+
   it("AG2 teams: every right run with an answer and code becomes a chain", async () => {
     const read = await importFiles([join(published, "ag2-team/runs.jsonl.gz")]);
     assert.equal(read.length, 2971);
