@@ -1,17 +1,19 @@
 /**
  * A training run is a folder that can be repeated: `manifest.json` holds the whole configuration, the seed and a
  * fingerprint of the data; `metrics.jsonl` one line per step; `checkpoints/` complete states, the newest of which
- * a resumed run continues from; `model/` the result in Hugging Face layout.
+ * a resumed run continues from (the one before where its files are damaged); `model/` the result in Hugging Face layout.
  */
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { claimFolder, type Resume } from "../base/files/claim-folder.ts";
+import { fileFingerprint } from "../base/files/fingerprint.ts";
 import { type JsonlWriter, openJsonl } from "../base/files/open-jsonl.ts";
 import { readAllJsonl } from "../base/files/read-jsonl.ts";
 import { writeFileAtomically, writeJson } from "../base/files/write-file.ts";
 import { currentFolder, folderNames, writeFolder } from "../base/files/write-folder.ts";
 import type { Engine, StateRef } from "../core/engine.ts";
 import { CoaError, type Hint } from "../core/errors.ts";
+import { asObject, parseJson } from "../core/json-value.ts";
 
 export interface RunDescription {
   kind: "sft" | "rl";
@@ -34,6 +36,8 @@ export interface RunFolder<Memory> {
   readonly path: string;
   /** The newest complete checkpoint; null for a new run. */
   readonly checkpoint: Checkpoint<Memory> | null;
+  /** Checkpoints whose files are not as they were written, by the names under which they were set aside. */
+  readonly damaged: readonly string[];
   /** Writes the figures of a step, and into the manifest how far the run is: that at most once in a second. */
   log(metrics: Metrics): Promise<void>;
   /** Writes into the manifest that the run has ended, after so many steps. */
@@ -47,6 +51,8 @@ export interface RunFolder<Memory> {
 
 /** Where a checkpoint says what it holds. A state that lies in the checkpoint itself is named relative to it. */
 const checkpointFile = "checkpoint.json";
+/** SHA-256 of every file of a checkpoint: a flipped bit in weights would train on without a word. */
+const hashesFile = "hashes.json";
 
 /** What helps when work was stopped. */
 export const continueIt: Hint = { option: "resume", value: "auto", purpose: "to continue it" };
@@ -67,7 +73,10 @@ export async function openRunFolder<Memory>(
     { resume },
   );
   await mkdir(join(path, "checkpoints"), { recursive: true });
-  const checkpoint = await newestCheckpoint<Memory>(path);
+  const { checkpoint, damaged } = await newestCheckpoint<Memory>(path).catch(async (error: unknown) => {
+    await claimed.release();
+    throw error;
+  });
   const open: JsonlWriter<never>[] = [];
   const stepFile = async <Line extends { step: number }>(name: string): Promise<JsonlWriter<Line>> => {
     const stepsFile = join(path, name);
@@ -85,6 +94,7 @@ export async function openRunFolder<Memory>(
   return {
     path,
     checkpoint,
+    damaged,
     stepFile,
     async log(line) {
       await metrics.append(line);
@@ -99,12 +109,13 @@ export async function openRunFolder<Memory>(
         const state = await engine.saveState(join(folder, "engine"), `${basename(path)}-${checkpointName(step)}`);
         const inside = state.startsWith(folder) ? relative(folder, state) : state;
         await writeJson(join(folder, checkpointFile), { step, state: inside, memory });
+        await writeJson(join(folder, hashesFile), await hashesOf(folder));
       });
       const old = (await checkpoints(path)).slice(0, -2);
       for (const { path: gone } of old) {
-        const { state } = await readCheckpoint(gone);
+        const { state } = (await readCheckpoint(gone).catch(() => undefined)) ?? {};
         await rm(gone, { recursive: true, force: true });
-        await engine.deleteState?.(state);
+        if (state !== undefined) await engine.deleteState?.(state);
       }
     },
     async close() {
@@ -151,7 +162,51 @@ async function checkpoints(path: string): Promise<{ step: number; path: string }
   );
 }
 
-async function newestCheckpoint<Memory>(path: string): Promise<Checkpoint<Memory> | null> {
-  const newest = (await checkpoints(path)).at(-1);
-  return newest ? readCheckpoint(newest.path) : null;
+/** The newest checkpoint that is as it was written; damaged ones after it are set aside. */
+async function newestCheckpoint<Memory>(
+  path: string,
+): Promise<{ checkpoint: Checkpoint<Memory> | null; damaged: string[] }> {
+  const found = (await checkpoints(path)).reverse();
+  const faults: string[] = [];
+  for (const [at, { path: folder }] of found.entries()) {
+    const fault = await faultOf(folder);
+    if (fault !== undefined) {
+      faults.push(fault);
+      continue;
+    }
+    const checkpoint = await readCheckpoint<Memory>(folder);
+    const damaged: string[] = [];
+    for (const { step, path: bad } of found.slice(0, at)) {
+      const aside = join(path, "checkpoints", `damaged-${checkpointName(step)}`);
+      await rm(aside, { recursive: true, force: true });
+      await rename(bad, aside);
+      damaged.push(aside);
+    }
+    return { checkpoint, damaged };
+  }
+  if (faults.length === 0) return { checkpoint: null, damaged: [] };
+  throw new CoaError(
+    "format",
+    `no checkpoint of ${path} is as it was written: ${faults.join("; ")}. Restore them, or start the run in a new folder`,
+  );
+}
+
+/** What is wrong with a checkpoint's files; those of earlier versions have no hashes to compare with. */
+async function faultOf(folder: string): Promise<string | undefined> {
+  const text = await readFile(join(folder, hashesFile), "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  const wanted = asObject(parseJson(text));
+  if (!wanted) return `${join(folder, hashesFile)} is damaged`;
+  const found = await hashesOf(folder);
+  const name = Object.keys(wanted).find((file) => wanted[file] !== found[file]);
+  return name === undefined ? undefined : `${join(folder, name)} is ${name in found ? "damaged" : "missing"}`;
+}
+
+async function hashesOf(folder: string): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile() && entry.name !== hashesFile) hashes[relative(folder, file)] = await fileFingerprint(file);
+  }
+  return hashes;
 }

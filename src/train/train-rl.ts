@@ -32,6 +32,8 @@ export interface RlResult {
   models: string[];
   /** Fingerprint of the tasks; empty where a function gave them. */
   dataFingerprint: string;
+  /** Checkpoints that were damaged and set aside; the run went on from the one before. */
+  damaged: readonly string[];
 }
 
 /** What a run must remember beside the engine's state. */
@@ -128,6 +130,7 @@ async function loop(setup: RlSetup, folder: RunFolder<Memory>, source: RolloutSo
     lastReward: mean(rewards.slice(-fifth)),
     models: keptSteps.map(modelOf),
     dataFingerprint: setup.dataFingerprint,
+    damaged: folder.damaged,
   };
 }
 

@@ -51,6 +51,8 @@ export interface SftResult {
   loss: number;
   stoppedEarly: boolean;
   figures: Record<string, number>;
+  /** Checkpoints that were damaged and set aside; the run went on from the one before. */
+  damaged: readonly string[];
 }
 
 /** What a run must remember beside the engine's state to continue as if it had never stopped. */
@@ -162,6 +164,7 @@ async function loop(options: SftOptions, loss: LossSpec, folder: RunFolder<Memor
     loss: smoothedLoss ?? Number.NaN,
     stoppedEarly,
     figures,
+    damaged: folder.damaged,
   };
 }
 

@@ -108,6 +108,8 @@ export async function trainOnRollouts(
     ...(result.models.length > 0 && { weights }),
   });
   out.endProgress();
+  for (const path of result.damaged)
+    out.note(`damaged and set aside, so the run went on from the checkpoint before: ${path}`);
   const { rollouts, firstReward, lastReward } = result;
   const rewards = `${firstReward.toFixed(3)} -> ${lastReward.toFixed(3)}`;
   if (values.json) out.json({ ...result, ...written });

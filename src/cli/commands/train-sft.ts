@@ -70,6 +70,8 @@ export default defineCommand({
     const step = { stage: "sft", data: dataset.manifest.fingerprint, seed };
     await saveTrained(written, { engine, tokenizer, from: start, use: useOf(dataset.manifest), training: step });
     out.endProgress();
+    for (const path of result.damaged)
+      out.note(`damaged and set aside, so the run went on from the checkpoint before: ${path}`);
     if (values.json) out.json({ ...result, ...written });
     else {
       out.print(
