@@ -49,7 +49,8 @@ def inside(name, agent_id=None):
     if current and current.agent and current.tool:
         agent["parent"] = dict(current.tool, agentId=current.agent["id"])
     elif current and current.agent:
-        agent["handoffFrom"] = current.agent["id"]
+        # Started inside the other one, whose turn is not over: called by it, through a tool whose id is not known here.
+        agent["parent"] = {"agentId": current.agent["id"]}
     return Scope(run_id, agent, None)
 
 

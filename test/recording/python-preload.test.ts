@@ -48,7 +48,7 @@ describe("coa record run -- python3", { skip: missing }, () => {
       program,
     );
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /recorded 5 calls/);
+    assert.match(stderr, /recorded 6 calls/);
     const calls = await Array.fromAsync(readCallLogs(recordings));
     const text = (call: WireExchange) => (call.request as { messages: { content: string }[] }).messages[0]!.content;
     const named = new Map(calls.map((call) => [text(call).split(/[ :]/)[0]!, call]));
@@ -59,6 +59,12 @@ describe("coa record run -- python3", { skip: missing }, () => {
     assert.deepEqual([aside!.after, ...(aside!.joins ?? [])].sort(), [left!.id, right!.id].sort());
     assert.equal(both!.after, aside!.id);
     assert.equal(both!.agent?.name, "judge");
+    // An agent that starts inside another one was called by it; nothing was handed over.
+    const { name, parent, handoffFrom } = named.get("nested")!.agent!;
+    assert.deepEqual(
+      { name, parent, handoffFrom },
+      { name: "helper", parent: { agentId: both!.agent!.id }, handoffFrom: undefined },
+    );
   });
 
   it("keeps secrets out of what is written", async () => {
