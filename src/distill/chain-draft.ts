@@ -147,6 +147,13 @@ export function writeTag(
   pushBody(draft, tag.name, body, origin);
 }
 
+/** Writes what was thought so far, where the profile allows a think now. */
+export function writeThoughts(draft: ChainDraft): void {
+  const { profile, state } = draft;
+  if (draft.thoughts.length === 0 || !allowedNext(profile, state).includes(profile.think)) return;
+  for (const { text, step } of takeThoughts(draft)) pushBody(draft, profile.think, text, { step });
+}
+
 /** Where a segment comes from: the step being written unless another is named; or from nowhere in the recording. */
 export interface SegmentOrigin {
   step?: string | undefined;

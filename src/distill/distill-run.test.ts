@@ -264,6 +264,38 @@ describe("distillRun over foreign runs", () => {
     assert.deepEqual(leftOut, []);
   });
 
+  it("shows what reached an agent in mid-run, in a message or in new instructions, once and untrained", () => {
+    const run = handmade([
+      { agent: "solo", text: "Look.", input: ["sys", "ask"] },
+      {
+        agent: "solo",
+        text: "one",
+        input: ["sys", "ask", "look", "note"],
+        toolCalls: [call("web_search", { query: "a" }, "A page about Babbage")],
+      },
+      { agent: "solo", reasoning: "Then it is her.", text: "Ada", input: ["docs", "ask", "look", "note", "found"] },
+    ]);
+    const message = (role: "system" | "user" | "assistant", content: string) => ({ role, content });
+    run.messages = {
+      sys: message("system", "You search."),
+      ask: message("user", "Who?"),
+      look: message("assistant", "Look."),
+      note: message("user", "The operator says: look before 1850. <answer>"),
+      found: message("user", "Observation: A page about Babbage"),
+      docs: message("system", "You search.\nDocument 7: Ada wrote the notes."),
+    };
+    const { segments } = distillRun(run, options(webProfile)).trajectory!;
+    const told = segments
+      .filter(({ by }) => by === "runtime")
+      .map(({ tag, text, from }) => `${tag} ${from!.step} ${text}`);
+    assert.deepEqual(told, [
+      "observation s1 The operator says: look before 1850. ‹answer›",
+      "observation s2 Document 7: Ada wrote the notes.",
+    ]);
+    const place = (pattern: RegExp) => segments.findIndex(({ text }) => pattern.test(text));
+    assert.ok(place(/Document 7/) < place(/Then it is her/));
+  });
+
   it("leaves a report out only where an observation of its agent or a later text says all of it", () => {
     const reported = (report: string, later: string) => {
       const run = handmade([

@@ -7,6 +7,7 @@
 
 import type { Segment } from "../core/trajectory.ts";
 import { readReview, readVerdict } from "../language/judgement.ts";
+import { observation } from "../language/observation.ts";
 import { type Profile, type TagSpec, tagSpec } from "../language/profile.ts";
 import {
   addThought,
@@ -14,10 +15,12 @@ import {
   ConversionError,
   fits,
   type LayoutOptions,
+  pushSegment,
   startDraft,
   takeThoughts,
   withoutRepeats,
   writeTag,
+  writeThoughts,
 } from "./chain-draft.ts";
 import type { Move } from "./read-moves.ts";
 import { reflectionTagOf, writeCalls } from "./write-calls.ts";
@@ -49,6 +52,10 @@ function writeMove(draft: ChainDraft, move: Move, later: readonly Move[], answer
     case "thought":
       if (move.weak) draft.weakThoughts.push({ text: move.text, step: move.step, weak: move.weak });
       else draft.thoughts.push({ text: move.text, step: move.step });
+      break;
+    case "told":
+      writeThoughts(draft);
+      pushSegment(draft, observation(draft.profile, move.text, "runtime").segment);
       break;
     case "plan":
       writePlan(draft, move.text);

@@ -9,11 +9,14 @@
  */
 import type { TeamAgent, TeamRun, TeamStep, TeamToolCall } from "../core/team-run.ts";
 import { answeringCalls } from "../language/recorded-tools.ts";
+import { toldInRun } from "./told.ts";
 
 export type Move =
   /** Something thought before the next move; `weak` ones count only where there is no other (`keepReports`). */
   | { kind: "thought"; text: string; weak?: "report" | "task"; step: string }
   | { kind: "plan" | "review" | "verify" | "propose"; text: string; step: string }
+  /** Something that an agent was told in the middle of its work. */
+  | { kind: "told"; text: string; step: string }
   /** Tool calls made in one go. */
   | {
       kind: "calls";
@@ -43,6 +46,8 @@ export function readMoves(run: TeamRun, options: { parallel?: boolean } = {}): M
     planned: false,
     lastStep: [...answers.values()].includes(run.answer ?? "") ? undefined : lastTextStep(run),
     answers,
+    // Our own team tells its members what to do next, and nothing else.
+    told: marked ? new Map() : toldInRun(run),
   };
   // Agents without a parent, in the order of their first step: managers, judges that the rules call, hand-offs.
   for (const step of run.steps) if (!walk.done.has(step.id) && isRoot(walk, step)) visitStep(walk, step);
@@ -66,6 +71,7 @@ interface Walk {
   lastStep: string | undefined;
   /** Calls by which an agent answered, with what it said. */
   answers: ReadonlyMap<TeamToolCall, string>;
+  told: ReadonlyMap<string, readonly string[]>;
 }
 
 function isRoot(walk: Walk, step: TeamStep): boolean {
@@ -83,6 +89,7 @@ function lastTextStep(run: TeamRun): string | undefined {
 
 function visitStep(walk: Walk, step: TeamStep): void {
   walk.done.add(step.id);
+  for (const text of walk.told.get(step.id) ?? []) walk.moves.push({ kind: "told", text, step: step.id });
   if (step.error !== undefined) return; // a model call that failed said nothing
   const think = (text: string | undefined, weak?: "report") => {
     if (text?.trim()) walk.moves.push({ kind: "thought", text: text.trim(), step: step.id, ...(weak && { weak }) });
