@@ -16,6 +16,8 @@ export interface ListenOptions {
   host?: string;
   /** A client that reads nothing for so long counts as gone; five minutes by default. */
   stallMs?: number;
+  /** Called when a client speaks HTTP/2, as gRPC does; it is refused. */
+  onHttp2?: () => void;
 }
 
 /** A server that listens. */
@@ -46,6 +48,14 @@ export async function listen(served: Handler | Guarded, options: ListenOptions =
     const work = answer(request, response).finally(() => pending.delete(work));
     pending.add(work);
   });
+  const { onHttp2 } = options;
+  if (onHttp2) {
+    server.on("clientError", (error: Error & { rawPacket?: Buffer }, socket) => {
+      if (error.rawPacket?.subarray(0, 5).toString("latin1") === "PRI *") onHttp2();
+      if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+      else socket.destroy();
+    });
+  }
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) =>
       reject(new CoaError("network", `can't listen: ${messageOf(error)}`, { cause: error })),

@@ -1,4 +1,4 @@
-/** OTLP trace exports in protobuf, turned into the shape of OTLP/JSON, so that one reader serves both. */
+/** OTLP exports in protobuf, turned into the shape of OTLP/JSON, so that one reader serves both. */
 import { type ProtoField, protoFields } from "../../base/wire/protobuf.ts";
 import { CoaError } from "../../core/errors.ts";
 import { maxDepth } from "../../core/json-value.ts";
@@ -6,6 +6,25 @@ import { maxDepth } from "../../core/json-value.ts";
 /** Decodes an `ExportTraceServiceRequest`. */
 export function decodeOtlp(body: Uint8Array): { resourceSpans: unknown[] } {
   return { resourceSpans: nested(body, 1).map((resource) => ({ scopeSpans: nested(resource, 2).map(scopeSpans) })) };
+}
+
+/** Decodes an `ExportLogsServiceRequest`. */
+export function decodeOtlpLogs(body: Uint8Array): { resourceLogs: unknown[] } {
+  const scopeLogs = (bytes: Uint8Array) => ({ logRecords: nested(bytes, 2).map(logRecord) });
+  return { resourceLogs: nested(body, 1).map((resource) => ({ scopeLogs: nested(resource, 2).map(scopeLogs) })) };
+}
+
+function logRecord(bytes: Uint8Array): unknown {
+  const fields = fieldsOf(bytes);
+  const [body] = nested(bytes, 5);
+  return {
+    timeUnixNano: time(fields, 1),
+    ...(body && { body: anyValue(body, 0) }),
+    attributes: attributes(bytes, 6),
+    traceId: hex(fields, 9),
+    spanId: hex(fields, 10),
+    eventName: text(fields, 12),
+  };
 }
 
 function scopeSpans(bytes: Uint8Array): unknown {

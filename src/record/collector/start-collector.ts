@@ -21,7 +21,7 @@ import { readOtlp } from "../formats/otlp-spans.ts";
 import type { TraceRecord } from "../trace-log.ts";
 import { findCycle } from "../trace-span.ts";
 import { readMultipartRuns } from "./multipart-runs.ts";
-import { decodeOtlp } from "./otlp-protobuf.ts";
+import { decodeOtlp, decodeOtlpLogs } from "./otlp-protobuf.ts";
 
 export interface CollectorOptions {
   folder: string;
@@ -73,13 +73,12 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
         const spans = check(payload);
         const cycle = findCycle(spans);
         if (cycle !== undefined) throw new Refusal(400, `span ${cycle} is its own ancestor`);
-        const secrets = headerSecrets(Object.entries(call.request.headers));
-        await writer.append({
-          version: 1,
-          at: Date.now(),
-          format,
-          payload: redactSecrets(payload, secrets, options.redact),
-        });
+        // Logs are of the whole program: those without an event of a model call are not ours to keep.
+        if (spans.length > 0) {
+          const secrets = headerSecrets(Object.entries(call.request.headers));
+          const kept = redactSecrets(payload, secrets, options.redact);
+          await writer.append({ version: 1, at: Date.now(), format, payload: kept });
+        }
         options.onBatch?.({ format, spans: spans.length });
       } finally {
         release();
@@ -93,6 +92,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const table: Record<string, Route> = {
     "GET **/info": () => ({ version: "0.10.0", batch_ingest_config: batches }),
     "POST **/v1/traces": take("otlp", readOtlp, (body, call) => (isProtobuf(call) ? decodeOtlp(body) : jsonOf(body))),
+    "POST **/v1/logs": take("otlp", readOtlp, (body, call) => (isProtobuf(call) ? decodeOtlpLogs(body) : jsonOf(body))),
     "POST **/traces/ingest": take("openai-agents", (payload) => agentsToSpans(readAgentsItems(payload))),
     "POST **/runs/multipart": langSmith((body, { request }) =>
       readMultipartRuns(body, request.header("content-type") ?? "", maxUnpackedBytes),
@@ -112,7 +112,12 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     errorBody: ({ message }) => ({ error: message.slice(0, 500) }),
     ...(options.onProblem && { onRequest: faults(options.onProblem) }),
   });
-  const { origin, close } = await listen(served, { port: options.port, host });
+  let spokeGrpc = false;
+  const onHttp2 = () => {
+    if (!spokeGrpc) options.onProblem?.(grpcHint);
+    spokeGrpc = true;
+  };
+  const { origin, close } = await listen(served, { port: options.port, host, onHttp2 });
   return {
     url: origin,
     async close() {
@@ -121,6 +126,9 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     },
   };
 }
+
+const grpcHint =
+  "a client sent OTLP over gRPC, which is not read: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf for the program that is traced";
 
 /** Clients that are told so send plain JSON batches instead of multipart. */
 const batches = {

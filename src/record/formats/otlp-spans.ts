@@ -16,6 +16,8 @@ export interface OtlpSpan {
   /** The exporter says that it left attributes out. */
   dropped: number;
   error?: string;
+  /** Holds an event that came as a log, and nothing else. */
+  ofLog?: boolean;
 }
 
 const maxSpans = 200_000;
@@ -23,6 +25,7 @@ const maxSpans = 200_000;
 /** Reads an export request; throws with the place of the first thing that is not as the protocol says. */
 export function readOtlp(payload: unknown): OtlpSpan[] {
   const body = asObject(payload);
+  if (body && Array.isArray(body["resourceLogs"])) return readLogs(body["resourceLogs"]);
   if (!body || !Array.isArray(body["resourceSpans"])) throw bad("no resourceSpans array");
   const spans: OtlpSpan[] = [];
   for (const resource of body["resourceSpans"]) {
@@ -65,6 +68,33 @@ function readSpan(value: unknown, scope: string): OtlpSpan {
     dropped: asNumber(raw["droppedAttributesCount"]) ?? 0,
     ...(failed && { error: asString(status?.["message"]) || "failed" }),
   };
+}
+
+/** Events of model calls that were exported as logs: each as its span, without anything but that event. */
+function readLogs(resources: readonly unknown[]): OtlpSpan[] {
+  const inside = (list: readonly unknown[], key: string) => list.flatMap((one) => asArray(asObject(one)?.[key]));
+  const records = inside(inside(resources, "scopeLogs"), "logRecords").map((record) => asObject(record) ?? {});
+  if (records.length > maxSpans) throw bad(`more than ${maxSpans} log records in one request`);
+  return records.flatMap(({ traceId, spanId, eventName, ...record }): OtlpSpan[] => {
+    const attributes = { ...readAttributes(record["attributes"]), ...asObject(readValue(record["body"], 0)) };
+    const name = asString(eventName) || asString(attributes["event.name"]);
+    if (!name?.startsWith("gen_ai.") || !asString(traceId) || !asString(spanId)) return [];
+    const startedAt = milliseconds(record["timeUnixNano"]) ?? 0;
+    const span = { id: asString(spanId)!, traceId: asString(traceId)!, name: "", scope: "", startedAt };
+    return [{ ...span, attributes: {}, events: [{ name, attributes }], dropped: 0, ofLog: true }];
+  });
+}
+
+/** Spans with the events that logs hold of them, each once however often it was sent; events of no span are left out. */
+export function withLogs(all: readonly OtlpSpan[]): OtlpSpan[] {
+  const once = new Map(all.filter((one) => one.ofLog).map((log) => [JSON.stringify(log), log]));
+  const inOrder = [...once.values()].sort((a, b) => a.startedAt - b.startedAt);
+  const logs = Map.groupBy(inOrder, ({ traceId, id }) => `${traceId}/${id}`);
+  const spans = all.filter((one) => !one.ofLog);
+  return spans.map((span) => {
+    const own = logs.get(`${span.traceId}/${span.id}`) ?? [];
+    return own.length === 0 ? span : { ...span, events: [...span.events, ...own.flatMap(({ events }) => events)] };
+  });
 }
 
 function readAttributes(value: unknown): Record<string, unknown> {

@@ -16,13 +16,14 @@ import {
 } from "./genai-messages.ts";
 import { mastraSpan } from "./mastra.ts";
 import { openInferenceSpan } from "./openinference.ts";
-import type { OtlpSpan } from "./otlp-spans.ts";
+import { type OtlpSpan, withLogs } from "./otlp-spans.ts";
 
 /** Exporters keep at most this many attributes by default, and flattened messages run into it. */
 const attributeLimit = 128;
 
 /** Maps a whole export. */
-export function otlpToSpans(spans: readonly OtlpSpan[]): TraceSpan[] {
+export function otlpToSpans(exported: readonly OtlpSpan[]): TraceSpan[] {
+  const spans = withLogs(exported);
   const children = new Map<string, OtlpSpan[]>();
   for (const span of spans) {
     if (span.parentId !== undefined) addTo(children, span.parentId, span);
@@ -66,9 +67,13 @@ function baseOf(span: OtlpSpan): TraceSpan {
 }
 
 function genAiSpan(span: OtlpSpan): Partial<TraceSpan> & { kind: TraceSpan["kind"] } {
-  // The newest convention moves content into an event of its own.
-  const details = span.events.find((event) => event.name === "gen_ai.client.inference.operation.details");
-  const attributes = { ...span.attributes, ...details?.attributes };
+  // The newest convention moves content into events of their own.
+  const details = span.events.filter((event) => event.name === "gen_ai.client.inference.operation.details");
+  const attributes = Object.assign(
+    {},
+    span.attributes,
+    ...details.map((event) => event.attributes),
+  ) as OtlpSpan["attributes"];
   const operation = asString(attributes["gen_ai.operation.name"]) ?? "chat";
   if (operation === "invoke_agent" || operation === "create_agent" || operation === "invoke_workflow") {
     const name = asString(attributes["gen_ai.agent.name"]) ?? asString(attributes["gen_ai.agent.id"]);
