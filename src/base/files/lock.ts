@@ -56,9 +56,13 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
     if (!held) continue; // released meanwhile
     if (await isAlive(held.owner, () => isRenewed(disk, path, leaseMs))) {
       const who = held.owner ? `process ${held.owner.pid} on ${held.owner.host}` : "an unknown process";
+      // From here an owner in another container is known to be gone only by its silence.
+      const { host, space } = held.owner ?? mine;
+      const isElsewhere = host !== mine.host || (space !== undefined && space !== mine.space);
+      const killed = ` If it was killed, its lock ends by itself ${leaseMs / 1000} s after its last sign of life: try again then.`;
       throw new CoaError(
         "storage",
-        `${path} is held by ${who}: another run is writing here. Wait for it, stop it, or use another folder.`,
+        `${path} is held by ${who}: another run is writing here. Wait for it, stop it, or use another folder.${isElsewhere ? killed : ""}`,
         { retryable: true },
       );
     }
