@@ -3,6 +3,13 @@ import type { Model } from "../core/model.ts";
 import type { Tokenizer } from "../core/tokenizer.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 
+/** This machine's own key, for an address that another machine named: only where the key's owner named that server too. */
+export function ownKeyFor(baseURL: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const { OPENAI_BASE_URL: own, OPENAI_API_KEY: key } = env;
+  const server = URL.parse(!own || own === "openai" ? "https://api.openai.com" : own);
+  return server !== null && server.origin === URL.parse(baseURL)?.origin ? key : undefined;
+}
+
 /** Opens policies by address, and closes them all. */
 export interface PolicyClients {
   at(address: { baseURL: string; model?: string; apiKey?: string }): Model;

@@ -1,7 +1,7 @@
 import { readModelUse } from "../../base/files/model-use-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { engineModel } from "../../models/engine-model.ts";
-import { openPolicyClients } from "../../models/policy-clients.ts";
+import { openPolicyClients, ownKeyFor } from "../../models/policy-clients.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { chainRollout } from "../../train/chain-rollout.ts";
 import { runWorker } from "../../train/workers/run-worker.ts";
@@ -51,7 +51,7 @@ export default defineCommand({
         const { sampler } = run;
         const ofRun = sampler && {
           baseURL: sampler.baseURL,
-          apiKey: process.env["OPENAI_API_KEY"],
+          apiKey: ownKeyFor(sampler.baseURL),
           model: sampler.model ?? lease.servedAs ?? sampler.baseModel,
         };
         const at = lease.policyAt ?? ofRun;
