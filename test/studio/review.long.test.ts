@@ -93,7 +93,8 @@ describe("review in the studio", { skip: noBrowser }, () => {
     const shown = await page.locator(".review-screen").innerText();
     await page.reload();
     await page.locator('.review-segment.selected[data-segment="0"]').waitFor();
-    assert.equal(await page.locator(".review-screen").innerText(), shown);
+    // Segments below the window are drawn a little later.
+    await until(watched, `document.querySelector(".review-screen").innerText === ${JSON.stringify(shown)}`);
     const annotations = join(folder, "annotations.jsonl");
     assert.equal((await readFile(annotations, "utf8")).trim().split("\n").length, decided + 1);
 

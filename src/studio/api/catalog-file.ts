@@ -3,7 +3,6 @@
  * file that was replaced (another beginning, or shorter than before) is indexed again; one that has grown only from its
  * old end.
  */
-
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { lineCutter, maxLineBytes } from "../../base/files/lines.ts";

@@ -1,5 +1,4 @@
 /** One run or chain as a row of the index: what lists show, facets count and search looks through. */
-
 import type { FoundRecord } from "../../base/files/record-kind.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { TrainingSequence } from "../../dataset/read-tokens.ts";

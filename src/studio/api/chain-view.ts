@@ -1,5 +1,4 @@
 /** A chain as the browser draws it: its segments in order, where each came from, and every step that it does not show. */
-
 import type { Around } from "../../base/files/record-kind.ts";
 import type { Segment, Trajectory } from "../../core/trajectory.ts";
 import { type CutText, cutText } from "./cut-text.ts";

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
-import type { StageReport } from "../../report/distill-report.ts";
+import type { DistillReport, StageReport } from "../../report/distill-report.ts";
 import type { DroppedPage, FunnelView, WhatIfView } from "./funnel-view.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 import { askedFolder } from "./stage-folders.ts";
@@ -32,19 +32,10 @@ export const readFunnel: Reader = async (query, context): Promise<FunnelView> =>
   const { folder, outcomes } = await outcomesOf(query, context);
   const report = await readReport(join(context.root, folder)).catch(() => undefined);
   const kept = outcomes.filter(({ stage }) => stage === null).length;
-  return {
-    folder,
-    profile: report?.profile ?? "",
-    records: report?.records ?? outcomes.length,
-    kept: report?.kept ?? kept,
-    copies: report?.copies ?? 0,
-    stages: report?.stages ?? stagesSoFar(outcomes),
-    measured: measuredStages(outcomes),
-    tokens: report?.tokens ?? [],
-    right: report?.right,
-    problems: report?.problems ?? [],
-    unfinished: report === undefined,
-  };
+  const soFar = { profile: "", records: outcomes.length, kept, copies: 0, tokens: [], problems: [] };
+  const said = report ?? { ...soFar, stages: stagesSoFar(outcomes) };
+  const { dropped: _dropped, samples: _samples, ...shown } = said as DistillReport;
+  return { ...shown, folder, measured: measuredStages(outcomes), unfinished: report === undefined };
 };
 
 /** Stages of a distillation without a report: counted from the journal, in the order the filters decide. */
@@ -73,12 +64,10 @@ export const readDropped: Reader = async (query, context): Promise<DroppedPage> 
     (one) => one.stage !== null && (!stage || one.stage === stage) && (!reason || (one.reason ?? "unknown") === reason),
   );
   const rows = wanted.slice(offset, offset + 100).map((one) => ({
-    id: one.id,
-    taskId: one.taskId,
-    family: one.family,
+    ...one,
     stage: one.stage!,
     reason: one.reason ?? "unknown",
-    ...(one.detail && { detail: one.detail.slice(0, 2_000) }),
+    detail: one.detail?.slice(0, 2_000),
     decisions: one.decisions ?? [],
     place: `${relative(context.root, one.file) || one.file}:${one.line}`,
   }));

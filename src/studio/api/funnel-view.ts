@@ -1,6 +1,7 @@
 /** A distillation as the browser draws it: how many passed each filter, what each measured, and what another bound would change. */
 import type { FilterDecision } from "../../core/chain-marks.ts";
-import type { DistillReport, StageReport } from "../../report/distill-report.ts";
+import type { OutcomeRecord } from "../../distill/read-distillation.ts";
+import type { DistillReport } from "../../report/distill-report.ts";
 import type { SpreadStep } from "./spread.ts";
 
 /** A filter that compares a figure with a bound. */
@@ -16,31 +17,20 @@ export interface MeasuredStage {
   flag?: string;
 }
 
-export interface FunnelView {
+/** What the report of a distillation says, or what its journal says so far. */
+export interface FunnelView
+  extends Pick<DistillReport, "profile" | "records" | "kept" | "copies" | "stages" | "tokens" | "problems"> {
   folder: string;
-  profile: string;
-  records: number;
-  /** Records that passed every filter. */
-  kept: number;
-  /** Further copies of chains that correct themselves: they are written beside the kept ones. */
-  copies: number;
-  stages: StageReport[];
   measured: MeasuredStage[];
-  tokens: DistillReport["tokens"];
   right?: DistillReport["right"];
-  problems: DistillReport["problems"];
   /** The distillation is not finished: counts are those so far. */
   unfinished: boolean;
 }
 
 /** One record that was dropped, with what the filters saw. */
-export interface DroppedView {
-  id: string;
-  taskId: string;
-  family: string;
+export interface DroppedView extends Pick<OutcomeRecord, "id" | "family" | "detail"> {
   stage: string;
   reason: string;
-  detail?: string;
   decisions: FilterDecision[];
   place: string;
 }

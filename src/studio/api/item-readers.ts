@@ -1,7 +1,9 @@
-/** Lists, facets and the parts of long texts. */
+/** Lists, facets, the parts of long texts, and the new lines of files that grow. */
+import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { textAt } from "./cut-text.ts";
 import type { ItemFilter, ItemSort } from "./item-view.ts";
+import { readRange } from "./open-catalog.ts";
 import { facetNames, sorts } from "./query-items.ts";
 import { askedItem, NotFound, type Reader } from "./reader.ts";
 
@@ -41,4 +43,36 @@ export const readText: Reader = (query, context) => {
   if (text === undefined) throw new NotFound(`no text stands at ${query.get("path")}`);
   const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
   return { text: text.slice(from, from + partCharacters), from, length: text.length };
+};
+
+const mostBytes = 1 << 20;
+
+/** Whole lines after a place. */
+export interface LinesView {
+  lines: unknown[];
+  /** Where to read on. */
+  next: number;
+  size: number;
+  /** Lines that are not JSON. */
+  bad: number;
+}
+
+/** `GET /api/lines?file=…&from=…`: new lines, so that live curves grow without a line sent twice. Only files of the catalog. */
+export const readLines: Reader = (query, { catalog, root }) => {
+  const path = join(root, query.get("file") ?? "");
+  const file = catalog.files().find((one) => one.path === path);
+  if (!file) throw new NotFound(`${query.get("file")} is not one of the files that were opened`);
+  const from = Math.max(0, Number(query.get("from") ?? 0) || 0);
+  const bytes = readRange(path, from, Math.max(0, Math.min(mostBytes, file.size - from)));
+  const end = bytes.lastIndexOf(10) + 1;
+  const view: LinesView = { lines: [], next: from + end, size: file.size, bad: 0 };
+  for (const line of bytes.subarray(0, end).toString("utf8").split("\n")) {
+    if (line.trim() === "") continue;
+    try {
+      view.lines.push(JSON.parse(line));
+    } catch {
+      view.bad++;
+    }
+  }
+  return view;
 };

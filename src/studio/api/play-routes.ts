@@ -35,11 +35,6 @@ export interface PlayerAbout {
   questions: string[];
 }
 
-/** What the playground offers. */
-export interface PlayersView {
-  players: string[];
-}
-
 const keptFile = ({ home }: StudioContext) => join(home, "playground", "chains.jsonl");
 
 /** Routes of the playground over some players. */
@@ -50,7 +45,7 @@ export function playRoutes(context: StudioContext, players: readonly Player[]): 
     return player;
   };
   return {
-    "GET /api/players": () => ({ players: players.map(({ name }) => name) }) satisfies PlayersView,
+    "GET /api/players": () => players.map(({ name }) => name),
     "GET /api/player": ({ request }) => named(request.query.get("name")).about(),
     "GET /api/played": ({ request }) => playedChain(context, request.query.get("id") ?? ""),
     "POST /api/play": async (call) => {

@@ -3,7 +3,6 @@
  * much of it had been read before (`reread`), how much was sent again (`retold`: a message that some agent had already
  * seen, outside the shared beginning), and how much was new.
  */
-
 import { type CountedCall, rereadTokens } from "../../base/count/run-usage.ts";
 import { messageTokens } from "../../base/count/token-estimate.ts";
 import type { Message } from "../../core/message.ts";

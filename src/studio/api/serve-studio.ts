@@ -1,5 +1,4 @@
 /** Starts the studio over files and folders. */
-
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";

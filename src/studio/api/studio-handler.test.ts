@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { emptyUsage } from "../../core/usage.ts";
+import type { LinesView } from "./item-readers.ts";
 import type { FacetView, ItemPage } from "./item-view.ts";
-import type { LinesView } from "./lines-reader.ts";
 import { type Studio, serveStudio } from "./serve-studio.ts";
 
 function chain(id: string, text: string, more: object = {}): string {

@@ -3,7 +3,6 @@
  * for whoever asks, so it answers only this machine's own names (no foreign page, no rebound name) and only who brings the
  * token of this start; the page itself may load nothing but its own files.
  */
-
 import { once } from "node:events";
 import { streamReply } from "../../base/http/event-stream.ts";
 import { type Guarded, type GuardSettings, guarded, type Route } from "../../base/http/guard.ts";

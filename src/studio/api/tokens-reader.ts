@@ -18,16 +18,12 @@ import { rolloutFigures } from "./rollout-figures.ts";
 type Row = (number | null)[];
 
 export interface TokensView {
-  id: string;
-  taskId: string;
-  model: string;
   tokens: number[];
   pieces: string[];
   /** Index of the segment; -1 for the prompt. */
   owners: number[];
   weights: number[];
   segments: { tag: string; by: string; filled?: boolean }[];
-  promptLength: number;
   /** Tokens after those that are shown. */
   notLoaded: number;
   /** Under the policy that sampled them. */
@@ -67,25 +63,22 @@ export const readTokensOf: Reader = async (query, context) => {
     );
   }
   const whole = readTokens(chain, found.tokenizer, example?.kind === "example" ? example.example : undefined);
-  const { promptLength } = whole;
-  const [tokens, owners, weights] = [whole.tokens, whole.owners, whole.weights].map((row) =>
-    row.slice(0, mostTokens),
-  ) as [number[], number[], number[]];
-  const read = { promptLength, tokens, owners, weights, pieces: whole.pieces.slice(0, mostTokens) };
+  const first = <T>(row: readonly T[]) => row.slice(0, mostTokens);
+  const [owners, weights] = [first(whole.owners), first(whole.weights)];
   const figures = around?.rollout === undefined ? undefined : figuresOf(around, dirname(item.file), context);
   const by = (pick: (segment: Trajectory["segments"][number]) => number[] | undefined): Row | undefined =>
-    chain.segments.some((segment) => pick(segment) !== undefined) ? rowOf(chain, read.owners, pick) : undefined;
+    chain.segments.some((segment) => pick(segment) !== undefined) ? rowOf(chain, owners, pick) : undefined;
   const advantage = figures?.advantage;
   return {
-    id: chain.id,
-    taskId: chain.taskId,
-    model: chain.model,
-    ...read,
-    notLoaded: whole.tokens.length - tokens.length,
+    tokens: first(whole.tokens),
+    pieces: first(whole.pieces),
+    owners,
+    weights,
+    notLoaded: whole.tokens.length - owners.length,
     segments: chain.segments.map(({ tag, by, filled }) => ({ tag, by, ...(filled && { filled }) })),
     logprobs: by((segment) => segment.logprobs),
     entropies: by((segment) => segment.entropies),
-    ...(advantage !== undefined && { advantages: read.weights.map((weight) => (weight === 0 ? null : advantage)) }),
+    ...(advantage !== undefined && { advantages: weights.map((weight) => (weight === 0 ? null : advantage)) }),
     ...(figures && { rollout: { ...figures, reward: around?.reward } }),
     tokenizer: found.folder,
     ...(line && { maskFrom: line.file }),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { readManifest } from "../../base/files/manifest.ts";
 import { type WorkState, workState } from "../../base/files/work-state.ts";
 import type { RolloutFigures } from "../../core/chain-marks.ts";
+import type { CatalogRow } from "./catalog-row.ts";
 import type { Reader } from "./reader.ts";
 import { rolloutFigures } from "./rollout-figures.ts";
 import { askedFolder, type StageKind, stageFolders } from "./stage-folders.ts";
@@ -23,14 +24,9 @@ export interface TrainingView {
 }
 
 /** One answer to a task, with what the update did with it where that is known. */
-export interface RolloutView {
-  key: string;
-  reward: number | null;
-  ending: string;
-  tokens: number;
-  advantage?: number;
-  clippedTokens?: number;
-}
+export interface RolloutView
+  extends Pick<CatalogRow, "key" | "reward" | "ending" | "billed">,
+    Pick<RolloutFigures, "advantage" | "clippedTokens"> {}
 
 /** The answers to one task in one step: they are compared with each other. */
 export interface RolloutGroup {
@@ -76,8 +72,7 @@ export const readStepRollouts: Reader = (query, context): StepRollouts => {
   const task = query.get("task");
   const rows = context.catalog.database
     .prepare(
-      `SELECT key, taskId, question, reward, ending, billed, step, rollout FROM item
-       WHERE file = ? AND ${task === null ? "step" : "taskId"} = ? ORDER BY step, id LIMIT ${mostRollouts + 1}`,
+      `SELECT * FROM item WHERE file = ? AND ${task === null ? "step" : "taskId"} = ? ORDER BY step, id LIMIT ${mostRollouts + 1}`,
     )
     .all(rollouts.row.id, task ?? Number(query.get("step"))) as unknown as Row[];
   const shown = rows.slice(0, mostRollouts);
@@ -88,20 +83,9 @@ export const readStepRollouts: Reader = (query, context): StepRollouts => {
   return { groups, file: rollouts.file, more: rows.length - shown.length };
 };
 
-interface Row {
-  key: string;
-  taskId: string;
-  question: string;
-  reward: number | null;
-  ending: string;
-  billed: number;
-  step: number;
-  rollout: string;
-}
+type Row = Omit<CatalogRow, "step"> & { step: number };
 
-type Figures = Map<string, RolloutFigures>; // [rollout]
-
-function groupOf(own: readonly Row[], figures: Figures): RolloutGroup {
+function groupOf(own: readonly Row[], figures: ReadonlyMap<string, RolloutFigures>): RolloutGroup {
   const { taskId, question, step } = own[0]!;
   const known = own.flatMap(({ rollout }) => figures.get(rollout) ?? []);
   const baseline = known.find((one) => one.baseline !== undefined)?.baseline;
@@ -110,11 +94,11 @@ function groupOf(own: readonly Row[], figures: Figures): RolloutGroup {
     step,
     task: taskId,
     question,
-    ...(baseline !== undefined && { baseline }),
-    ...(dropped !== undefined && { dropped }),
+    baseline,
+    dropped,
     rollouts: own.map(({ key, reward, ending, billed, rollout }) => {
       const { advantage, clippedTokens } = figures.get(rollout) ?? {};
-      return { key, reward, ending, tokens: billed, advantage, clippedTokens };
+      return { key, reward, ending, billed, advantage, clippedTokens };
     }),
   };
 }

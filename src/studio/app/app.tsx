@@ -1,12 +1,13 @@
 /** The frame around every screen: navigation, search, theme, help; and the screen that the address names. */
-import { useErrorBoundary } from "preact/hooks";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
+import { percent } from "../../report/format-figures.ts";
 import { useKeys } from "./keys.ts";
 import { Actions } from "./parts/actions.tsx";
-import { IndexProgress } from "./parts/index-progress.tsx";
+import { Button } from "./parts/button.tsx";
 import { Problem } from "./parts/states.tsx";
 import { go, href, matchPath, path, place } from "./router.ts";
 import { type Screen, screens } from "./screens/index.ts";
-import { connected } from "./server.ts";
+import { connected, onEvents } from "./server.ts";
 import { nextTheme, theme } from "./theme.ts";
 
 export function App() {
@@ -58,9 +59,7 @@ export function App() {
         <Search />
         <IndexProgress />
         {!connected.value && <span class="offline">not connected</span>}
-        <button type="button" class="quiet" onClick={nextTheme} title="Change between light and dark (shift+t)">
-          theme: {{ system: "auto", light: "light", dark: "dark" }[theme.value]}
-        </button>
+        <Button text={`theme: ${theme.value}`} quiet onClick={nextTheme} />
         <Actions />
       </header>
       <main id="main" tabIndex={-1}>
@@ -79,14 +78,31 @@ function Shown({ screen, params }: { screen: Screen; params: Record<string, stri
   if (error) {
     return (
       <Problem page title="This page could not be drawn" detail={(error as Error).message}>
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
+        <Button text="Try again" onClick={retry} />
       </Problem>
     );
   }
   const Component = screen.show;
   return <Component params={params} />;
+}
+
+/** How much of the files is read, as long as it is not all of it. */
+function IndexProgress() {
+  const [share, setShare] = useState<number | undefined>();
+  useEffect(
+    () =>
+      onEvents((event) => {
+        if (event.type === "progress") setShare(event.doneBytes / Math.max(1, event.totalBytes));
+        if (event.type === "idle") setShare(undefined);
+      }),
+    [],
+  );
+  if (share === undefined) return null;
+  return (
+    <span class="indexing soft" role="status">
+      <progress max={1} value={share} aria-label="Files read" /> reading files {percent(share, 0)}
+    </span>
+  );
 }
 
 function Search() {
@@ -103,8 +119,7 @@ function Search() {
   return (
     <search class="search">
       <form onSubmit={search}>
-        <input id="search" type="search" placeholder="Search texts" aria-label="Search texts" defaultValue={query} />
-        <kbd>/</kbd>
+        <input id="search" type="search" placeholder="Search texts  /" aria-label="Search texts" defaultValue={query} />
       </form>
     </search>
   );

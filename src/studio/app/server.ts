@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { Violation } from "../../core/trajectory.ts";
+import type { AnnotationRefusal } from "../api/annotation-routes.ts";
 import type { CatalogEvent } from "../api/catalog-worker.ts";
 import { place, setQuery } from "./router.ts";
 
@@ -21,19 +21,6 @@ function takeToken(): string {
 }
 
 const token = takeToken();
-
-/** An answer that the server refused, in its words. */
-export class ServerError extends Error {
-  readonly status: number;
-  /** What is wrong in which segment of a chain that was sent. */
-  readonly problems: readonly Violation[];
-
-  constructor(status: number, message: string, problems: readonly Violation[] = []) {
-    super(message);
-    this.status = status;
-    this.problems = problems;
-  }
-}
 
 /** Asks the server with this start's token. */
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {
@@ -66,13 +53,11 @@ export async function post(path: string, value: unknown, signal?: AbortSignal): 
   return response;
 }
 
-/** Why the server refused, in its words where it has any. */
-async function refusalOf(response: Response): Promise<ServerError> {
-  const answer = (await response.json().catch(() => ({}))) as {
-    error?: { message?: string; problems?: Violation[] };
-  };
+/** Why the server refused, in its words where it has any; its cause is what is wrong in which segment of a chain. */
+async function refusalOf(response: Response): Promise<Error> {
+  const answer = (await response.json().catch(() => ({}))) as Partial<AnnotationRefusal>;
   const { message = `HTTP ${response.status}`, problems } = answer.error ?? {};
-  return new ServerError(response.status, message, problems);
+  return new Error(message, { cause: problems });
 }
 
 /** Data that is there, or on its way, or why it can't be. While it is asked again the old data stay. */

@@ -1,15 +1,15 @@
 /** Light or dark: as the system says, until somebody chooses. */
 import { effect, signal } from "@preact/signals";
 
-export type Theme = "system" | "light" | "dark";
-const themes: readonly Theme[] = ["system", "light", "dark"];
+export type Theme = "auto" | "light" | "dark";
+const themes: readonly Theme[] = ["auto", "light", "dark"];
 const storageKey = "coa-studio-theme";
 
 /** What was chosen. */
 export const theme = signal<Theme>(remembered());
 
 effect(() => {
-  document.documentElement.style.colorScheme = theme.value === "system" ? "" : theme.value;
+  document.documentElement.style.colorScheme = theme.value === "auto" ? "" : theme.value;
 });
 
 /** Chooses the next one. */
@@ -20,5 +20,5 @@ export function nextTheme(): void {
 
 function remembered(): Theme {
   const stored = localStorage.getItem(storageKey) as Theme | null;
-  return stored && themes.includes(stored) ? stored : "system";
+  return stored && themes.includes(stored) ? stored : "auto";
 }

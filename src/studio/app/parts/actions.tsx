@@ -1,6 +1,7 @@
 /** Every action that works here, with its key: `?` or `.` opens the list, which narrows as one types. */
 import { useRef, useState } from "preact/hooks";
 import { activeKeys, type KeyBinding, useKeys } from "../keys.ts";
+import { Button } from "./button.tsx";
 
 export function Actions() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -24,9 +25,7 @@ export function Actions() {
   };
   return (
     <>
-      <button type="button" class="quiet" onClick={open} title="Keys (?)">
-        keys
-      </button>
+      <Button text="keys" quiet onClick={open} />
       <dialog ref={dialog} class="actions" aria-label="Actions and their keys">
         <form
           method="dialog"

@@ -4,7 +4,7 @@ import type { Annotation, SegmentEdit } from "../../../core/annotation.ts";
 import type { Violation } from "../../../core/trajectory.ts";
 import type { ReviewedChain } from "../../api/review-reader.ts";
 import { place } from "../router.ts";
-import { post, ServerError } from "../server.ts";
+import { post } from "../server.ts";
 
 type Decision = { verdict: "keep" | "drop" | "undo" } | { verdict: "edit"; edits: readonly SegmentEdit[] };
 
@@ -22,8 +22,8 @@ export function useAnnotating() {
       setVersion((old) => old + 1);
       return place.value.path === path;
     } catch (error) {
-      const problems = error instanceof ServerError ? error.problems : [];
-      setRefusal({ message: (error as Error).message, problems });
+      const { message, cause = [] } = error as Error & { cause?: readonly Violation[] };
+      setRefusal({ message, problems: cause });
       return false;
     }
   };

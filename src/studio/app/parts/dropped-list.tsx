@@ -1,9 +1,9 @@
 /** Runs that were dropped, each with the sentence and what the filters measured. */
-
 import { count } from "../../../report/format-figures.ts";
 import type { DroppedPage, DroppedView } from "../../api/funnel-view.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
+import { Button } from "./button.tsx";
 import { Chip } from "./chip.tsx";
 import { Missing } from "./states.tsx";
 
@@ -40,13 +40,9 @@ export function DroppedList({ folder, stage, reason }: { folder: string; stage: 
       </ul>
       {last > 0 && (
         <p>
-          <button type="button" disabled={page === 0} onClick={() => setQuery({ page: page - 1 || undefined })}>
-            Previous
-          </button>{" "}
+          <Button text="Previous" disabled={page === 0} onClick={() => setQuery({ page: page - 1 || undefined })} />{" "}
           page {page + 1} of {last + 1}{" "}
-          <button type="button" disabled={page >= last} onClick={() => setQuery({ page: page + 1 })}>
-            Next
-          </button>
+          <Button text="Next" disabled={page >= last} onClick={() => setQuery({ page: page + 1 })} />
         </p>
       )}
     </section>

@@ -1,9 +1,8 @@
 /** Who worked when: one lane for each agent, one bar for each model call, with its tool calls below it. */
-
 import { count, duration } from "../../../report/format-figures.ts";
 import { axisSteps } from "../../../report/svg-plots.ts";
 import type { ChainView } from "../../api/chain-view.ts";
-import type { AgentView, RunView, StepView } from "../../api/run-view.ts";
+import type { RunView, StepView } from "../../api/run-view.ts";
 import { useKeys } from "../keys.ts";
 import { place, setQuery } from "../router.ts";
 import { type Axis, axisOf, type Clock, clocks, usualClock } from "./clock.ts";
@@ -22,6 +21,9 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
     },
   ]);
   const selected = selectedStep(chain);
+  const agents = new Map(run.agents.map((agent) => [agent.id, agent]));
+  // Activations of one agent share a lane.
+  const lanes = Map.groupBy(run.steps, ({ agent }) => agents.get(agent)?.name ?? agent);
   const leftOut = new Set(chain?.leftOut.map((one) => one.step));
   return (
     <section class="gantt panel" aria-label="Steps by agent">
@@ -38,16 +40,16 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
         </fieldset>
       </div>
       <div class="lanes">
-        {lanesOf(run).map(({ name, role, agents }) => (
-          <div class={`lane cells hue-${hueOf(role)}`}>
-            <span class="lane-name one-line small">
-              <bdi>{name}</bdi>
-              {agents.size > 1 && <span class="soft"> ×{agents.size}</span>}
-            </span>
-            <div class="lane-bars">
-              {run.steps
-                .filter((one) => agents.has(one.agent))
-                .map((one) => (
+        {[...lanes].map(([name, steps]) => {
+          const activations = new Set(steps.map(({ agent }) => agent)).size;
+          return (
+            <div class={`lane cells hue-${hueOf(agents.get(steps[0]!.agent)?.role ?? name)}`}>
+              <span class="lane-name one-line small">
+                <bdi>{name}</bdi>
+                {activations > 1 && <span class="soft"> ×{activations}</span>}
+              </span>
+              <div class="lane-bars">
+                {steps.map((one) => (
                   <Bar
                     step={one}
                     axis={axis}
@@ -56,9 +58,10 @@ export function Gantt({ run, chain }: { run: RunView; chain?: ChainView }) {
                     name={name}
                   />
                 ))}
+              </div>
             </div>
-          </div>
-        ))}
+          );
+        })}
         <Ticks axis={axis} />
       </div>
     </section>
@@ -74,7 +77,7 @@ function Bar(props: { step: StepView; axis: Axis; selected: boolean; leftOut: bo
       <button
         type="button"
         tabIndex={-1}
-        class={`gantt-bar${selected ? " selected" : ""}${leftOut ? " left-out" : ""}${step.error ? " failed" : ""}`}
+        class={`gantt-bar${selected ? " selected" : ""}${leftOut ? " hatched" : ""}${step.error ? " failed" : ""}`}
         style={{ left: `${from * 100}%`, width: `${(to - from) * 100}%` }}
         title={label}
         aria-label={label}
@@ -116,25 +119,4 @@ function Ticks({ axis }: { axis: Axis }) {
 /** Milliseconds of a run that took a few of them. */
 function shortTime(ms: number): string {
   return `${Number(ms.toFixed(1))} ms`;
-}
-
-interface Lane {
-  name: string;
-  role: string;
-  agents: Set<string>;
-}
-
-/** Activations of one agent share a lane. */
-function lanesOf(run: RunView): Lane[] {
-  const lanes = new Map<string, Lane>();
-  for (const agent of run.agents) {
-    const lane = lanes.get(agent.name) ?? { name: agent.name, role: agent.role, agents: new Set() };
-    lane.agents.add(agent.id);
-    lanes.set(agent.name, lane);
-  }
-  const known = new Set(run.agents.map((agent: AgentView) => agent.id));
-  for (const { agent } of run.steps) {
-    if (!known.has(agent)) lanes.set(agent, { name: agent, role: agent, agents: new Set([agent]) });
-  }
-  return [...lanes.values()];
 }

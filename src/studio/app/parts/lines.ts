@@ -1,6 +1,6 @@
 /** The lines of a growing file: read once, then only what was added. */
 import { useEffect, useState } from "preact/hooks";
-import type { LinesView } from "../../api/lines-reader.ts";
+import type { LinesView } from "../../api/item-readers.ts";
 import { askJson, onEvents } from "../server.ts";
 
 /** All lines so far; `undefined` until the first answer. */

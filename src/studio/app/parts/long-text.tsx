@@ -7,6 +7,7 @@ import { useState } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { CutText } from "../../api/cut-text.ts";
 import { askJson } from "../server.ts";
+import { Button } from "./button.tsx";
 
 /** Where the rest of a text is found: the record, its file where several have the id, and the path in it. */
 export interface TextPlace {
@@ -34,15 +35,29 @@ export async function wholeText({ text, length }: CutText, place: TextPlace): Pr
   return whole;
 }
 
-export function LongText({ value, place, plain }: { value: CutText; place?: TextPlace; plain?: boolean }) {
+interface Props {
+  value: CutText;
+  /** Where the rest is. */
+  place?: TextPlace;
+  /** The whole text, where it is all here and only too long to be drawn. */
+  whole?: string;
+  /** Within other words. */
+  plain?: boolean;
+}
+
+export function LongText({ value, place, whole, plain }: Props) {
   const [more, setMore] = useState("");
   const [problem, setProblem] = useState("");
   const shown = value.text + more;
-  const load = () =>
-    nextPart(place!, shown.length).then(
-      (text) => setMore(more + text),
-      (error: Error) => setProblem(error.message),
-    );
+  const load = async () => {
+    try {
+      setMore(
+        more + (place ? await nextPart(place, shown.length) : whole!.slice(shown.length, shown.length + 100_000)),
+      );
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
   const missing = value.length - shown.length;
   return (
     <>
@@ -53,36 +68,14 @@ export function LongText({ value, place, plain }: { value: CutText; place?: Text
           {withoutFirstSpace(shown)}
         </pre>
       )}
-      {missing > 0 && <NotLoaded characters={missing} onLoad={place && (() => void load())} problem={problem} />}
-    </>
-  );
-}
-
-/** A text that is all here; of a long one the beginning is drawn, and more of it on demand. */
-export function OwnText({ text }: { text: string }) {
-  const [length, setLength] = useState(8_000);
-  const missing = text.length - length;
-  return (
-    <>
-      <pre class="wrap text" dir="auto">
-        {text.slice(0, length)}
-      </pre>
-      {missing > 0 && <NotLoaded characters={missing} onLoad={() => setLength(length + 100_000)} />}
-    </>
-  );
-}
-
-function NotLoaded(props: { characters: number; onLoad?: () => void; problem?: string }) {
-  return (
-    <p class="not-loaded small">
-      {count(props.characters)} more characters are not loaded{" "}
-      {props.onLoad && (
-        <button type="button" class="quiet" onClick={props.onLoad}>
-          load more
-        </button>
+      {missing > 0 && (
+        <p class="not-loaded small">
+          {count(missing)} more characters are not loaded{" "}
+          {(place || whole !== undefined) && <Button text="load more" quiet onClick={() => void load()} />}
+          {problem}
+        </p>
       )}
-      {props.problem}
-    </p>
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import type { PlayerAbout } from "../../api/play-routes.ts";
 import { href, pathPart } from "../router.ts";
 import type { Resource } from "../server.ts";
 import { Chip } from "./chip.tsx";
-import { OwnText } from "./long-text.tsx";
+import { LongText } from "./long-text.tsx";
 import type { Played } from "./play-stream.ts";
 import { CallChip } from "./segment-list.tsx";
 import { SegmentRows } from "./segment-rows.tsx";
@@ -56,7 +56,7 @@ export function PlaySide({ name, about, played, active, at, editing, onSelect, o
                 <Chip text={typeof call.input === "string" ? call.input : (JSON.stringify(call.input) ?? "")} />
               </div>
             )}
-            <OwnText text={text} />
+            <LongText value={{ text: text.slice(0, 8_000), length: text.length }} whole={text} />
           </>
         )}
       />

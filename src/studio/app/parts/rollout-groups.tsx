@@ -4,6 +4,7 @@ import type { RolloutGroup, RolloutView, StepRollouts } from "../../api/training
 import { stepKeys, useKeys } from "../keys.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
+import { Button } from "./button.tsx";
 import { Chip } from "./chip.tsx";
 import { cursor } from "./cursor.ts";
 import { Problem } from "./states.tsx";
@@ -35,9 +36,11 @@ export function RolloutGroups({ folder, step }: { folder: string; step: number }
         {title}{" "}
         <span class="soft">{task === null ? `${groups.length} tasks` : <bdi>{groups[0]?.question || task}</bdi>}</span>{" "}
         {task !== null && (
-          <button type="button" class="quiet" onClick={() => setQuery({ task: undefined, group: undefined })}>
-            all tasks of step {step}
-          </button>
+          <Button
+            text={`all tasks of step ${step}`}
+            quiet
+            onClick={() => setQuery({ task: undefined, group: undefined })}
+          />
         )}
       </h2>
       {groups.length === 0 && <p class="soft">No step has sampled this task.</p>}
@@ -82,10 +85,10 @@ function Group({ group, task, file }: { group: RolloutGroup; task: string | null
 }
 
 function Rollout({ rollout, file }: { rollout: RolloutView; file?: string }) {
-  const { key, reward, ending, tokens, advantage, clippedTokens } = rollout;
+  const { key, reward, ending, billed, advantage, clippedTokens } = rollout;
   const facts = [
     ending,
-    `${count(tokens)} tokens billed`,
+    `${count(billed)} tokens billed`,
     advantage === undefined ? "not part of an update" : `advantage ${signed(advantage)}`,
     clippedTokens ? `${clippedTokens} tokens clipped` : "",
   ].filter(Boolean);

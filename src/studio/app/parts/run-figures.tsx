@@ -1,5 +1,4 @@
 /** What the team spent beside what the chain needs for the same, with the tokens that were read again drawn as bars. */
-
 import { count, duration, percent } from "../../../report/format-figures.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";

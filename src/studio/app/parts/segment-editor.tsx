@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Violation } from "../../../core/trajectory.ts";
+import { Button } from "./button.tsx";
 
 export interface SegmentEditorProps {
   /** The place of the segment in its chain. */
@@ -41,8 +42,6 @@ export function SegmentEditor({ index, load, note, refusal, onSave, onCancel, sa
     event.preventDefault();
     onSave(field.current!.value);
   };
-  const here = refusal?.problems.filter((one) => one.segment === index) ?? [];
-  const elsewhere = refusal?.problems.filter((one) => one.segment !== index) ?? [];
   if (problem !== "") return <p class="error">{problem}</p>;
   if (!ready) return <p class="soft">Loading the whole text…</p>;
   return (
@@ -61,26 +60,20 @@ export function SegmentEditor({ index, load, note, refusal, onSave, onCancel, sa
         }}
       />
       <div id={`refusal-${index}`} class="error" role="alert">
-        {refusal && here.length === 0 && elsewhere.length === 0 && <p>{refusal.message}</p>}
-        {here.map(({ message }) => (
-          <p>{message}</p>
-        ))}
-        {elsewhere.map(({ segment: other, message }) => (
+        {refusal?.problems.length === 0 && <p>{refusal.message}</p>}
+        {refusal?.problems.map(({ segment, message }) => (
           <p>
-            segment {other} does not fit any more: {message}
+            {segment !== index && `segment ${segment} does not fit any more: `}
+            {message}
           </p>
         ))}
       </div>
       {note && <p class="soft">{note}</p>}
       <p>
         <button type="submit" class="primary">
-          {saves ?? "Save"}
+          {saves ?? "Save"} <kbd>ctrl+enter</kbd>
         </button>{" "}
-        <kbd>ctrl+enter</kbd>{" "}
-        <button type="button" onClick={onCancel}>
-          Cancel
-        </button>{" "}
-        <kbd>escape</kbd>
+        <Button text="Cancel" keys="escape" onClick={onCancel} />
       </p>
     </form>
   );

@@ -1,9 +1,9 @@
 /** The chain's segments in order, each with the agent that its words came from. The selected one is unfolded. */
-
 import { count, decimal, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { href, pathPart } from "../router.ts";
+import { Button } from "./button.tsx";
 import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
 import { LongText } from "./long-text.tsx";
@@ -84,16 +84,14 @@ export function CallChip({ call }: { call: NonNullable<SegmentView["call"]> }) {
 function LeftOut({ chain }: { chain: ChainView }) {
   const byReason = Map.groupBy(chain.leftOut, ({ reason }) => reason);
   return (
-    <section class="left-out-list">
-      <h3>Left out of the chain</h3>
-      <ul>
+    <section class="left-out-list panel">
+      <h2>Left out of the chain</h2>
+      <ul class="plain">
         {[...byReason].map(([reason, steps]) => (
           <li>
             <b>{steps.length}</b> {reason}:{" "}
             {steps.slice(0, 24).map(({ step }) => (
-              <button type="button" class="quiet" onClick={() => select({ step })}>
-                {step}
-              </button>
+              <Button text={step} quiet onClick={() => select({ step })} />
             ))}
             {steps.length > 24 && <span class="soft"> and {steps.length - 24} more</span>}
           </li>

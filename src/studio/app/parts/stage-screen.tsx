@@ -13,13 +13,14 @@ interface Props<T> {
   named?: string;
   /** `distillation`, as titles name it. */
   what: string;
-  /** What would make one. */
-  hint: ComponentChildren;
+  /** The command that would make one, and what it does. */
+  command: string;
+  does: string;
   live?: ResourceOptions<T>["live"];
   children: (data: T, folders: readonly string[]) => ComponentChildren;
 }
 
-export function StageScreen<T>({ kind, reader, named, what, hint, live, children }: Props<T>) {
+export function StageScreen<T>({ kind, reader, named, what, command, does, live, children }: Props<T>) {
   const folders = useFolders(kind);
   const folder = named ?? folders?.[0];
   const shown = useResource<T>(folder === undefined ? undefined : `${reader}?${new URLSearchParams({ folder })}`, {
@@ -27,8 +28,8 @@ export function StageScreen<T>({ kind, reader, named, what, hint, live, children
   });
   if (folders?.length === 0) {
     return (
-      <Nothing page title={`No ${what} yet`}>
-        {hint}
+      <Nothing page title={`No ${what} yet`} command={command}>
+        {does}
       </Nothing>
     );
   }

@@ -12,7 +12,7 @@ interface State {
 /** Something is wrong, with what and, where known, what to do. */
 export function Problem({ title, detail, children, page }: State & { detail?: string }) {
   return (
-    <section class="state problem" role="alert">
+    <section class="state panel problem" role="alert">
       {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       {detail && <pre class="wrap">{detail}</pre>}
       {children}
@@ -20,12 +20,14 @@ export function Problem({ title, detail, children, page }: State & { detail?: st
   );
 }
 
-/** There is nothing to show yet, with what would make something. */
-export function Nothing({ title, children, page }: State) {
+/** There is nothing to show yet, with the command that would make something, and what it does. */
+export function Nothing({ title, command, children, page }: State & { command: string }) {
   return (
-    <section class="state">
+    <section class="state panel">
       {page ? <h1>{title}</h1> : <h2>{title}</h2>}
-      <p>{children}</p>
+      <p>
+        <code>{command}</code> {children}
+      </p>
     </section>
   );
 }

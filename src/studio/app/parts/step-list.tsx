@@ -1,5 +1,4 @@
 /** The team's steps in order; a step that the chain does not show says why. The selected one is unfolded. */
-
 import { count, duration } from "../../../report/format-figures.ts";
 import type { ChainView } from "../../api/chain-view.ts";
 import type { RunView, StepView } from "../../api/run-view.ts";

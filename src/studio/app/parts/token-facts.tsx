@@ -1,5 +1,4 @@
 /** Everything that is known of the selected token. */
-
 import { decimal, percent } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 import { type Figure, visiblePiece } from "./token-figures.ts";

@@ -1,5 +1,4 @@
 /** What tokens are coloured by: a figure gives each token a shade from 0 (nothing) to 8, with a sign for two-sided ones. */
-
 import { decimal, percent, signed } from "../../../report/format-figures.ts";
 import type { TokensView } from "../../api/tokens-reader.ts";
 
@@ -22,8 +21,6 @@ export interface Figure {
 interface Colouring {
   name: FigureName;
   label: string;
-  key: string;
-  does: string;
   /** What the colour says, for who sees it for the first time. */
   means: string;
   /** What one shade is worth. */
@@ -37,13 +34,11 @@ interface Colouring {
 const oneSided = [1, 2, 4, 6, 8];
 const twoSided = [-8, -4, -1, 1, 4, 8];
 
-/** The figures with their keys. */
+/** The figures, in the order of their keys. */
 export const colourings: readonly Colouring[] = [
   {
     name: "mask",
     label: "loss mask",
-    key: "1",
-    does: "Colour what is learned",
     means: "Green and underlined tokens are learned; the others are only read.",
     perShade: 1 / 8,
     text: () => "learned",
@@ -52,8 +47,6 @@ export const colourings: readonly Colouring[] = [
   {
     name: "logprob",
     label: "log-prob",
-    key: "2",
-    does: "Colour by log-probability",
     means: "How probable the model found each token here: the stronger the colour, the less the model expected it.",
     perShade: -0.5,
     text: (value) => percent(Math.exp(value), 0),
@@ -62,8 +55,6 @@ export const colourings: readonly Colouring[] = [
   {
     name: "entropy",
     label: "entropy",
-    key: "3",
-    does: "Colour by entropy",
     means: "How open the choice was before each token, in nats: 0 where only one token came into question.",
     perShade: 0.25,
     text: (value) => value.toFixed(2),
@@ -72,8 +63,6 @@ export const colourings: readonly Colouring[] = [
   {
     name: "advantage",
     label: "advantage",
-    key: "4",
-    does: "Colour by advantage",
     means: "How the update weighed what the model wrote: blue was made more likely, red (underlined) less likely.",
     perShade: 0.3,
     text: (value) => signed(value),
@@ -82,8 +71,6 @@ export const colourings: readonly Colouring[] = [
   {
     name: "diff",
     label: "two models",
-    key: "5",
-    does: "Colour where two models differ",
     means:
       "Log-probability under the second model less that under the first: blue tokens the second expected more, red (underlined) ones less.",
     perShade: 0.25,

@@ -51,25 +51,23 @@ function paint(canvas: HTMLCanvasElement, figure: Figure, at: number): void {
   const column = width / figure.shades.length;
   const most = Math.min(8, Math.max(1, ...figure.strengths));
   const floor = height - 2;
-  // A probe element resolves colours that are given for light and dark.
-  context.fillStyle = resolved(canvas, up!);
-  for (const sign of [1, -1]) {
-    if (sign === -1) context.fillStyle = resolved(canvas, down!);
-    // Where several tokens share a pixel the most striking one is drawn.
-    let [place, highest] = [-1, 0];
-    const flush = () => {
-      if (highest > 0) context.fillRect(place, floor - highest, Math.max(column * 0.9, 0.6), highest);
-    };
+  for (const [sign, colour] of [
+    [1, up],
+    [-1, down],
+  ] as const) {
+    // A probe element resolves colours that are given for light and dark.
+    context.fillStyle = resolved(canvas, colour!);
     for (const [index, shade] of figure.shades.entries()) {
       if (Math.sign(shade) !== sign) continue;
-      const left = column < 1 ? Math.floor(index * column) : index * column;
-      if (left !== place) {
-        flush();
-        [place, highest] = [left, 0];
-      }
-      highest = Math.max(highest, 2, (Math.min(most, figure.strengths[index]!) / most) * (floor - 4));
+      const high = Math.max(2, (Math.min(most, figure.strengths[index]!) / most) * (floor - 4));
+      // Where several tokens share a pixel the most striking one covers the others.
+      context.fillRect(
+        column < 1 ? Math.floor(index * column) : index * column,
+        floor - high,
+        Math.max(column * 0.9, 0.6),
+        high,
+      );
     }
-    flush();
   }
   if (at < 0) return;
   context.fillStyle = resolved(canvas, mark!);

@@ -1,9 +1,9 @@
 /** How a filter's figure is spread, where its bound stands, and what another bound would keep or lose. */
-
 import { count } from "../../../report/format-figures.ts";
 import type { FunnelView, WhatIfView } from "../../api/funnel-view.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
+import { Button } from "./button.tsx";
 import { Histogram } from "./histogram.tsx";
 
 export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
@@ -27,13 +27,11 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
         <ul class="plain">
           {view.measured.map((one) => (
             <li>
-              <button
-                type="button"
-                class="quiet"
+              <Button
+                text={`${one.stage}: ${one.measure} ${one.side === "least" ? "≥" : "≤"} ${one.threshold}`}
+                quiet
                 onClick={() => setQuery({ stage: one.stage, reason: undefined, bound: undefined })}
-              >
-                {one.stage}: {one.measure} {one.side === "least" ? "≥" : "≤"} {one.threshold}
-              </button>
+              />
             </li>
           ))}
         </ul>

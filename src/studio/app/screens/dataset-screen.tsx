@@ -1,5 +1,4 @@
 /** A dataset: lengths, how much is learned, duplicates, what was left out, and every example. */
-
 import { count, percent } from "../../../report/format-figures.ts";
 import type { DatasetView } from "../../api/dataset-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
@@ -20,12 +19,8 @@ export function DatasetScreen({ params }: { params: Record<string, string> }) {
       reader="dataset"
       named={params["folder"]}
       what="dataset"
-      hint={
-        <>
-          <code>coa dataset build chains.jsonl --out .coa/datasets/mine</code> turns chains into token ids with a loss
-          mask.
-        </>
-      }
+      command="coa dataset build chains.jsonl --out .coa/datasets/mine"
+      does="turns chains into token ids with a loss mask."
     >
       {(view, folders) => <Dataset view={view} folders={folders} />}
     </StageScreen>

@@ -1,5 +1,4 @@
 /** A distillation from the first record to the last chain: each filter, each dropped run with its evidence, and what-if. */
-
 import { flowPlot } from "../../../report/flow-plot.ts";
 import { count, percent } from "../../../report/format-figures.ts";
 import type { FunnelView } from "../../api/funnel-view.ts";
@@ -20,12 +19,8 @@ export function FunnelScreen({ params }: { params: Record<string, string> }) {
       reader="funnel"
       named={params["folder"]}
       what="distillation"
-      hint={
-        <>
-          <code>coa distill run runs.jsonl</code> turns recorded runs into chains; what it dropped, and why, is shown
-          here.
-        </>
-      }
+      command="coa distill run runs.jsonl"
+      does="turns recorded runs into chains; what it dropped, and why, is shown here."
       live={(event) => event.type === "idle" || (event.type === "file" && event.kind === "outcomes")}
     >
       {(view, folders) => <Funnel view={view} folders={folders} />}
@@ -114,7 +109,7 @@ function StageRow(props: { stage: FunnelView["stages"][number]; records: number;
         <b>{stage.name}</b>
         <span class="bar" aria-hidden="true">
           <i class="hue-blue" style={{ width: share(passed) }} />
-          <i class="dropped hue-rose" style={{ width: share(stage.dropped) }} />
+          <i class="hatched hue-rose" style={{ width: share(stage.dropped) }} />
         </span>
         <span class="figure">
           {count(passed)}

@@ -1,9 +1,9 @@
 /** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
-
 import { useMemo } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
 import type { ItemView } from "../../api/item-view.ts";
 import { stepKeys, useKeys } from "../keys.ts";
+import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
 import { cursor } from "../parts/cursor.ts";
@@ -62,10 +62,7 @@ export function ListScreen(_: { params: Record<string, string> }) {
         </h1>
         {q && (
           <p>
-            with <b>{q}</b>{" "}
-            <button type="button" class="quiet" onClick={() => setQuery({ q: undefined, row: undefined })}>
-              all texts
-            </button>
+            with <b>{q}</b> <Button text="all texts" quiet onClick={() => setQuery({ q: undefined, row: undefined })} />
           </p>
         )}
         <SavedViews />
@@ -122,15 +119,9 @@ function Row({ item }: { item: ItemView }) {
         {item.step !== null && <Chip text={`step ${item.step + 1}`} hue="violet" />}
         {item.family && <Chip text={item.family} hue="slate" />}
       </span>
-      <span class="figure soft small" title={kind === "run" ? "steps" : "segments"}>
-        {count(item.moves)}
-      </span>
-      <span class="figure soft small" title="tool calls">
-        {count(item.toolCalls)}
-      </span>
-      <span class="figure soft small" title="tokens billed">
-        {count(item.billed)}
-      </span>
+      {[item.moves, item.toolCalls, item.billed].map((figure) => (
+        <span class="figure soft small">{count(figure)}</span>
+      ))}
     </a>
   );
 }

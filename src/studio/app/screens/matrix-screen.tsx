@@ -20,8 +20,8 @@ export function MatrixScreen() {
   });
   if (folders?.length === 0) {
     return (
-      <Nothing page title="No evaluation yet">
-        <code>coa eval run tasks.jsonl --system chain --model afm-lab-2m</code> plays tasks and grades the answers.
+      <Nothing page title="No evaluation yet" command="coa eval run tasks.jsonl --system chain --model afm-lab-2m">
+        plays tasks and grades the answers.
       </Nothing>
     );
   }

@@ -1,5 +1,4 @@
 /** What was opened: how runs became chains, data, models and measurements; what runs now; and every file. */
-
 import { count } from "../../../report/format-figures.ts";
 import type { OverviewView } from "../../api/overview-reader.ts";
 import { Chip } from "../parts/chip.tsx";
@@ -25,9 +24,8 @@ export function OverviewScreen(_: { params: Record<string, string> }) {
         <p class="place soft tiny">{data.root}</p>
       </header>
       {data.lineage.nodes.length === 0 ? (
-        <Nothing title="Nothing was made here yet">
-          <code>coa quickstart --fast</code> goes the whole way in a few minutes; <code>coa record import</code> reads
-          traces of other systems.
+        <Nothing title="Nothing was made here yet" command="coa quickstart --fast">
+          goes the whole way in a few minutes; <code>coa record import</code> reads traces of other systems.
         </Nothing>
       ) : (
         <LineagePicture view={data.lineage} />

@@ -3,8 +3,9 @@
  * from which the model then continues. Question, settings and the chains that came of them stand in the address.
  */
 import { useRef } from "preact/hooks";
-import type { PlayerAbout, PlayersView } from "../../api/play-routes.ts";
+import type { PlayerAbout } from "../../api/play-routes.ts";
 import { stepKeys, useKeys } from "../keys.ts";
+import { Button } from "../parts/button.tsx";
 import { cursor } from "../parts/cursor.ts";
 import { PlaySide } from "../parts/play-side.tsx";
 import { cutChain, usePlay } from "../parts/play-stream.ts";
@@ -13,17 +14,17 @@ import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 
 export function PlayScreen(_: { params: Record<string, string> }) {
-  const models = useResource<PlayersView>("players");
-  const { data, error } = models;
-  if (error || data?.players.length === 0) {
+  const players = useResource<string[]>("players");
+  const { data, error } = players;
+  if (error || data?.length === 0) {
     return (
-      <Nothing page title="No model plays here">
-        Start <code>coa studio --model &lt;folder, name, or the address of a running coa serve&gt;</code>. {error}
+      <Nothing page title="No model plays here" command="coa studio --model …">
+        with the folder or name of a model, or the address of a running coa serve, starts it. {error}
       </Nothing>
     );
   }
-  if (!data) return <Missing page of={models} what="the models" />;
-  return <Playground players={data.players} />;
+  if (!data) return <Missing page of={players} what="the models" />;
+  return <Playground players={data} />;
 }
 
 function Playground({ players }: { players: readonly string[] }) {
@@ -46,6 +47,10 @@ function Playground({ players }: { players: readonly string[] }) {
     field.current?.blur();
     setQuery({ ask: question, a: undefined, b: undefined, seg: undefined, edit: undefined });
     for (const { played } of sides) played.play({ question, ...settings });
+  };
+  const tryOut = (question: string) => {
+    field.current!.value = question;
+    run();
   };
   const side = sides[active]!;
   const chain = side.played.trajectory;
@@ -87,31 +92,16 @@ function Playground({ players }: { players: readonly string[] }) {
           <button type="submit" class="primary">
             Run <kbd>ctrl+enter</kbd>
           </button>{" "}
-          <button type="button" onClick={stop} disabled={!sides.some(({ played }) => played.running)}>
-            Stop <kbd>s</kbd>
-          </button>{" "}
+          <Button text="Stop" keys="s" onClick={stop} disabled={!sides.some(({ played }) => played.running)} />
           <Setting name="temperature" step={0.1} />
           <Setting name="seed" step={1} />
-          {chain && (
-            <button type="button" onClick={edit}>
-              Edit the selected segment <kbd>e</kbd>
-            </button>
-          )}
+          {chain && <Button text="Edit the selected segment" keys="e" onClick={edit} />}
         </p>
         {questions.length > 0 && (
           <p class="play-try chips">
             <span class="soft">try</span>{" "}
             {questions.map((question) => (
-              <button
-                type="button"
-                class="quiet"
-                onClick={() => {
-                  field.current!.value = question;
-                  run();
-                }}
-              >
-                <bdi>{question}</bdi>
-              </button>
+              <Button text={question} quiet onClick={() => tryOut(question)} />
             ))}
           </p>
         )}

@@ -8,6 +8,7 @@ import type { ChainView } from "../../api/chain-view.ts";
 import type { ReviewedChain, ReviewView } from "../../api/review-reader.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { useAnnotating } from "../parts/annotate.ts";
+import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
 import { QueryChoice } from "../parts/choice.tsx";
 import { cursor } from "../parts/cursor.ts";
@@ -98,16 +99,17 @@ export function ReviewScreen(_: { params: Record<string, string> }) {
     <article class="review-screen">
       <Head view={data} />
       {!shown ? (
-        <Nothing title={data.total === 0 ? "No chain is in this queue" : "Nothing is left to decide here"}>
-          Apply what was decided: <code>coa dataset build … --annotations .coa/annotations.jsonl</code>
+        <Nothing
+          title={data.total === 0 ? "No chain is in this queue" : "Nothing is left to decide here"}
+          command="coa dataset build … --annotations .coa/annotations.jsonl"
+        >
+          applies what was decided.
         </Nothing>
       ) : (
         <>
           <div class="review-actions" role="toolbar" aria-label="Decide">
             {actions.map(({ name, keys, run }) => (
-              <button type="button" onClick={run}>
-                {name} <kbd>{keys}</kbd>
-              </button>
+              <Button text={name} keys={keys} onClick={run} />
             ))}
           </div>
           {annotating.refusal && !editing && <p class="error">{annotating.refusal.message}</p>}

@@ -45,8 +45,8 @@ export function RunScreen({ params }: { params: Record<string, string> }) {
         {chain ? (
           <SegmentList chain={chain} run={run} />
         ) : (
-          <Nothing title="No chain was made from this run yet">
-            Make one: <code>coa distill run</code>. Where a filter dropped it, the funnel of the distillation says why.
+          <Nothing title="No chain was made from this run yet" command="coa distill run">
+            makes one. Where a filter dropped it, the funnel of the distillation says why.
           </Nothing>
         )}
       </div>

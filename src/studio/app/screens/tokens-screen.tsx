@@ -50,7 +50,11 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
       },
     },
     { keys: "b", does: "Back to the chain", run: () => go(`/chains/${pathPart(id)}`) },
-    ...colourings.map(({ name, key, does }) => ({ keys: key, does, run: () => setQuery({ colour: name }) })),
+    ...colourings.map(({ name, label }, place) => ({
+      keys: String(place + 1),
+      does: `Colour by ${label}`,
+      run: () => setQuery({ colour: name }),
+    })),
   ]);
   useEffect(() => {
     document.querySelector(".token-blocks [aria-current]")?.scrollIntoView({ block: "nearest" });
@@ -87,7 +91,7 @@ export function TokensScreen({ params }: { params: Record<string, string> }) {
         <fieldset class="switch small">
           <legend class="hidden">Colour</legend>
           {colourings.map((one) => (
-            <label title={`${one.does} (${one.key})`}>
+            <label>
               <input
                 type="radio"
                 name="colour"

@@ -21,9 +21,8 @@ export function TrainingScreen({ params }: { params: Record<string, string> }) {
   const { lines, error } = useLines<Metrics>(run?.metrics);
   if (runs.data?.length === 0) {
     return (
-      <Nothing page title="No training yet">
-        <code>coa train sft .coa/datasets/mine --model … --out .coa/sft</code> teaches a model;{" "}
-        <code>coa train rl</code> lets it practise.
+      <Nothing page title="No training yet" command="coa train sft .coa/datasets/mine --model … --out .coa/sft">
+        teaches a model; <code>coa train rl</code> lets it practise.
       </Nothing>
     );
   }
