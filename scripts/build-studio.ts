@@ -1,10 +1,8 @@
 /** The studio's pages built by Vite: for the package, and in a clone for `coa studio`, once for each state of the sources. */
-import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { CoaError } from "../src/core/errors.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -36,18 +34,35 @@ function hashOfSources(): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Runs Vite over the app's sources. */
+/** Runs Vite over the app's sources: one script and one style sheet, under names that do not change. */
 export async function buildApp(folder: string): Promise<void> {
-  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
-  if (!existsSync(vite)) throw new CoaError("storage", "the studio can't be built here: run npm install first");
-  const config = join("src", "studio", "app", "vite.config.ts");
-  const args = [vite, "build", "--config", config, "--outDir", folder, "--emptyOutDir", "--logLevel", "warn"];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
-  let said = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
-  const code = await new Promise<number | null>((done, fail) => {
-    child.once("error", fail);
-    child.once("close", done);
+  const app = join(root, "src", "studio", "app");
+  const { build } = await import("vite");
+  const mode = process.env["NODE_ENV"];
+  await build({
+    configFile: false,
+    root: app,
+    base: "./",
+    logLevel: "warn",
+    define: { "process.env.NODE_ENV": JSON.stringify("production") },
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    publicDir: join(app, "public"),
+    build: {
+      outDir: folder,
+      emptyOutDir: true,
+      target: "es2022",
+      modulePreload: false,
+      cssCodeSplit: false,
+      assetsInlineLimit: 0,
+      lib: {
+        entry: join(app, "main.tsx"),
+        formats: ["iife"],
+        name: "coaStudio",
+        fileName: () => "app.js",
+        cssFileName: "app",
+      },
+    },
   });
-  if (code !== 0) throw new CoaError("storage", `the studio could not be built:\n${said.slice(-4_000)}`);
+  // Vite sets it for the whole process.
+  if (mode === undefined) delete process.env["NODE_ENV"];
 }

@@ -15,7 +15,7 @@ import { main } from "../../src/cli/main.ts";
 import { createOutput } from "../../src/cli/output.ts";
 import { runQuickstart } from "../../src/lab/quickstart/run-quickstart.ts";
 import { quickstartSizes } from "../../src/lab/quickstart/settings.ts";
-import type { ItemPage, ItemView } from "../../src/studio/api/item-view.ts";
+import type { ItemPage, ItemView } from "../../src/studio/api/query-items.ts";
 import type { Studio } from "../../src/studio/api/serve-studio.ts";
 import type { RolloutLine } from "../../src/train/credit-group.ts";
 import { takePictures } from "./guide-pictures.ts";

@@ -61,11 +61,11 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
   /** The same address in a new load shows the same. */
   async function assertSameAfterReload(selector: string): Promise<void> {
     const { page } = watched;
-    const text = () => page.locator(selector).allInnerTexts();
-    const before = await text();
+    const texts = `JSON.stringify([...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.innerText))`;
+    const before = await page.evaluate(texts);
     await page.reload();
-    await page.waitForSelector(selector);
-    assert.deepEqual(await text(), before);
+    // What is outside of the window is drawn a little later.
+    await until(watched, `${texts} === ${JSON.stringify(before)}`);
   }
 
   it("shows how runs became chains and data, and every file", async () => {

@@ -1,6 +1,6 @@
 /** The team run beside the chain it became: both views, and the other chains that were made from the same run. */
 import { type ChainView, chainView } from "./chain-view.ts";
-import type { ItemView } from "./item-view.ts";
+import type { ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 import { askedItem, type Reader } from "./reader.ts";
 import { type RunView, runView } from "./run-view.ts";

@@ -1,7 +1,7 @@
 /** One task over everything that was done for it: teams, chains they became, chains of each model, aligned by move. */
 import { alignMoves } from "./align-moves.ts";
 import { type CutText, cutText } from "./cut-text.ts";
-import type { ItemView } from "./item-view.ts";
+import type { ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 import { NotFound, type Reader } from "./reader.ts";
 

@@ -1,13 +1,36 @@
 /** Distillations: the funnel, each dropped record with the rule's evidence, and what another bound would keep. */
 import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
+import type { FilterDecision } from "../../core/chain-marks.ts";
 import { UsageError } from "../../core/errors.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
 import type { DistillReport, StageReport } from "../../report/distill-report.ts";
-import type { DroppedPage, FunnelView, WhatIfView } from "./funnel-view.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 import { askedFolder } from "./stage-folders.ts";
-import { measuredStages, whatIf } from "./what-if.ts";
+import { type MeasuredStage, measuredStages, type WhatIfView, whatIf } from "./what-if.ts";
+
+/** What the report of a distillation says, or what its journal says so far. */
+export interface FunnelView
+  extends Pick<DistillReport, "profile" | "records" | "kept" | "copies" | "stages" | "tokens" | "problems"> {
+  folder: string;
+  measured: MeasuredStage[];
+  right?: DistillReport["right"];
+  /** The distillation is not finished: counts are those so far. */
+  unfinished: boolean;
+}
+
+/** One record that was dropped, with what the filters saw. */
+export interface DroppedView extends Pick<OutcomeRecord, "id" | "family" | "detail"> {
+  stage: string;
+  reason: string;
+  decisions: FilterDecision[];
+  place: string;
+}
+
+export interface DroppedPage {
+  rows: DroppedView[];
+  total: number;
+}
 
 const read = new Map<string, { stamp: string; outcomes: Promise<OutcomeRecord[]> }>();
 

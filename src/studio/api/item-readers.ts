@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
 import { textAt } from "./cut-text.ts";
-import type { ItemFilter, ItemSort } from "./item-view.ts";
 import { readRange } from "./open-catalog.ts";
+import type { ItemFilter, ItemSort } from "./query-items.ts";
 import { facetNames, sorts } from "./query-items.ts";
 import { askedItem, NotFound, type Reader } from "./reader.ts";
 

@@ -3,8 +3,46 @@
  * all columns together, which is computed once for each state of the index, so choosing a value is fast.
  */
 import { relative } from "node:path";
-import type { FacetName, FacetView, ItemFilter, ItemPage, ItemSort, ItemView } from "./item-view.ts";
+import type { CatalogRow } from "./catalog-row.ts";
 import type { Catalog } from "./open-catalog.ts";
+
+/** One line of a list. */
+export interface ItemView extends Omit<CatalogRow, "text"> {
+  id: number;
+  /** Path of its file, relative to what was opened. */
+  file: string;
+  line: number;
+  offset: number;
+  length: number;
+}
+
+/** What lists can be narrowed by. */
+export type FacetName = "origin" | "system" | "family" | "ending" | "reward" | "file";
+
+/** What a list can be sorted by. */
+export type ItemSort = "order" | "reward" | "tokens" | "moves" | "calls";
+
+/** Which items are wanted. */
+export interface ItemFilter {
+  kind: "run" | "chain" | "example";
+  q?: string;
+  task?: string;
+  values?: Partial<Record<FacetName, string[]>>;
+}
+
+export interface ItemPage {
+  rows: ItemView[];
+  total: number;
+  offset: number;
+}
+
+/** The values of one facet with how many items have each. */
+export interface FacetView {
+  name: FacetName;
+  values: { value: string; count: number }[];
+  /** Values that are not listed. */
+  more: number;
+}
 
 /** What lists can be narrowed by, in the order that the page shows. */
 export const facetNames: readonly FacetName[] = ["origin", "system", "family", "ending", "reward", "file"];

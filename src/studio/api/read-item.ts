@@ -6,8 +6,8 @@ import { CoaError } from "../../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../../core/trajectory.ts";
 import { type TrainingSequence, trainingSequenceSchema } from "../../dataset/read-tokens.ts";
-import type { ItemView } from "./item-view.ts";
 import { readRange } from "./open-catalog.ts";
+import type { ItemView } from "./query-items.ts";
 
 /** A record with what stood around it. */
 export type StoredItem =

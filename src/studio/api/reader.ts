@@ -5,9 +5,8 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NamedProfiles } from "../../language/edit-chain.ts";
 import type { AnnotationStore } from "./annotation-store.ts";
-import type { ItemView } from "./item-view.ts";
 import type { Catalog } from "./open-catalog.ts";
-import type { ItemQueries } from "./query-items.ts";
+import type { ItemQueries, ItemView } from "./query-items.ts";
 import { readItem, type StoredItem } from "./read-item.ts";
 
 /** What readers work with. */

@@ -6,7 +6,7 @@ import { chainHash } from "../../core/annotation.ts";
 import type { ChainVerdict, ChainVerdicts } from "../../dataset/read-annotations.ts";
 import { type ChainView, chainView } from "./chain-view.ts";
 import { filterOf } from "./item-readers.ts";
-import type { ItemView } from "./item-view.ts";
+import type { ItemView } from "./query-items.ts";
 import { readItem } from "./read-item.ts";
 import { NotFound, type Reader, type StudioContext } from "./reader.ts";
 

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { emptyUsage } from "../../core/usage.ts";
 import type { LinesView } from "./item-readers.ts";
-import type { FacetView, ItemPage } from "./item-view.ts";
+import type { FacetView, ItemPage } from "./query-items.ts";
 import { type Studio, serveStudio } from "./serve-studio.ts";
 
 function chain(id: string, text: string, more: object = {}): string {

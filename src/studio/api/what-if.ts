@@ -1,8 +1,34 @@
 /** What filters measured, and what another bound would change, from the recorded decisions alone. */
 import type { FilterDecision } from "../../core/chain-marks.ts";
 import type { OutcomeRecord } from "../../distill/read-distillation.ts";
-import type { MeasuredStage, WhatIfView } from "./funnel-view.ts";
-import { spreadOf } from "./spread.ts";
+import { type SpreadStep, spreadOf } from "./spread.ts";
+
+/** A filter that compares a figure with a bound. */
+export interface MeasuredStage {
+  stage: string;
+  measure: string;
+  threshold: number;
+  /** Which side passes: at least the bound, or at most. */
+  side: "least" | "most";
+  /** How many records have each value. */
+  steps: SpreadStep[];
+  /** What is typed before the bound in `coa distill run`: `--max-tokens `. */
+  flag?: string;
+}
+
+/** What another bound of one filter would do. */
+export interface WhatIfView {
+  stage: string;
+  threshold: number;
+  /** Records that this filter dropped and would pass now. Later filters have not seen them. */
+  more: number;
+  /** Of those, how many would be kept if later filters drop as large a share as they did. */
+  expected: number;
+  /** Kept records that would be dropped: exact. */
+  fewer: number;
+  /** How to do it. */
+  command: string;
+}
 
 /** Flags of `coa distill run` by what a filter measures; the bound follows. */
 const flags: Record<string, string> = {

@@ -1,6 +1,6 @@
 /** Runs that were dropped, each with the sentence and what the filters measured. */
 import { count } from "../../../report/format-figures.ts";
-import type { DroppedPage, DroppedView } from "../../api/funnel-view.ts";
+import type { DroppedPage, DroppedView } from "../../api/funnel-readers.ts";
 import { href, pathPart, place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 import { Button } from "./button.tsx";

@@ -1,6 +1,6 @@
 /** What a list can be narrowed by: each value with how many items have it. */
 import { count } from "../../../report/format-figures.ts";
-import type { FacetView } from "../../api/item-view.ts";
+import type { FacetView } from "../../api/query-items.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 

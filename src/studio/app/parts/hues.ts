@@ -16,13 +16,13 @@ const hues: Record<string, string> = {
   reflection: "rose",
   verifier: "green",
   double_check: "green",
-  suggested_answer: "lime",
+  suggested_answer: "teal",
   answer: "green",
-  think: "slate",
-  observation: "stone",
-  text: "stone",
+  think: "none",
+  observation: "none",
+  text: "none",
 };
-const spare = ["blue", "teal", "amber", "rose", "violet", "lime", "green"];
+const spare = ["blue", "teal", "amber", "rose", "violet", "green"];
 
 /** The name of the hue for a role or a tag; the same word always has the same one. */
 export function hueOf(word: string): string {

@@ -1,6 +1,6 @@
 /** The pages of a list that were asked for, and the rows in them. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ItemPage, ItemView } from "../../api/item-view.ts";
+import type { ItemPage, ItemView } from "../../api/query-items.ts";
 import { askJson, onEvents, soon } from "../server.ts";
 
 const pageRows = 100;

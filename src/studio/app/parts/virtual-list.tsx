@@ -5,7 +5,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { ItemView } from "../../api/item-view.ts";
+import type { ItemView } from "../../api/query-items.ts";
 import type { ItemPages } from "./item-pages.ts";
 import { Missing } from "./states.tsx";
 

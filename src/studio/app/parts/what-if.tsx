@@ -1,6 +1,7 @@
 /** How a filter's figure is spread, where its bound stands, and what another bound would keep or lose. */
 import { count } from "../../../report/format-figures.ts";
-import type { FunnelView, WhatIfView } from "../../api/funnel-view.ts";
+import type { FunnelView } from "../../api/funnel-readers.ts";
+import type { WhatIfView } from "../../api/what-if.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
 import { Button } from "./button.tsx";

@@ -1,7 +1,7 @@
 /** A distillation from the first record to the last chain: each filter, each dropped run with its evidence, and what-if. */
 import { flowPlot } from "../../../report/flow-plot.ts";
 import { count, percent } from "../../../report/format-figures.ts";
-import type { FunnelView } from "../../api/funnel-view.ts";
+import type { FunnelView } from "../../api/funnel-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { FolderChoice } from "../parts/choice.tsx";
 import { DroppedList } from "../parts/dropped-list.tsx";

@@ -1,7 +1,7 @@
 /** Runs and chains by the hundred thousand: facets, full text, order, saved views; every choice stands in the address. */
 import { useMemo } from "preact/hooks";
 import { count } from "../../../report/format-figures.ts";
-import type { ItemView } from "../../api/item-view.ts";
+import type { ItemView } from "../../api/query-items.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { Button } from "../parts/button.tsx";
 import { Chip } from "../parts/chip.tsx";
@@ -117,7 +117,7 @@ function Row({ item }: { item: ItemView }) {
         {item.violations > 0 && <Chip text={`${item.violations} violations`} hue="rose" />}
         <Chip text={item.origin} />
         {item.step !== null && <Chip text={`step ${item.step + 1}`} hue="violet" />}
-        {item.family && <Chip text={item.family} hue="slate" />}
+        {item.family && <Chip text={item.family} />}
       </span>
       {[item.moves, item.toolCalls, item.billed].map((figure) => (
         <span class="figure soft small">{count(figure)}</span>
