@@ -3,16 +3,16 @@ import { count, decimal, duration } from "../../../report/format-figures.ts";
 import type { ChainView, SegmentView } from "../../api/chain-view.ts";
 import type { RunView } from "../../api/run-view.ts";
 import { href, pathPart } from "../router.ts";
-import { Button } from "./button.tsx";
 import { Chip } from "./chip.tsx";
 import { hueOf } from "./hues.ts";
 import { LongText } from "./long-text.tsx";
 import { Row } from "./rows.tsx";
-import { select, selection } from "./selection.ts";
+import { selection } from "./selection.ts";
 
 export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView }) {
   const { step, segment: chosen } = selection();
   const agents = new Map(run?.agents.map((agent) => [agent.id, agent.name]));
+  const leftOut = Map.groupBy(chain.leftOut, ({ reason }) => reason);
   const wrong = new Map(chain.violations.map((violation) => [violation.segment, violation.message]));
   return (
     <section class="column" aria-label="Segments of the chain">
@@ -47,7 +47,14 @@ export function SegmentList({ chain, run }: { chain: ChainView; run?: RunView })
           );
         })}
       </ol>
-      {chain.leftOut.length > 0 && <LeftOut chain={chain} />}
+      {leftOut.size > 0 && (
+        <p class="chips soft">
+          steps that it leaves out:
+          {[...leftOut].map(([reason, steps]) => (
+            <Chip text={`${steps.length} ${reason}`} title={steps.map(({ step }) => step).join(", ")} />
+          ))}
+        </p>
+      )}
     </section>
   );
 }
@@ -79,24 +86,4 @@ function SegmentDetail({ chain, segment }: { chain: ChainView; segment: SegmentV
 export function CallChip({ call }: { call: NonNullable<SegmentView["call"]> }) {
   const { tool, ok, ms } = call;
   return <Chip text={`${tool}${ok ? "" : " failed"}, ${duration(ms)}`} hue={ok ? undefined : "rose"} />;
-}
-
-function LeftOut({ chain }: { chain: ChainView }) {
-  const byReason = Map.groupBy(chain.leftOut, ({ reason }) => reason);
-  return (
-    <section class="left-out-list panel">
-      <h2>Left out of the chain</h2>
-      <ul class="plain">
-        {[...byReason].map(([reason, steps]) => (
-          <li>
-            <b>{steps.length}</b> {reason}:{" "}
-            {steps.slice(0, 24).map(({ step }) => (
-              <Button text={step} quiet onClick={() => select({ step })} />
-            ))}
-            {steps.length > 24 && <span class="soft"> and {steps.length - 24} more</span>}
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
 }

@@ -4,38 +4,26 @@ import type { FunnelView } from "../../api/funnel-readers.ts";
 import type { WhatIfView } from "../../api/what-if.ts";
 import { place, setQuery } from "../router.ts";
 import { useResource } from "../server.ts";
-import { Button } from "./button.tsx";
 import { Histogram } from "./histogram.tsx";
 
 export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
-  const measured = view.measured.find((one) => one.stage === stage);
+  // Where no filter is chosen, the first that compares something shows what can be asked.
+  const measured = stage === "" ? view.measured[0] : view.measured.find((one) => one.stage === stage);
   const threshold = measured?.threshold ?? 0;
   const given = place.value.query.get("bound");
   const bound = given === null ? threshold : Number(given);
-  const asked = new URLSearchParams({ folder: view.folder, stage, threshold: String(bound) });
+  const asked = new URLSearchParams({ folder: view.folder, stage: measured?.stage ?? "", threshold: String(bound) });
   const changed = measured && bound !== threshold;
   const { data, error } = useResource<WhatIfView>(changed ? `whatif?${asked}` : undefined);
+  const names = view.measured.map((one) => one.stage).join(", ");
   if (!measured) {
     return (
       <section class="panel" aria-label="What if">
         <h2>What if</h2>
         <p class="soft">
-          {stage === ""
-            ? "Choose a filter to see what it measured."
-            : `The filter ${stage} compares nothing with a bound.`}{" "}
-          These do:
+          {stage === "" ? "No filter compared anything" : `The filter ${stage} compares nothing`} with a bound.{" "}
+          {names.length > 0 && `These do: ${names}.`}
         </p>
-        <ul class="plain">
-          {view.measured.map((one) => (
-            <li>
-              <Button
-                text={`${one.stage}: ${one.measure} ${one.side === "least" ? "≥" : "≤"} ${one.threshold}`}
-                quiet
-                onClick={() => setQuery({ stage: one.stage, reason: undefined, bound: undefined })}
-              />
-            </li>
-          ))}
-        </ul>
       </section>
     );
   }
@@ -46,7 +34,7 @@ export function WhatIf({ view, stage }: { view: FunnelView; stage: string }) {
       <h2>
         What if{" "}
         <span class="soft">
-          {measure}, {side === "least" ? "at least" : "at most"} {threshold}
+          {measured.stage}: {measure}, {side === "least" ? "at least" : "at most"} {threshold}
         </span>
       </h2>
       <Histogram title={measure} steps={steps} marks={{ was: threshold, ...(changed && { would: bound }) }} />
