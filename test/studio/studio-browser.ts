@@ -85,7 +85,12 @@ export async function visit({ page }: WatchedPage, route: string, selector: stri
  * fails, and the page's policy refuses it.
  */
 export async function until({ page }: WatchedPage, expression: string): Promise<void> {
-  while (!(await page.evaluate(`Boolean(${expression})`))) await page.waitForTimeout(50);
+  // Counted, so that what never comes fails with its name instead of holding the run.
+  for (let look = 0; look < 2400; look++) {
+    if (await page.evaluate(`Boolean(${expression})`)) return;
+    await page.waitForTimeout(50);
+  }
+  throw new Error(`never true: ${expression.slice(0, 400)}`);
 }
 
 /** Violations of accessibility in light and dark; there should be none. */

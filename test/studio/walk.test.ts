@@ -62,7 +62,11 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
   async function assertSameAfterReload(selector: string): Promise<void> {
     const { page } = watched;
     const texts = `JSON.stringify([...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.innerText))`;
-    const before = await page.evaluate(texts);
+    let before = await page.evaluate(texts);
+    for (let last: unknown; last !== before; before = await page.evaluate(texts)) {
+      last = before;
+      await page.waitForTimeout(100);
+    }
     await page.reload();
     // What is outside of the window is drawn a little later.
     await until(watched, `${texts} === ${JSON.stringify(before)}`);
@@ -113,9 +117,9 @@ describe("a walk through the studio", { skip: noBrowser }, () => {
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".token-block .t");
-    const learned = await page.locator(".token-blocks .u8").count();
     const { key } = studio.context.items.page({ kind: "example" }, inOrder, 0, 1).rows[0]!;
-    assert.equal(learned, studio.context.items.find("example", key)!.toolCalls);
+    const learned = studio.context.items.find("example", key)!.toolCalls;
+    await until(watched, `document.querySelectorAll(".token-blocks .u8").length === ${learned}`);
     assert.match(await page.locator(".run-head").innerText(), /mask as in dataset\/examples\.jsonl/);
     await page.keyboard.press("n");
     await page.waitForSelector(".t[aria-current]");
