@@ -7,6 +7,7 @@ import { basename, join, relative, resolve } from "node:path";
 import { describesModel, isModelFolder, modelFolders } from "../base/files/model-folders.ts";
 import { workspaceRoot } from "../base/files/workspace.ts";
 import { UsageError } from "../core/errors.ts";
+import { printable } from "../core/printable.ts";
 import type { Section } from "./settings/index.ts";
 
 /** What names a model: the section `model` of the settings, or a name alone. */
@@ -53,7 +54,7 @@ async function convertedFolder(file: string): Promise<string> {
   const folder = join(workspaceRoot(), "models", basename(file, ".gguf"));
   const made = statSync(join(folder, "config.json"), { throwIfNoEntry: false });
   if (made && made.mtimeMs >= statSync(file).mtimeMs) return folder;
-  process.stderr.write(`${file} becomes a model folder, once: ${folder}\n`);
+  process.stderr.write(printable(`${file} becomes a model folder, once: ${folder}\n`));
   const { ggufToFolder } = await import("../engines/embedded/files/gguf-folder.ts");
   await ggufToFolder(file, folder);
   return folder;

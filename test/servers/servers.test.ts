@@ -252,7 +252,10 @@ serverContract("the collector", async () => {
     {
       get: () => {
         breaks = true;
-        return { path: "/v1/traces", body };
+        const times = { startTimeUnixNano: "1", endTimeUnixNano: "2" };
+        const attributes = [{ key: "gen_ai.operation.name", value: { stringValue: "chat" } }];
+        const span = { traceId: "a".repeat(32), spanId: "b".repeat(16), name: "chat", ...times, attributes };
+        return { path: "/v1/traces", body: { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] } };
       },
     },
   );
