@@ -17,7 +17,7 @@ export const stages: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   "Record what you have": {
     "record proxy": "Record, replay or limit the model calls of any app",
-    "record run": "Run a Node program with the recorder in it",
+    "record run": "Run a program (Node, Python, any other) with the recorder in it",
     "record collect": "Collect traces: OTLP, LangSmith, OpenAI Agents",
     "record import": "Turn recordings, or files of other systems, into team runs",
   },
