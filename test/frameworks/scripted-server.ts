@@ -95,6 +95,22 @@ export interface Script {
   numbered?: boolean;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: chunks of another API, as they are on the wire
+const partsOf = (event: any): any[] => event?.candidates?.[0]?.content?.parts ?? [];
+
+/** Gemini sends calls that are made side by side in one chunk, and clients carry a chunk's calls out before they read on. */
+function callsTogether(events: readonly unknown[]): unknown[] {
+  const joined: unknown[] = [];
+  for (const event of events) {
+    const last = partsOf(joined.at(-1));
+    const isCall = (parts: { functionCall?: unknown }[]) =>
+      parts.length > 0 && parts.every((part) => part.functionCall);
+    if (isCall(last) && isCall(partsOf(event))) last.push(...partsOf(event));
+    else joined.push(event);
+  }
+  return joined;
+}
+
 /** Starts the server; each answer comes over several turns of the event loop, so that runs interleave. */
 export async function startScriptedServer(script: Script = {}): Promise<{
   url: string;
@@ -120,7 +136,8 @@ export async function startScriptedServer(script: Script = {}): Promise<{
       return;
     }
     response.writeHead(200, { "content-type": streamType(api) });
-    for (const event of writeEvents(api, reply, reply.text.split(/(?<= )/))) response.write(frameEvent(api, event));
+    const events = writeEvents(api, reply, reply.text.split(/(?<= )/));
+    for (const event of api.name === "gemini" ? callsTogether(events) : events) response.write(frameEvent(api, event));
     response.end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
