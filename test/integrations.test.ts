@@ -60,7 +60,7 @@ describe("integrations", { skip: noPython }, () => {
 import json
 from types import SimpleNamespace
 from coa_rollout import chain_reward, chain_rollouts
-tasks = [{"prompt": "Where does Ada live?", "answers": ["Lyon"]}, {"prompt": "Where does Ada work?", "answers": ["Paris"]}]
+tasks = [{"prompt": "Where does Ada live?", "answers": "Lyon"}, {"prompt": "Where does Ada work?", "answers": {"target": ["Paris"]}}]
 run = chain_rollouts("${server.origin}", "${policy.url}", tasks)
 trainer = SimpleNamespace(args=SimpleNamespace(temperature=0.9), state=SimpleNamespace(global_step=3))
 asked = [[{"role": "user", "content": "Where does Ada live?"}]] * 2 + ["Where does Ada work?"]
@@ -154,13 +154,15 @@ async def all():
     short = "nothing"
     try: await loop(prompt_length=8).run({}, **row)
     except ValueError as error: short = str(error)
-    return {**vars(out), "calls": first, "seeds": [call["sampling"]["seed"] for call in calls], "short": short}
+    target = await loop().run({}, question=row["question"], reward_model={"ground_truth": {"target": ["Lyon"]}}, index=4)
+    return {**vars(out), "target": target.reward_score, "calls": first, "seeds": [call["sampling"]["seed"] for call in calls[:10]], "short": short}
 print(json.dumps(asyncio.run(all())))`,
     );
     const ids = told["response_ids"] as number[];
     const mask = told["response_mask"] as number[];
     const calls = told["calls"] as { id: string; prompt: number[]; sampling: Record<string, unknown> }[];
     assert.equal(told["reward_score"], 1);
+    assert.equal(told["target"], 1, "the gold of Search-R1");
     assert.equal(told["num_turns"], 2);
     assert.equal(tokenizer.decode(ids.filter((_, at) => mask[at] === 1)), looks + found);
     assert.deepEqual(calls[0]!.prompt, told["prompt_ids"]);

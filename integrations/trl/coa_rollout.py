@@ -55,7 +55,7 @@ def chain_rollouts(
                 raise KeyError(f"no task has the question {question[:80]!r}; give chain_rollouts the training tasks")
             # Copies of a prompt in one batch are its group: each gets a seed of its own, with room for those of its calls.
             seed = (first + place) * 64 % 2**31
-            items.append({"question": question, "answers": list(task["answers"]), "seed": seed})
+            items.append({"question": question, "answers": task["answers"], "seed": seed})
         wanted = {name: _setting(trainer, name, default) for name, default in _sampling}
         request = {"baseURL": address, "model": model, "sampling": {**wanted, **(sampling or {})}, "items": items}
         if api_key is not None:
@@ -92,7 +92,7 @@ def served_reward(server: str, *, timeout: float | None = None) -> Callable[...,
         # TRL's text of a completion has lost its special tokens: where a chain came with its answer, that is graded.
         said = completions if chain_answer is None else chain_answer
         questions = [_question(prompt) for prompt in prompts]
-        asked = {"prompts": questions, "completions": said, "answers": [list(one) for one in answers]}
+        asked = {"prompts": questions, "completions": said, "answers": list(answers)}
         return post_json(f"{server.rstrip('/')}/reward/trl", asked, timeout)["rewards"]
 
     return coa_reward

@@ -11,13 +11,33 @@ export function readTask(item: Json, { id, graded }: { id: string; graded: boole
     const needed = graded ? "a question and answers" : "a question";
     throw new Refusal(400, `the task is not complete: it needs ${needed}`, { param: "task" });
   }
-  const answers = [item["answers"]].flat().filter((one) => one !== undefined && one !== null);
-  if (graded && answers.length === 0)
+  if (graded && item["answers"] === undefined)
     throw new Refusal(400, "a task or right answers are needed", { param: "answers" });
+  const answers = rightAnswers(item["answers"]);
   const kind = asString(item["kind"]) as TaskKind | undefined;
   if (kind !== undefined && !taskKinds.includes(kind))
     throw new Refusal(400, `there is no kind "${kind}"`, { param: "kind" });
   const question = asString(item["question"]) || (graded ? "?" : "");
   if (question === "") throw new Refusal(400, "a task or a question is needed", { param: "question" });
-  return defineTask({ id, question, answers: answers.map(String), ...(kind && { kind }) });
+  return defineTask({ id, question, answers, ...(kind && { kind }) });
+}
+
+/** Names under which data sets of trainers keep the right answers: verl, Search-R1 (`target`), slime, and ours. */
+const goldNames = ["ground_truth", "target", "answers", "answer", "label"];
+
+/** Right answers in any shape that trainers send; none where they are not known. A shape that is not understood is refused. */
+function rightAnswers(gold: unknown): string[] {
+  if (gold === undefined || gold === null) return [];
+  if (typeof gold === "string") return [gold];
+  if (typeof gold === "number" || typeof gold === "boolean") return [String(gold)];
+  if (Array.isArray(gold)) return gold.flatMap(rightAnswers);
+  const fields = Object.keys(gold);
+  const named = fields.filter((name) => goldNames.includes(name));
+  if (named.length === 1) return rightAnswers((gold as Json)[named[0]!]);
+  const wanted = "a text, a number, a list of them, or an object with one of";
+  const given = fields.map((name) => `"${name}"`).join(", ") || "no field";
+  throw new Refusal(400, `right answers are ${wanted} ${goldNames.join(", ")}; not an object with ${given}`, {
+    code: "unknown_gold",
+    param: "answers",
+  });
 }

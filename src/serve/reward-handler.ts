@@ -35,8 +35,8 @@ export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   const { grader, concurrency = 8 } = options;
   const verdictOf = async (item: Json, signal: AbortSignal): Promise<Verdict> => {
     const { task, answer, format } = readItem(item);
-    const grade = await grader(task, answer, { signal });
-    return { ...rewardOf(grade), format };
+    const known = item["task"] !== undefined || task.answers.length > 0;
+    return { ...rewardOf(known ? await grader(task, answer, { signal }) : unknownGold), format };
   };
   const all = (items: readonly Json[], signal: AbortSignal) =>
     inParallel(items, concurrency, (item) => verdictOf(item, signal));
@@ -60,6 +60,8 @@ export function rewardHandler(options: RewardHandlerOptions): ServedHandler {
   };
   return servedHandler(endpoints, options);
 }
+
+const unknownGold: Grade = { correct: null, score: 0, reason: "no right answer is known" };
 
 function rewardOf({ correct, score, reason }: Grade): Omit<Verdict, "format"> {
   if (correct === null) return { reward: null, correct, score: null, reason };

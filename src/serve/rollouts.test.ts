@@ -61,6 +61,19 @@ async function withRollouts(
 }
 
 describe("rolloutHandler", () => {
+  it("grades by gold in the shape of a trainer's data set, and refuses one that it does not understand", () =>
+    withRollouts(async (ask, baseURL) => {
+      const gold = [{ target: ["Lyon"] }, { ground_truth: { target: ["Lyon"] } }, { answer: "Lyon" }];
+      const items = gold.map((answers) => ({ question: task.question, answers }));
+      const { body } = await ask("/rollouts", { baseURL, items });
+      assert.deepEqual(
+        body.rollouts.map((one: Loose) => one.reward),
+        [1, 1, 1],
+      );
+      const refused = await ask("/rollouts", { baseURL, items: [{ ...items[0], answers: { tests: [] } }] });
+      assert.deepEqual([refused.status, refused.body.error.code], [400, "unknown_gold"]);
+    }));
+
   it("gives ids, mask, log-probabilities and reward exactly as the policy sampled them", async () => {
     await withRollouts(async (ask, baseURL, requests) => {
       const { status, body } = await ask("/rollouts", { baseURL, model: "m", items: [{ task, seed: 3 }] });

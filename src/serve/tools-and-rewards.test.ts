@@ -97,4 +97,37 @@ describe("rewardHandler", () => {
       [1, 0],
     );
   });
+
+  it("reads gold as verl, Search-R1 and slime publish it", async () => {
+    const shapes: unknown[] = [
+      "Paris",
+      ["Paris", "Paname"],
+      { target: ["Paris"] },
+      { target: "Paris" },
+      { ground_truth: { target: ["Lutetia", "Paris"] }, style: "rule" },
+      { answer: "Paris" },
+      { label: { answers: ["Paris"] } },
+    ];
+    for (const gold of shapes) {
+      const graded = [
+        (await ask("/reward/verl", { solution_str: "<answer>Paris</answer>", ground_truth: gold })).body.score,
+        (await ask("/reward/slime", { prompt: "?", response: "Paris", label: gold })).body,
+        (await ask("/reward/trl", { completions: ["Paris"], ground_truth: [gold] })).body.rewards[0],
+        (await ask("/reward/verl", { solution_str: "Rome", ground_truth: gold })).body.score,
+      ];
+      assert.deepEqual(graded, [1, 1, 1, 0], JSON.stringify(gold));
+    }
+    assert.equal((await ask("/reward/slime", { prompt: "?", response: "42", label: { ground_truth: 42 } })).body, 1);
+  });
+
+  it("says null for a label that is not known, and refuses a shape that it does not understand by name", async () => {
+    for (const label of [null, [], { ground_truth: null }])
+      assert.deepEqual(await ask("/reward/slime", { prompt: "?", response: "x", label }), { status: 200, body: null });
+    for (const label of [{ tests: ["assert"] }, {}, [{ a: 1, b: 2 }], { answer: "x", target: "y" }]) {
+      const { status, body } = await ask("/reward/slime", { prompt: "?", response: "x", label });
+      assert.deepEqual([status, body.error.code, body.error.param], [400, "unknown_gold", "answers"]);
+    }
+    const { body } = await ask("/reward/verl", { solution_str: "x", ground_truth: { tests: [1] } });
+    assert.match(body.error.message, /not an object with "tests"/);
+  });
 });
