@@ -2,30 +2,18 @@
 import type { Refusal } from "../base/http/refusal.ts";
 import type { Json } from "../core/json-value.ts";
 
-const openaiTypes: Record<number, string> = {
-  400: "invalid_request_error",
-  401: "authentication_error",
-  403: "permission_error",
-  404: "invalid_request_error",
-  405: "invalid_request_error",
-  409: "conflict_error",
-  413: "invalid_request_error",
-  415: "invalid_request_error",
-  429: "rate_limit_error",
-};
+const types: Record<number, string> = { 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error" };
 
 /** The error body of OpenAI's APIs. */
 export function openaiError({ status, message, code, param }: Refusal): Json {
-  return { error: { message, type: openaiTypes[status] ?? "server_error", param, code } };
+  const own = status === 409 ? "conflict_error" : types[status];
+  return { error: { message, type: own ?? (status < 500 ? "invalid_request_error" : "server_error"), param, code } };
 }
 
 const anthropicTypes: Record<number, string> = {
-  400: "invalid_request_error",
-  401: "authentication_error",
-  403: "permission_error",
+  ...types,
   404: "not_found_error",
   413: "request_too_large",
-  429: "rate_limit_error",
   503: "overloaded_error",
 };
 

@@ -30,12 +30,8 @@ export function metrics(): Metrics {
     add(name, labels, amount = 1) {
       const series = counters.get(name) ?? new Map<string, number>();
       counters.set(name, series);
-      const key = Object.entries(labels)
-        .map(
-          ([label, value]) =>
-            `${label}="${String(value).replace(/[\\"\n]/g, (one) => (one === "\n" ? "\\n" : `\\${one}`))}"`,
-        )
-        .join(",");
+      // JSON escapes a text as the page does.
+      const key = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(String(value))}`).join(","); // biome-ignore format: one key
       series.set(key, (series.get(key) ?? 0) + amount);
     },
     text(gauges) {
