@@ -81,7 +81,7 @@ export const folderJobs: Record<string, string> = {
   serve: "the model with its tools behind the APIs that apps use; rewards, rollouts and training over HTTP",
   "studio/api": "readers of what stages left on disk, over an index that can be deleted; the studio's server",
   "studio/app": "the browser's side: one file per screen, built by Vite",
-  testing: "scripted model, tabular engine, conformance suites: chain-of-agents/testing",
+  testing: "scripted model, scripted model server, a tool in memory: chain-of-agents/testing",
   cli: "flags in, one library call, text out",
   "index.ts": "the root entry: what every user of the package needs",
 };

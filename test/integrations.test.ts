@@ -15,7 +15,8 @@ import { rewardHandler } from "../src/serve/reward-handler.ts";
 import { rolloutHandler } from "../src/serve/rollout-handler.ts";
 import { serve } from "../src/serve/serve.ts";
 import { toolHandler } from "../src/serve/tool-handler.ts";
-import { byteTokenizer, startModelServer, tableTool } from "../src/testing/index.ts";
+import { startModelServer, tableTool } from "../src/testing/index.ts";
+import { byteTokenizer } from "./fixtures/conformance/byte-tokenizer.ts";
 
 const folder = join(import.meta.dirname, "../integrations");
 const noPython = spawnSync("python3", ["--version"]).status === 0 ? false : "python3 is not installed";

@@ -10,7 +10,7 @@ import { totalLoss } from "../src/base/count/policy-loss.ts";
 import { seededRandom } from "../src/base/work/random.ts";
 import type { Example, LossSpec } from "../src/core/engine.ts";
 import { openEmbeddedEngine } from "../src/engines/embedded/embedded-engine.ts";
-import { tokenLoss } from "../src/testing/index.ts";
+import { tokenLoss } from "./fixtures/conformance/tabular-engine.ts";
 
 const config = {
   architecture: "qwen2" as const,

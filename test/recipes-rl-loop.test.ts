@@ -14,11 +14,11 @@ import { memoryLabTools } from "../src/lab/memory-lab-tools.ts";
 import { labChains, openLabModel, shippedModel } from "../src/lab/quickstart/open-model.ts";
 import { worldTasks } from "../src/lab/world-tasks.ts";
 import { engineModel } from "../src/models/engine-model.ts";
-import { byteTokenizer } from "../src/testing/index.ts";
 import { withFaults } from "../src/tools/with-faults.ts";
 import { chainRollout } from "../src/train/chain-rollout.ts";
 import type { Metrics } from "../src/train/run-folder.ts";
 import { trainRl } from "../src/train/train-rl.ts";
+import { byteTokenizer } from "./fixtures/conformance/byte-tokenizer.ts";
 import { digitEngine, playDigit } from "./fixtures/digit-game.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-rl-loop-"));

@@ -9,12 +9,12 @@ import { readManifest } from "../src/base/files/manifest.ts";
 import { readAllJsonl } from "../src/base/files/read-jsonl.ts";
 import { workState } from "../src/base/files/work-state.ts";
 import { seededRandom } from "../src/base/work/random.ts";
-import { tabularEngine } from "../src/testing/index.ts";
 import type { RolloutLine } from "../src/train/credit-group.ts";
 import { fixedExamples } from "../src/train/example-source.ts";
 import { readRollouts } from "../src/train/rollout-journal.ts";
 import { type Rollout, rolloutKey } from "../src/train/run-rollout.ts";
 import { trainSft } from "../src/train/train-sft.ts";
+import { tabularEngine } from "./fixtures/conformance/tabular-engine.ts";
 import { testSize, whole } from "./fixtures/test-size.ts";
 
 const root = mkdtempSync(join(tmpdir(), "coa-kill-"));

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { memoryJournal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectorySchema, trajectoryText } from "../core/trajectory.ts";
 import { defineProfile, tagNames } from "../language/profile.ts";
 import { multiProfile } from "../language/profiles.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainRecord } from "./chain-record.ts";
 import { runChain } from "./run-chain.ts";
 

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import { defineTask } from "../core/task.ts";
 import type { Tool } from "../core/tool.ts";
 import { readTrajectory, type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainOptions, ClientResult } from "./chain-options.ts";
 import { runChain } from "./run-chain.ts";
 

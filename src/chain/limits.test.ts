@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { mhqaProfile, webProfile } from "../language/profiles.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import { summariseWith } from "./compaction.ts";
 import type { Limits } from "./limits.ts";
 import { runChain } from "./run-chain.ts";

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { defineTask } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
 import { tagNames } from "../language/profile.ts";
 import { multiProfile, webProfile } from "../language/profiles.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import { runChain } from "./run-chain.ts";
 
 const task = defineTask({ id: "t", question: "q" });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { defineTask } from "../core/task.ts";
 import { type Trajectory, trajectorySchema, trajectoryText } from "../core/trajectory.ts";
 import { defineProfile, tagNames } from "../language/profile.ts";
 import { mhqaProfile, multiProfile, webProfile } from "../language/profiles.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainOptions } from "./chain-options.ts";
 import { runChain } from "./run-chain.ts";
 import { runChains } from "./run-chains.ts";

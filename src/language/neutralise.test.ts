@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 import { neutraliser } from "./neutralise.ts";
 import { tagNames } from "./profile.ts";
 import { multiProfile } from "./profiles.ts";

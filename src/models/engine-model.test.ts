@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { fakeEngine } from "../../test/fixtures/fake-engine.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { byteTokenizer, tableTool } from "../testing/index.ts";
+import { tableTool } from "../testing/index.ts";
 import { engineModel } from "./engine-model.ts";
 
 const task = defineTask({ id: "t", question: "Where does Ada live?" });

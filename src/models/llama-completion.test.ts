@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { replyJson } from "../base/http/handler.ts";
 import { listen } from "../base/http/listen.ts";
 import { runChain } from "../chain/run-chain.ts";
@@ -9,7 +10,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { byteTokenizer, tableTool } from "../testing/index.ts";
+import { tableTool } from "../testing/index.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
 
 const tags = tagNames(mhqaProfile).flatMap((tag) => [`<${tag}>`, `</${tag}>`]);

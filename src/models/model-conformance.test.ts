@@ -1,10 +1,12 @@
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import { type MakeModel, modelConformance } from "../../test/fixtures/conformance/model-conformance.ts";
 import { fakeEngine } from "../../test/fixtures/fake-engine.ts";
 import { openCallStore } from "../base/files/call-store.ts";
 import { limitedModel } from "../base/work/limited-model.ts";
 import { limiter } from "../base/work/limiter.ts";
 import { wrapModel } from "../base/work/wrap-model.ts";
-import { byteTokenizer, type MakeModel, modelConformance, scriptedModel, startModelServer } from "../testing/index.ts";
+import { scriptedModel, startModelServer } from "../testing/index.ts";
 import { cachedModel } from "./cached-model.ts";
 import { engineModel } from "./engine-model.ts";
 import { type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";

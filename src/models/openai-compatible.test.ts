@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { testSize } from "../../test/fixtures/test-size.ts";
 import { estimateTokens, requestTokens } from "../base/count/token-estimate.ts";
 import { serverEvents } from "../base/http/server-events.ts";
@@ -12,7 +13,6 @@ import { trajectoryText } from "../core/trajectory.ts";
 import { tagNames } from "../language/profile.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import {
-  byteTokenizer,
   type Fault,
   type ModelServerOptions,
   type ServedRequest,

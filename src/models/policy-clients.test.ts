@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import { byteTokenizer } from "../testing/index.ts";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { openPolicyClients, ownKeyFor } from "./policy-clients.ts";
 
 describe("the key of this machine", () => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import type { Example } from "../core/engine.ts";
-import { byteTokenizer } from "../testing/index.ts";
 import { servedTeacher } from "./served-teacher.ts";
 
 /** A server whose model finds every token likelier the larger its id. */

@@ -3,12 +3,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { runChain } from "../chain/run-chain.ts";
 import { defineTask } from "../core/task.ts";
 import { type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { mhqaProfile } from "../language/profiles.ts";
-import { byteTokenizer, type Script, scriptedModel, tableTool } from "../testing/index.ts";
+import { type Script, scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainHandlerOptions } from "./chain-handler.ts";
 import { openServeState } from "./serve-state.ts";
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
+import { tabularEngine } from "../../test/fixtures/conformance/tabular-engine.ts";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import type { ContinueEvent, Model } from "../core/model.ts";
 import { engineModel } from "../models/engine-model.ts";
-import { byteTokenizer, tabularEngine } from "../testing/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of a foreign API
 type Loose = any;

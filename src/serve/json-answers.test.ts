@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { withServer } from "../../test/fixtures/serve-server.ts";
 import { seededRandom } from "../base/work/random.ts";
-import { byteTokenizer, scriptedModel, tableTool } from "../testing/index.ts";
+import { scriptedModel, tableTool } from "../testing/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs
 type Loose = any;

@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { byteTokenizer, scriptedModel } from "../testing/index.ts";
+import { scriptedModel } from "../testing/index.ts";
 import { openKeptChains } from "./kept-chains.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs

@@ -29,7 +29,7 @@ import {
   webProvider,
   webSearch,
   wikiSearch,
-} from "../tools/index.ts";
+} from "./index.ts";
 
 const documents = [
   { id: "1", title: "Lyon", text: "Lyon is a city on the Rhône.", url: "https://example.org/lyon" },

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { observed, written } from "../../test/fixtures/segments.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { byteTokenizer } from "../testing/index.ts";
 import { creditStart, fromFirstFault } from "./credit.ts";
 import { creditGroup } from "./credit-group.ts";
 import { groupSorter } from "./sort-groups.ts";

@@ -4,10 +4,10 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { readModelUse, writeModelUse } from "../base/files/model-use-file.ts";
 import type { ModelUse } from "../core/model-use.ts";
 import { webProfile } from "../language/profiles.ts";
-import { byteTokenizer } from "../testing/index.ts";
 import { saveTrained } from "./save-trained.ts";
 
 const root = await mkdtemp(join(tmpdir(), "coa-save-"));

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { observed, written } from "../../test/fixtures/segments.ts";
 import { memoryJournal } from "../core/journal.ts";
 import { defineTask } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { byteTokenizer } from "../testing/index.ts";
 import { collectGroups } from "./collect-groups.ts";
 import { sharedPrefix } from "./credit.ts";
 import { creditGroup } from "./credit-group.ts";

@@ -9,8 +9,9 @@ import type { Engine } from "../../src/core/engine.ts";
 import { openEmbeddedEngine } from "../../src/engines/embedded/embedded-engine.ts";
 import { webProfile } from "../../src/language/profiles.ts";
 import { engineModel } from "../../src/models/engine-model.ts";
-import { byteTokenizer, tableTool } from "../../src/testing/index.ts";
+import { tableTool } from "../../src/testing/index.ts";
 import { dapoLoss } from "../../src/train/rl-options.ts";
+import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";
 import { base, config, farLora, lora, rl, sft } from "./far-runs.ts";
 import { loopbackTrainer, withoutExtension } from "./loopback-trainer.ts";
 

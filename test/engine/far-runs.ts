@@ -9,12 +9,12 @@ import type { Trajectory } from "../../src/core/trajectory.ts";
 import { emptyUsage } from "../../src/core/usage.ts";
 import { modelConfig } from "../../src/engines/embedded/model/config.ts";
 import { outcomeReward } from "../../src/graders/reward.ts";
-import { byteTokenizer } from "../../src/testing/index.ts";
 import { fixedExamples } from "../../src/train/example-source.ts";
 import { dapoLoss, type RlOptions } from "../../src/train/rl-options.ts";
 import type { Metrics } from "../../src/train/run-folder.ts";
 import { trainRl } from "../../src/train/train-rl.ts";
 import { type SftOptions, trainSft } from "../../src/train/train-sft.ts";
+import { byteTokenizer } from "../fixtures/conformance/byte-tokenizer.ts";
 
 const tokenizer = byteTokenizer();
 /** A model that trains in no time. */

@@ -1,6 +1,6 @@
 import { describe, it } from "node:test";
+import { engineConformance } from "../../../test/fixtures/conformance/engine-conformance.ts";
 import { whole } from "../../../test/fixtures/test-size.ts";
-import { engineConformance } from "../../testing/engine-conformance.ts";
 import { openEmbeddedEngine } from "./embedded-engine.ts";
 import { modelConfig } from "./model/config.ts";
 

@@ -1,7 +1,7 @@
 import { after, describe, it } from "node:test";
 import { loopbackTrainer } from "../../../test/engine/loopback-trainer.ts";
+import { engineConformance } from "../../../test/fixtures/conformance/engine-conformance.ts";
 import { whole } from "../../../test/fixtures/test-size.ts";
-import { engineConformance } from "../../testing/engine-conformance.ts";
 import { modelConfig } from "../embedded/model/config.ts";
 
 const config = modelConfig({

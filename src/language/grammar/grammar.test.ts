@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { byteTokenizer } from "../../../test/fixtures/conformance/byte-tokenizer.ts";
 import { testSize } from "../../../test/fixtures/test-size.ts";
 import type { Segment } from "../../core/trajectory.ts";
-import { byteTokenizer } from "../../testing/index.ts";
 import { advance, type ChainState, type Profile, startState, tagNames, toolTags } from "../profile.ts";
 import { builtInProfiles, codeProfile, multiProfile, webProfile } from "../profiles.ts";
 import { tagReader } from "../tag-reader.ts";

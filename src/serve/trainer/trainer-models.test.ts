@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tabularEngine } from "../../testing/index.ts";
+import { tabularEngine } from "../../../test/fixtures/conformance/tabular-engine.ts";
 import { futures } from "./futures.ts";
 import { type ServedPolicy, type TrainerModel, trainerModels } from "./trainer-models.ts";
 
