@@ -17,7 +17,6 @@ import { codeTool } from "../tools/code.ts";
 import { cachedFetch } from "../tools/crawl/cached-fetch.ts";
 import { crawlPage } from "../tools/crawl/crawl-page.ts";
 import { pageFetcher } from "../tools/crawl/fetch-page.ts";
-import { jinaReader } from "../tools/crawl/jina-reader.ts";
 import { politeFetch } from "../tools/crawl/polite-fetch.ts";
 import { summarisePage } from "../tools/crawl/summarise-page.ts";
 import { documentFetch } from "../tools/local-index/document-fetch.ts";
@@ -161,10 +160,6 @@ async function openCrawlPage(settings: ToolSettings, session: Session): Promise<
   const summarise = settings.summarisePages
     ? summarisePage({ model: session.closeAtEnd(openaiCompatible()) })
     : undefined;
-  if (settings.reader === "jina") {
-    const fetchPage = jinaReader({ apiKey: process.env["JINA_API_KEY"] });
-    return { tool: crawlPage({ fetchPage, refusal, summarise }), detail: "Jina Reader" };
-  }
   const { index: folder, docs = folder, allowHosts, robots } = settings;
   const fetchWeb = cachedFetch(politeFetch(session.closeAtEnd(pageFetcher({ allowHosts })).fetchPage, { robots }));
   const fetchPage = folder ? documentFetch(await openOnce(folder, session), fetchWeb) : fetchWeb;

@@ -5,12 +5,10 @@
 import { loadModule } from "../base/files/load-module.ts";
 import type { Grader } from "../core/grader.ts";
 import type { ToolDescription } from "../core/profile.ts";
-import type { Trajectory } from "../core/trajectory.ts";
 import type { Profile } from "../language/profile.ts";
 import type { LayoutOptions } from "./chain-draft.ts";
 import { type ContaminationOptions, contaminationStage } from "./stages/contamination.ts";
 import {
-  type ComplianceCheck,
   completenessStage,
   complexityStage,
   complianceStage,
@@ -51,10 +49,6 @@ export interface DistillConfig extends LayoutOptions {
 export interface DistillPlugins {
   grade?: Grader;
   countTokens?: (text: string) => number;
-  /** A check of compliance beyond the rules, by a model for instance. */
-  check?: ComplianceCheck;
-  /** Makes the thoughts of chains that passed everything fluent; may change thoughts and nothing else. */
-  rewrite?: (trajectory: Trajectory, signal?: AbortSignal) => Promise<Trajectory>;
   /** Filters of your own; they come after the built-in ones. */
   filters?: readonly Stage[];
 }
@@ -70,7 +64,7 @@ export function recordStages(config: DistillConfig, plugins: DistillPlugins): St
     complexityStage(config.minInteractions ?? 5),
     correctnessStage({ grade: plugins.grade, ungraded: config.ungraded }),
     redundancyStage(config.redundancy),
-    complianceStage(plugins.check),
+    complianceStage(),
     reflectionStage({ seed, ...config.reflection }),
     ...(config.maxTokens === undefined ? [] : [lengthStage(config.maxTokens)]),
     contaminationStage(config.contamination ?? {}),
@@ -86,7 +80,7 @@ export async function loadPlugins(modules: readonly string[]): Promise<DistillPl
     const { filters, ...rest } = (await (module.startsWith("file:")
       ? loadModule(new URL(module))
       : import(module))) as DistillPlugins & { default?: unknown };
-    for (const name of ["grade", "countTokens", "check", "rewrite"] as const) {
+    for (const name of ["grade", "countTokens"] as const) {
       if (rest[name] !== undefined) Object.assign(plugins, { [name]: rest[name] });
     }
     plugins.filters.push(...(filters ?? []));

@@ -61,13 +61,7 @@ export async function distill(options: DistillOptions): Promise<DistillReport> {
     const plugins = { ...(await loadPlugins(options.modules ?? [])), ...options.plugins };
     const names = recordStages(config, plugins).map((stage) => stage.name);
     const late = lateStages.filter((name) => !config.skip?.includes(name));
-    const tally = reportTally(config.profile.name, options.inputs, [
-      "input",
-      "convert",
-      ...names,
-      ...(plugins.rewrite ? ["rewrite"] : []),
-      ...late,
-    ]);
+    const tally = reportTally(config.profile.name, options.inputs, ["input", "convert", ...names, ...late]);
     const state = await restore(options, tally);
     await judgeAll(options, tally, state);
     const report = await finish(options, tally, state);

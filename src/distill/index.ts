@@ -3,8 +3,6 @@
 export { type DistillOptions, distill } from "./distill.ts";
 export type { DistillConfig, DistillPlugins } from "./distill-config.ts";
 export { type Conversion, type ConversionFailure, type DistillRunOptions, distillRun } from "./distill-run.ts";
-export { modelCheck } from "./model-check.ts";
 export { type ProposedProfile, proposeProfile } from "./propose-profile.ts";
 export { readOutcomes, readReport } from "./read-distillation.ts";
-export { type RewriteOptions, type Rewritten, rewriteThoughts } from "./rewrite-thoughts.ts";
 export { defineFilter, type Stage, type StageContext, type StageVerdict } from "./stages/stage.ts";

@@ -4,14 +4,12 @@
  */
 import { ownOptions } from "../base/work/check-options.ts";
 import type { FilterDecision } from "../core/chain-marks.ts";
-import { CoaError, isAbort, messageOf } from "../core/errors.ts";
+import { isAbort, messageOf } from "../core/errors.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { type Trajectory, trajectorySchema } from "../core/trajectory.ts";
-import { validateSegments } from "../language/validate.ts";
 import { chainUsage } from "./chain-usage.ts";
 import { type DistillConfig, type DistillPlugins, recordStages } from "./distill-config.ts";
 import { distillRun, distillRunNames } from "./distill-run.ts";
-import { sameButThoughts } from "./rewrite-thoughts.ts";
 import { signatureOf } from "./stages/near-duplicates.ts";
 import { interactionsOf } from "./stages/quality.ts";
 import { correctsItself } from "./stages/sampling.ts";
@@ -124,39 +122,17 @@ export function recordJudge(
         trajectory: { ...chain, decisions },
       };
     }
-    try {
-      const written = plugins.rewrite ? await rewritten(chain, plugins.rewrite, config, signal) : chain;
-      return {
-        ...decided,
-        stage: null,
-        trajectory: { ...written, decisions },
-        ...(wantsSignature && { signature: signatureOf(written) }),
-      };
-    } catch (error) {
-      if (isAbort(error)) throw error;
-      const broken = { stage: "rewrite", reason: "rewriting failed", detail: messageOf(error), problem: true };
-      return { ...decided, ...broken, trajectory: chain };
-    }
+    return {
+      ...decided,
+      stage: null,
+      trajectory: { ...chain, decisions },
+      ...(wantsSignature && { signature: signatureOf(chain) }),
+    };
   };
 }
 
 function questionOf({ prompt }: Trajectory): string {
   return prompt.findLast((message) => message.role === "user")?.content ?? "";
-}
-
-/** A rewriting that touched anything but thoughts, or broke the grammar, is an error of the rewriter. */
-async function rewritten(
-  chain: Trajectory,
-  rewrite: NonNullable<DistillPlugins["rewrite"]>,
-  config: DistillConfig,
-  signal: AbortSignal | undefined,
-): Promise<Trajectory> {
-  const made = await rewrite(chain, signal);
-  const profile = chain.language?.profile ?? config.profile;
-  if (!sameButThoughts(chain, made, profile.think)) throw new CoaError("filter", "more than thoughts was rewritten");
-  const violation = validateSegments(profile, made.segments)[0];
-  if (violation) throw new CoaError("filter", `the rewriting breaks a rule: ${violation.message}`);
-  return { ...made, usage: chain.usage };
 }
 
 function readRecord(

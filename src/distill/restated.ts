@@ -9,7 +9,6 @@ import { callKey } from "../language/call-key.ts";
 import type { Profile } from "../language/profile.ts";
 import { recordedCalls } from "../language/recorded-tools.ts";
 import type { Move } from "./read-moves.ts";
-import { names } from "./rewrite-thoughts.ts";
 
 /** The moves, with reports that say something of their own made thoughts that are always shown. */
 export function keepReports(moves: readonly Move[], run: TeamRun, profile: Profile): Move[] {
@@ -71,3 +70,12 @@ export function isSaidIn(text: string, others: readonly string[]): boolean {
 }
 
 const word = /\p{L}[\p{L}\p{M}]*|\d[\d.,]*\d|\d/gu;
+
+/** Words that are capitalised only because a sentence begins with them. */
+const beginnings = new Set("the a an i it is in on at of to for from by with and or but no not now so this that these those there then first next what when where which who how if as we he she they his her its one two".split(" ")); // biome-ignore format: one list
+
+/** Numbers and capitalised words: what a text could give away. */
+function names(text: string): string[] {
+  const found = text.match(/\p{Lu}[\p{L}\p{M}'-]+|\d[\d.,]*\d|\d+/gu) ?? [];
+  return found.filter((name) => !beginnings.has(name.toLowerCase()));
+}

@@ -69,18 +69,16 @@ export function teamRequestIn(content: string): TeamRequest | undefined {
   );
 }
 
-const similarHeading = "\n\nSimilar steps of earlier work:\n";
-
-/** The first message to the manager: the question, what earlier runs learnt about similar ones, and a first request. */
-export function questionMessage(question: string, similar: string, first: "plan" | "survey"): string {
-  return `Question: ${question}${similar && similarHeading}${similar}\n\n${teamRequests[first].text}`;
+/** The first message to the manager: the question and a first request. */
+export function questionMessage(question: string, first: "plan" | "survey"): string {
+  return `Question: ${question}\n\n${teamRequests[first].text}`;
 }
 
 /** The question in the first message to a manager of ours; undefined where it is another message. */
 export function askedQuestion(content: string): string | undefined {
   const first = [teamRequests.plan, teamRequests.survey].find(({ text }) => content.endsWith(`\n\n${text}`));
   if (!first || !content.startsWith("Question: ")) return undefined;
-  return content.slice("Question: ".length, -first.text.length - 2).split(similarHeading)[0];
+  return content.slice("Question: ".length, -first.text.length - 2);
 }
 
 /** The move that a text of a member of ours is, by what it was asked for before. */

@@ -10,7 +10,6 @@ import { asObject } from "../core/json-value.ts";
 import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import { startCollector } from "./collector/start-collector.ts";
-import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { messagesToRuns } from "./formats/message-files.ts";
 import { oagentsToRun } from "./formats/oagents.ts";
@@ -180,22 +179,6 @@ describe("hostile recordings", () => {
       search_agent_actions: { find: { answer: "a", tool_calls: [{ name: "s", args: {}, observation: "o" }] } },
       prediction: "p",
     };
-    const atif = {
-      schema_version: "ATIF-v1.4",
-      session_id: "s",
-      agent: { name: "a" },
-      steps: [
-        { source: "user", message: "q" },
-        {
-          source: "agent",
-          message: "m",
-          tool_calls: [{ tool_call_id: "1", function_name: "f", arguments: {} }],
-          observation: {
-            results: [{ source_call_id: "1", content: "c", subagent_trajectory_ref: [{ session_id: "s" }] }],
-          },
-        },
-      ],
-    };
     const chat = {
       messages: [
         { role: "user", content: "q" },
@@ -213,7 +196,6 @@ describe("hostile recordings", () => {
     const readers: [unknown, (value: unknown) => TeamRun[]][] = [
       [memory, (value) => [smolagentsToRun(value, "x")]],
       [oagents, (value) => [oagentsToRun(asObject(value) ?? {}, "x")]],
-      [atif, (value) => atifToRuns([asObject(value) ?? {}])],
       [chat, (value) => messagesToRuns(asObject(value) ?? {}, "x")],
       [langfuse, (value) => spansToRuns(langfuseToSpans(value), "fuzz")],
     ];

@@ -192,65 +192,6 @@ describe("importing files", () => {
     assert.equal(summariseRun(again!).ambiguousLinks, 1);
   });
 
-  it("reads ATIF with sub-agents inside and copied context counted once", async () => {
-    const child = {
-      schema_version: "ATIF-v1.7",
-      session_id: "s",
-      trajectory_id: "child",
-      agent: { name: "searcher", version: "1" },
-      steps: [
-        { step_id: 1, source: "user", message: "find it" },
-        { step_id: 2, source: "agent", message: "inherited", is_copied_context: true },
-        { step_id: 3, source: "agent", message: "found", metrics: { prompt_tokens: 10, completion_tokens: 2 } },
-      ],
-    };
-    const tools = [{ type: "function", function: { name: "ask", parameters: {} } }];
-    const parent = {
-      schema_version: "ATIF-v1.7",
-      session_id: "s",
-      trajectory_id: "root",
-      agent: { name: "boss", version: "1", model_name: "m", tool_definitions: tools },
-      steps: [
-        { step_id: 1, source: "system", message: "Lead." },
-        { step_id: 2, source: "user", message: "Where?" },
-        {
-          step_id: 3,
-          source: "agent",
-          message: "I ask.",
-          reasoning_content: "hm",
-          tool_calls: [{ tool_call_id: "c1", function_name: "ask", arguments: { task: "find it" } }],
-          observation: {
-            results: [
-              { source_call_id: "c1", content: "found", subagent_trajectory_ref: [{ trajectory_id: "child" }] },
-            ],
-          },
-          metrics: { prompt_tokens: 20, completion_tokens: 4, cached_tokens: 3, cost_usd: 0.5 },
-        },
-        {
-          step_id: 4,
-          source: "agent",
-          message: "Here.",
-          metrics: { prompt_tokens: 30, completion_tokens: 1, cost_usd: 0.25 },
-        },
-      ],
-      subagent_trajectories: [child],
-    };
-    const beside = { ...parent, subagent_trajectories: undefined };
-    for (const content of [parent, lines(beside, child)]) {
-      const runs = await imported(content);
-      assert.equal(runs.length, 1);
-      const run = runs[0]!;
-      assert.deepEqual(summariseRun(run).delegations, [{ from: "boss", to: "searcher", callId: "c1" }]);
-      assert.deepEqual(
-        [run.answer, run.steps.length, run.usage.billedTokens, run.usage.costUsd],
-        ["Here.", 3, 67, 0.75],
-      );
-      assert.equal(refusedForTraining(run), null);
-    }
-    const [alone] = await imported(beside);
-    assert.match(alone?.completeness.notes.join() ?? "", /child is not in the file/);
-  });
-
   it("reads a Langfuse trace", async () => {
     const call = { id: "c1", type: "function", function: { name: "ask", arguments: "{}" } };
     const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;

@@ -11,7 +11,6 @@ import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { readCallLog } from "./call-log.ts";
 import { callsToRuns } from "./calls-to-runs.ts";
 import { aiSdkEventsToCalls, isAiSdkEvent } from "./formats/ai-sdk-events.ts";
-import { atifToRuns } from "./formats/atif.ts";
 import { langfuseToSpans } from "./formats/langfuse.ts";
 import { langSmithToSpans, readLangSmithRuns } from "./formats/langsmith.ts";
 import { isMastraEvent, mastraEventsToSpans } from "./formats/mastra-events.ts";
@@ -42,7 +41,6 @@ export const importFormats = {
   messages: "lists of messages (OpenAI, ShareGPT, ReAct, group chats by names) with their outcomes",
   smolagents: "smolagents memory: a list of steps",
   oagents: "an OAgents run log (JSONL)",
-  atif: "ATIF trajectories",
 } as const;
 export type ImportFormat = keyof typeof importFormats;
 
@@ -120,7 +118,6 @@ function detectFormat(records: readonly unknown[], file = "the file"): ImportFor
   if (has("resourceSpans")) return "otlp";
   if (isMastraEvent(one)) return "mastra";
   if (isAiSdkEvent(one)) return "ai-sdk";
-  if (asString(one["schema_version"])?.startsWith("ATIF")) return "atif";
   if (has("post") || has("patch") || has("run_type") || has("runs")) return "langsmith";
   if (has("observations") || has("traceId", "type", "startTime")) return "langfuse";
   if ((has("data") && Array.isArray(one["data"])) || String(one["object"]).startsWith("trace")) return "openai-agents";
@@ -179,8 +176,6 @@ async function toRuns(format: ImportFormat, records: readonly unknown[], files: 
       );
     case "oagents":
       return flat.map((record, index) => oagentsToRun(asObject(record) ?? {}, idOf(index)));
-    case "atif":
-      return atifToRuns(flat.map((record) => asObject(record) ?? {}));
   }
 }
 

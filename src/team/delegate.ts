@@ -12,7 +12,7 @@ import { judge, rejectsPlan } from "./judge.ts";
 import { emptyReply, reviewRequest, system, user } from "./requests.ts";
 import { callInput } from "./role.ts";
 import { allSettledOrThrow, askMember, endsRun, runToolCall, type WorkSession } from "./work-session.ts";
-import { clip, type MemoryEntry, type PastStep } from "./working-memory.ts";
+import type { MemoryEntry } from "./working-memory.ts";
 
 /** What came of one delegation. */
 export interface Delegated {
@@ -60,10 +60,7 @@ export async function delegate(
     }
     const entry: MemoryEntry = { member: member.name, task, calls: [], report: "", failed: false };
     session.work.push(entry);
-    await work(session, agent, member, entry, shared ?? [user(withSimilarStep(session, task))]);
-    const step: PastStep = { question: session.task.question, task, report: entry.report };
-    session.memory?.remember(step);
-    session.remembered.push(step);
+    await work(session, agent, member, entry, shared ?? [user(task)]);
     agent.report = entry.report;
     call.result = entry.report;
     return { report: entry.report, failed: entry.failed, poor: false };
@@ -74,12 +71,6 @@ export async function delegate(
   } finally {
     call.endedAt = session.now();
   }
-}
-
-/** The sub-task, with the most similar step that was done before, where there is one. */
-function withSimilarStep(session: WorkSession, task: string): string {
-  const similar = session.memory?.recall(task, 1, 0.5)[0]?.step;
-  return similar ? `${task}\n\nA similar step done before: ${similar.task} -> ${clip(similar.report, 500)}` : task;
 }
 
 /** Puts a member's activation on record; what it was told and given is written down once, with its first. */

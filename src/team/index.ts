@@ -5,4 +5,3 @@ export type { RoleFunction, RolePlayer, RoleReply } from "./role.ts";
 export { runTeam, type TeamOptions } from "./run-team.ts";
 export { runTeams, type TeamsOptions } from "./run-teams.ts";
 export type { TeamEvent } from "./work-session.ts";
-export { createLongTermMemory, type LongTermMemory, type PastStep } from "./working-memory.ts";

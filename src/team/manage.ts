@@ -47,7 +47,6 @@ interface ManagerState {
 export async function manage(session: WorkSession, options: TeamOptions): Promise<Outcome> {
   const manager = memberWithRole(session.team, "manager");
   const tools = managerTools(session);
-  const past = options.memory?.recall(session.task.question, 3).map(({ step }) => step) ?? [];
   const state: ManagerState = {
     session,
     options,
@@ -61,7 +60,7 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     outcome: { answer: null, ending: { reason: "limit" }, replans: 0, scores: [] },
   };
   const first = options.planning?.survey ? "survey" : "plan";
-  state.conversation.push(requests.questionRequest(session.task.question, past, first));
+  state.conversation.push(requests.questionRequest(session.task.question, first));
   try {
     if (first === "survey") {
       const { message, step } = await askManager(state, tools);
@@ -76,8 +75,6 @@ export async function manage(session: WorkSession, options: TeamOptions): Promis
     if (!(error instanceof CoaError)) throw error;
     if (error instanceof BudgetSpent) endEarly(state.outcome, messageOf(error));
     else state.outcome.ending = errorEnding(error);
-  } finally {
-    for (const step of session.remembered) step.accepted = state.outcome.ending.verified === true;
   }
   return state.outcome;
 }

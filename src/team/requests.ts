@@ -1,7 +1,7 @@
 /** The messages by which the rules of the team ask a member for a move, in the texts of `language/team-moves.ts`. */
 import type { Message } from "../core/message.ts";
 import { questionMessage, teamRequests } from "../language/team-moves.ts";
-import type { MemoryEntry, PastStep } from "./working-memory.ts";
+import type { MemoryEntry } from "./working-memory.ts";
 import { describeWork } from "./working-memory.ts";
 
 /** A message from outside the team: the person who asks, or the rules. */
@@ -25,10 +25,9 @@ export function system(instructions: string): Message {
   return message;
 }
 
-/** The question, with what earlier runs learnt about similar ones, and the first request. */
-export function questionRequest(question: string, past: readonly PastStep[], first: "plan" | "survey"): Message {
-  const similar = past.map((step) => `- ${step.task} -> ${step.report}`).join("\n");
-  return user(questionMessage(question, similar, first));
+/** The question and the first request. */
+export function questionRequest(question: string, first: "plan" | "survey"): Message {
+  return user(questionMessage(question, first));
 }
 
 export const planRequest = constant(teamRequests.plan);

@@ -9,7 +9,6 @@ import { type TeamRun, teamRunSchema } from "../core/team-run.ts";
 import { defineTool } from "../core/tool.ts";
 import type { RoleFunction, RoleReply } from "./role.ts";
 import { runTeam, type TeamOptions } from "./run-team.ts";
-import { createLongTermMemory } from "./working-memory.ts";
 
 const task = defineTask({ id: "t1", question: "How high is Mount Zed?", answers: ["812"] });
 
@@ -346,30 +345,6 @@ describe("runTeam", () => {
     const own = run.steps.filter((step) => step.model === "m");
     const cost = own.reduce((sum, step) => sum + step.promptTokens * 10 + step.completionTokens * 100, 0) / 1e6;
     assert.ok(Math.abs(run.usage.costUsd - cost) < 1e-12 && cost > 0);
-  });
-
-  it("recalls similar steps of earlier runs", async () => {
-    const memory = createLongTermMemory([
-      { question: "Where does the Nile end?", task: "find the Nile", report: "Egypt" },
-    ]);
-    await play(inOrder("1. search", delegateTo("search_agent", "find Mount Zed"), "812"), { memory });
-    assert.equal(memory.size, 2);
-    let shown = "";
-    const manager = inOrder(({ messages }) => {
-      shown = messages.at(-1)!.content;
-      return "1. x";
-    }, "812");
-    await play(manager, { memory });
-    assert.match(shown, /Similar steps of earlier work:\n- find Mount Zed -> found:/);
-    let task = "";
-    const worker: RoleFunction = ({ messages }) => (task = messages[1]!.content);
-    await play(inOrder("1. x", delegateTo("search_agent", "find Mount Zed again"), "812"), {
-      memory,
-      roles: { search: worker },
-    });
-    assert.match(task, /^find Mount Zed again\n\nA similar step done before: find Mount Zed -> found:/);
-    assert.equal(memory.recall("find Mount Zed")[0]!.step.accepted, true);
-    assert.doesNotMatch(shown, /Nile/);
   });
 
   it("says which role has no player, and stops when the caller does", async () => {

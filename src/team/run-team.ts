@@ -23,7 +23,6 @@ import { manage, type Outcome } from "./manage.ts";
 import { recordRun } from "./record-run.ts";
 import { asChatModel, type RolePlayer } from "./role.ts";
 import type { TeamEvent, WorkSession } from "./work-session.ts";
-import type { LongTermMemory } from "./working-memory.ts";
 
 export interface TeamOptions {
   /** Who plays which role; `default` plays the rest. `memory`, where given, keeps notes during the run. */
@@ -43,8 +42,6 @@ export interface TeamOptions {
   reviewInterval?: number;
   /** Whether a verifier must accept the answer; true by default. */
   verify?: boolean;
-  /** Steps of earlier runs, recalled when similar; this run adds its own. */
-  memory?: LongTermMemory;
   budget?: TeamBudget;
   limits?: Partial<WorkSession["limits"]>;
   /** Of models without a tokenizer of their own and of functions; an estimate by default. */
@@ -71,7 +68,7 @@ export const teamParts = {
 };
 
 const runTeamNames = optionNames<TeamOptions>()(
-  "roles tools topology team planning reviewInterval verify memory budget limits countTokens prices temperature seed stream signal onEvent now id",
+  "roles tools topology team planning reviewInterval verify budget limits countTokens prices temperature seed stream signal onEvent now id",
 );
 
 /** Runs a team on a task and records all of it. Rejects only when the caller aborts or the options make no sense. */
@@ -123,8 +120,6 @@ function openSession(task: Task, options: TeamOptions, now: () => number, starte
     meter: createMeter(options.budget ?? {}, now, startedAt),
     countTokens,
     work: [],
-    memory: options.memory,
-    remembered: [],
     limits,
     show: toolText(
       team.flatMap((member) => member.tools),

@@ -17,7 +17,7 @@ import type { TeamMember } from "./agents.ts";
 import { BudgetSpent, type Meter } from "./budget.ts";
 import type { RunRecord } from "./record-run.ts";
 import { callInput } from "./role.ts";
-import type { LongTermMemory, MemoryEntry, PastStep } from "./working-memory.ts";
+import type { MemoryEntry } from "./working-memory.ts";
 
 /** What a run tells its listeners. */
 export type TeamEvent =
@@ -38,10 +38,6 @@ export interface WorkSession {
   meter: Meter;
   countTokens: CountTokens;
   work: MemoryEntry[];
-  /** Steps of this and earlier runs, where a memory was given. */
-  memory?: LongTermMemory;
-  /** What this run has added to it. */
-  remembered: PastStep[];
   limits: {
     managerSteps: number;
     agentSteps: number;

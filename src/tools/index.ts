@@ -5,7 +5,6 @@ export { type CrawlPageOptions, crawlPage } from "./crawl/crawl-page.ts";
 export { cachingExtractor, type ExtractedPage, extractPage } from "./crawl/extract-page.ts";
 export { type FetchedPage, type FetchPage, type PageFetcherOptions, pageFetcher } from "./crawl/fetch-page.ts";
 export { BlockedAddressError } from "./crawl/guarded-agent.ts";
-export { jinaReader } from "./crawl/jina-reader.ts";
 export { type PoliteOptions, politeFetch } from "./crawl/polite-fetch.ts";
 export { isPublicAddress } from "./crawl/public-address.ts";
 export { summarisePage } from "./crawl/summarise-page.ts";
@@ -36,7 +35,6 @@ export type { LineSandboxOptions, WarmSandbox } from "./sandbox/line-sandbox.ts"
 export { type NsjailOptions, nsjailSandbox } from "./sandbox/nsjail.ts";
 export { type PyodideOptions, pyodideSandbox } from "./sandbox/pyodide.ts";
 export { quickjsSandbox } from "./sandbox/quickjs.ts";
-export { type SandboxFusionOptions, sandboxFusion } from "./sandbox/sandbox-fusion.ts";
 export { type Blocklist, benchmarkBlocklist, blocklist, withoutUrls } from "./search/blocklist.ts";
 export { cachedSearch, type SearchRecord } from "./search/cached-search.ts";
 export { indexProvider } from "./search/index-provider.ts";

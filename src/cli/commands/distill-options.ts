@@ -5,10 +5,6 @@ import { readJsonl } from "../../base/files/read-jsonl.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { DistillPlugins } from "../../distill/distill-config.ts";
 import { readTasks } from "../../distill/judge-batch.ts";
-import { modelCheck } from "../../distill/model-check.ts";
-import { rewriteThoughts } from "../../distill/rewrite-thoughts.ts";
-import type { Profile } from "../../language/profile.ts";
-import { openaiCompatible } from "../../models/openai-compatible.ts";
 import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import type { Session } from "../session.ts";
 import type { Settings } from "../settings/index.ts";
@@ -31,29 +27,18 @@ export async function readQuestions(files: readonly string[] = []): Promise<stri
 export async function choosePlugins(
   { distill, judge, grader }: Settings<"distill" | "judge" | "grader">,
   session: Session,
-  {
-    tokenizerFolder,
-    profile,
-    tasksFiles,
-  }: { tokenizerFolder?: string; profile: Profile; tasksFiles: readonly string[] },
+  { tokenizerFolder, tasksFiles }: { tokenizerFolder?: string; tasksFiles: readonly string[] },
 ): Promise<DistillPlugins | undefined> {
-  const open = (model: string) => session.closeAtEnd(openaiCompatible({ baseURL: distill.baseUrl, model }));
   const tasks = await readTasks(tasksFiles);
   const judged = judge.model ?? judge.baseUrl ?? judge.prompt;
   const hasCode = tasks.some((task) => task.kind === "code");
-  if (!(hasCode || judged || distill.check || distill.rewrite || tokenizerFolder)) return undefined;
+  if (!(hasCode || judged || tokenizerFolder)) return undefined;
   // A judge on the server of the other models needs no address of its own.
   const baseUrl = judged === undefined ? undefined : (judge.baseUrl ?? distill.baseUrl);
   const { grader: grade } = await openGrader({ judge: { ...judge, baseUrl }, grader }, session, tasks);
   const tokenizer = tokenizerFolder === undefined ? undefined : await loadTokenizer(tokenizerFolder);
-  const editor = distill.rewrite === undefined ? undefined : open(distill.rewrite);
   return {
     grade,
-    ...(distill.check !== undefined && { check: modelCheck(open(distill.check)) }),
     ...(tokenizer && { countTokens: (text: string) => tokenizer.encodeWithSpecials(text).length }),
-    ...(editor && {
-      rewrite: async (trajectory, signal) =>
-        (await rewriteThoughts(trajectory, { model: editor, profile, signal })).trajectory,
-    }),
   };
 }

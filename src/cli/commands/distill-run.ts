@@ -62,7 +62,7 @@ export default defineCommand({
     const assumeRight =
       values["assume-right"] ||
       (ask && (await confirmed("No tasks to grade by. Take the recorded answers as right?", false)));
-    const plugins = await choosePlugins(settings, session, { tokenizerFolder: values.tokenizer, profile, tasksFiles });
+    const plugins = await choosePlugins(settings, session, { tokenizerFolder: values.tokenizer, tasksFiles });
     const filters = how.filters.map((file) => pathToFileURL(resolve(file)).href);
     const standard = new URL(
       import.meta.url.endsWith(".ts") ? "./distill-plugins.ts" : "./distill-plugins.js",

@@ -21,7 +21,7 @@ import type { Section, Settings } from "../settings/index.ts";
 
 /** A sandbox in which one program can't touch the next: a process of its own each, where the machine can do that. */
 function gradingSandbox(): Sandbox {
-  const free = !process.env["COA_SANDBOX"] && !process.env["COA_SANDBOX_URL"] && !process.env["COA_NSJAIL"];
+  const free = !process.env["COA_SANDBOX"] && !process.env["COA_NSJAIL"];
   return chooseSandbox(free && bubblewrapProblem() === undefined ? { kind: "bubblewrap", warm: 2 } : {});
 }
 

@@ -17,7 +17,6 @@ import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
 import { bestTeamRun } from "./best-team-run.ts";
 import { openLabTools } from "./team-in-lab.ts";
-import { openMemory } from "./team-memory.ts";
 import { openPlayers } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
 
@@ -105,7 +104,6 @@ export default defineCommand({
       ? () => outside.tools
       : await openLabTools(tasks, { fast, faults: settings.tools.faults }, session);
     const journal = session.closeAtEnd(await jsonlJournal(values.out, teamRunSchema));
-    const memory = team.memory === undefined ? undefined : session.closeAtEnd(await openMemory(team.memory));
     const claimed = await claimRuns(values, settings, file, tasks.length);
     const runOne = n > 1 ? bestTeamRun(n, roles, team.pick) : runTeam;
     const runs = runTeams(tasks, {
@@ -120,7 +118,6 @@ export default defineCommand({
       totalBudget: { tokens: team.maxTotalTokens, runs: values.limit },
       planning: { survey: team.survey, interval: team.planInterval },
       reviewInterval: team.reviewInterval,
-      memory: memory?.memory,
       seed,
       prices: ledger.price,
       signal,

@@ -14,8 +14,6 @@ export const distill = {
   balance: number("Max size of a family, in sizes of the median one", { min: 0 }),
   blockUrls: list("Addresses that a chain must not touch"),
   skip: list("Stages to leave out"),
-  check: text("Model that checks compliance"),
-  rewrite: text("Model that makes thoughts fluent"),
   baseUrl: text("Server of these two models (default: OPENAI_BASE_URL)"),
   workers: whole("Worker threads (default: cores - 1)", { min: 0 }),
 } as const; // biome-ignore format: one setting a line

@@ -1,4 +1,4 @@
-import { choice, pairs, text, toggle, whole } from "../setting.ts";
+import { choice, pairs, toggle, whole } from "../setting.ts";
 
 /** The multi-agent team. */
 export const team = {
@@ -10,6 +10,5 @@ export const team = {
   planInterval: whole("Renew the plan after this many delegations; 0: never", { default: 0, min: 0 }),
   reviewInterval: whole("Reflect after this many delegations; 0: never", { default: 0, min: 0 }),
   pick: choice(["list-wise", "scored"], "How the judge of --best-of picks among team runs", { default: "list-wise" }),
-  memory: text("File with steps of earlier runs, recalled and added to"),
   words: choice(["full", "no-prompts", "terse"], "Length of the scripted lab team's messages; terse: no longer than a chain's", { default: "full" }),
 } as const; // biome-ignore format: one setting a line

@@ -1,4 +1,4 @@
-import { choice, list, pairs, text, toggle, whole } from "../setting.ts";
+import { list, pairs, text, toggle, whole } from "../setting.ts";
 
 /** The tools that chains and teams call. */
 export const tools = {
@@ -17,7 +17,6 @@ export const tools = {
   retrieval: text("A retrieval server (POST /retrieve) for wiki_search"),
   searchCache: text("File that keeps search answers (default: in the workspace)"),
   replaySearches: toggle("Answer searches from the cache alone"),
-  reader: choice(["own", "jina"], "Read pages ourselves or with Jina Reader", { default: "own" }),
   robots: toggle("Respect robots.txt"),
   summarisePages: toggle("Let the model at OPENAI_BASE_URL summarise pages for the question"),
   visionModel: text("Vision model for visual_inspector, at OPENAI_BASE_URL (default: COA_VISION_MODEL)"),

@@ -190,22 +190,18 @@ function hasFailed({ by, call, text }: Segment): boolean {
   return /^\W*(?:\w*(?:error|exception)\b|failed|failure|time[d ]*out|traceback|http [45]\d\d)/i.test(text);
 }
 
-/** A check of a trajectory beyond the rules, by a model for instance: null, or what is wrong. */
-export type ComplianceCheck = (trajectory: Trajectory, signal?: AbortSignal) => Promise<string | null>;
-
-/** Drops chains that break the profile's rules, and those that a further check finds fault with. */
-export function complianceStage(check?: ComplianceCheck): Stage {
+/** Drops chains that break the profile's rules. */
+export function complianceStage(): Stage {
   return {
     name: "compliance",
-    async judge(trajectory, { profile, signal }) {
+    judge(trajectory, { profile }) {
       if (trajectory.profile !== profile.name) {
         return { reason: "other profile", detail: `${trajectory.profile}, not ${profile.name}` };
       }
       const violation = validateSegments(profile, trajectory.segments)[0];
       if (violation) return { reason: violation.rule, detail: `segment ${violation.segment}: ${violation.message}` };
       if (trajectory.ending.reason !== "answered") return { reason: "not answered", detail: trajectory.ending.reason };
-      const problem = check ? await check(trajectory, signal) : null;
-      return problem === null ? null : { reason: "fails the check", detail: problem };
+      return null;
     },
   };
 }

@@ -9,7 +9,6 @@ import { cachedFetch } from "./cached-fetch.ts";
 import { cleanUrl } from "./clean-url.ts";
 import { crawlPage } from "./crawl-page.ts";
 import { type PageFetcher, pageFetcher } from "./fetch-page.ts";
-import { jinaReader } from "./jina-reader.ts";
 import { politeFetch } from "./polite-fetch.ts";
 import { parseRobots } from "./robots.ts";
 import { summarisePage } from "./summarise-page.ts";
@@ -226,28 +225,6 @@ describe("politeFetch", () => {
     );
     await Promise.all(Array.from({ length: 20 }, (_, i) => polite(`https://one.example/${i}`, { signal })));
     assert.equal(most, 3);
-  });
-});
-
-describe("jinaReader", () => {
-  it("asks the service for the page, with the key, and never for a private one", async () => {
-    let seen: IncomingMessage | undefined;
-    const service = createServer((request, response) => {
-      seen = request;
-      response.end("# Read for you");
-    });
-    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
-    const endpoint = `http://127.0.0.1:${(service.address() as AddressInfo).port}/`;
-    const tool = crawlPage({ fetchPage: jinaReader({ apiKey: "k", endpoint }) });
-    const text = await tool.execute({ urls: ["https://example.org/a?b=c"] }, { signal });
-    assert.equal(text, "Page 1 [https://example.org/a?b=c]\n# Read for you");
-    assert.equal(seen!.url, "/https://example.org/a?b=c");
-    assert.equal(seen!.headers.authorization, "Bearer k");
-    seen = undefined;
-    await assert.rejects(async () => tool.execute({ urls: ["http://169.254.169.254/"] }, { signal }), /not a public/);
-    assert.equal(seen, undefined);
-    service.closeAllConnections();
-    service.close();
   });
 });
 

@@ -11,7 +11,7 @@ import type { SummarisePage } from "./summarise-page.ts";
 const input = z.object({ urls: z.array(z.string().min(1)).min(1) });
 
 export interface CrawlPageOptions {
-  /** How a page is fetched: `pageFetcher().fetchPage`, `jinaReader(…)`, or a test's own. */
+  /** How a page is fetched: `pageFetcher().fetchPage`, or a service of your own. */
   fetchPage: FetchPage;
   extract?: ExtractPage;
   /** Reads each page with the question in mind instead of giving its text. */

@@ -21,8 +21,7 @@ describe("chooseSandbox", () => {
   });
 
   it("prefers what was configured and refuses what is incomplete or unknown", () => {
-    assert.equal(chooseSandbox({ environment: { COA_SANDBOX_URL: "http://127.0.0.1:9" } }).level.kind, "remote");
-    assert.throws(() => chooseSandbox({ environment: { COA_SANDBOX: "remote" } }), /COA_SANDBOX_URL/);
+    assert.throws(() => chooseSandbox({ environment: { COA_SANDBOX: "nsjail" } }), /COA_NSJAIL/);
     assert.throws(() => chooseSandbox({ environment: { COA_SANDBOX: "docker" } }), /docker is not a sandbox/);
     assert.throws(() => chooseSandbox({ environment: { COA_NSJAIL: "/nonexistent" } }), /no nsjail at \/nonexistent/);
   });
@@ -31,7 +30,7 @@ describe("chooseSandbox", () => {
     const levels = await sandboxLevels({ environment: {}, kind: "pyodide" });
     assert.deepEqual(
       levels.map((level) => level.kind),
-      ["pyodide", "bubblewrap", "nsjail", "remote", "quickjs"],
+      ["pyodide", "bubblewrap", "nsjail", "quickjs"],
     );
     assert.deepEqual(
       levels.filter((level) => level.chosen).map((level) => level.kind),

@@ -1,5 +1,5 @@
 /**
- * Which sandbox runs the code. A configured one (remote, nsjail) goes first; otherwise Pyodide, which is there after
+ * Which sandbox runs the code. A configured nsjail goes first; otherwise Pyodide, which is there after
  * `npm install` and the same Python everywhere, except on a Node that cannot forbid the network, where bubblewrap goes
  * first if it works. Whatever is chosen says how strong it is, and `sandboxLevels` tells about all of them.
  */
@@ -11,9 +11,8 @@ import { nsjailSandbox } from "./nsjail.ts";
 import { pyodideLevel, pyodideSandbox } from "./pyodide.ts";
 import { pyodideFolder } from "./pyodide-launch.ts";
 import { quickjsSandbox } from "./quickjs.ts";
-import { sandboxFusion } from "./sandbox-fusion.ts";
 
-export type SandboxKind = "pyodide" | "bubblewrap" | "nsjail" | "remote";
+export type SandboxKind = "pyodide" | "bubblewrap" | "nsjail";
 
 export interface ChooseSandboxOptions {
   /** Which one; by default `COA_SANDBOX`, else the rule at the top of this file. */
@@ -24,9 +23,6 @@ export interface ChooseSandboxOptions {
   warm?: number;
   most?: number;
   cacheFolder?: string;
-  /** A SandboxFusion server; by default `COA_SANDBOX_URL`. */
-  url?: string;
-  headers?: Record<string, string>;
   /** The nsjail program; by default `COA_NSJAIL`. */
   nsjail?: string;
   bubblewrap?: BubblewrapOptions;
@@ -34,7 +30,7 @@ export interface ChooseSandboxOptions {
   environment?: Record<string, string | undefined>;
 }
 
-const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail", "remote"];
+const kinds: readonly SandboxKind[] = ["pyodide", "bubblewrap", "nsjail"];
 const nodeForbidsNetwork = Number(process.versions.node.split(".")[0]) >= 26;
 
 const choiceParts = {
@@ -42,18 +38,13 @@ const choiceParts = {
   bubblewrap: optionNames<BubblewrapOptions>()("limits diskMb maxProcesses warm concurrency python cgroupParent"),
 };
 
-/** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS or remotely. */
+/** Makes the sandbox for this machine and these settings: Python by the chosen kind, JavaScript by QuickJS. */
 export function chooseSandbox(options: ChooseSandboxOptions = {}): Sandbox {
   checkOptions("chooseSandbox", options, sandboxLevelsNames, choiceParts);
   const { limits, isolation, warm, most } = options;
   const environment = options.environment ?? process.env;
-  const url = options.url ?? environment["COA_SANDBOX_URL"];
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
-  const kind = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(url, nsjail, options.bubblewrap);
-  if (kind === "remote") {
-    if (!url) throw new UsageError("the remote sandbox needs the address of a server: set COA_SANDBOX_URL");
-    return sandboxFusion({ url, headers: options.headers, limits, concurrency: most });
-  }
+  const kind = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail, options.bubblewrap);
   const javascript = quickjsSandbox({ limits, isolation, warm: 0, most });
   if (kind === "nsjail") {
     if (!nsjail) throw new UsageError("the nsjail sandbox needs to know where nsjail is: set COA_NSJAIL");
@@ -71,8 +62,7 @@ function kindFrom(text: string | undefined): SandboxKind | undefined {
   throw new UsageError(`COA_SANDBOX=${text} is not a sandbox: use ${kinds.join(", ")} or auto`);
 }
 
-function automatic(url?: string, nsjail?: string, bubblewrap?: BubblewrapOptions): SandboxKind {
-  if (url) return "remote";
+function automatic(nsjail?: string, bubblewrap?: BubblewrapOptions): SandboxKind {
   if (nsjail) return "nsjail";
   if (!nodeForbidsNetwork && bubblewrapProblem(bubblewrap) === undefined) return "bubblewrap";
   return pyodideFolder() ? "pyodide" : "bubblewrap";
@@ -113,15 +103,14 @@ export interface SandboxFinding extends SandboxLevel {
 }
 
 const sandboxLevelsNames = optionNames<ChooseSandboxOptions>()(
-  "kind limits isolation warm most cacheFolder url headers nsjail bubblewrap environment",
+  "kind limits isolation warm most cacheFolder nsjail bubblewrap environment",
 );
 
 /** Every sandbox this software knows, whether it works here, and which one is used. */
 export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise<SandboxFinding[]> {
   const environment = options.environment ?? process.env;
-  const url = options.url ?? environment["COA_SANDBOX_URL"];
   const nsjail = options.nsjail ?? environment["COA_NSJAIL"];
-  const chosen = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(url, nsjail, options.bubblewrap);
+  const chosen = options.kind ?? kindFrom(environment["COA_SANDBOX"]) ?? automatic(nsjail, options.bubblewrap);
   const findings: SandboxFinding[] = [];
   const add = (kind: string, make: () => Sandbox | SandboxLevel, remedy: string): void => {
     try {
@@ -145,14 +134,6 @@ export async function sandboxLevels(options: ChooseSandboxOptions = {}): Promise
       return nsjailSandbox({ path: nsjail });
     },
     "set COA_NSJAIL to the nsjail program",
-  );
-  add(
-    "remote",
-    () => {
-      if (!url) throw new CoaError("sandbox", "not configured");
-      return sandboxFusion({ url });
-    },
-    "set COA_SANDBOX_URL to a SandboxFusion server",
   );
   add("quickjs", () => quickjsSandbox(), "npm install quickjs-emscripten");
   return findings;
