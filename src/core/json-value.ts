@@ -61,23 +61,3 @@ export function asText(value: unknown): string {
 export function defined<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
-
-/** Levels that JSON from outside may have: a deeper value would overflow the stack of recursive code. */
-export const maxDepth = 200;
-
-/** Whether brackets of a JSON text are nested deeper than that: known before anything is built from the text. */
-export function isTextNestedDeeper(text: string, most = maxDepth): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (inString) {
-      if (code === 92) at++;
-      else if (code === 34) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 91 || code === 123) {
-      if (++depth > most) return true;
-    } else if (code === 93 || code === 125) depth--;
-  }
-  return false;
-}

@@ -8,6 +8,7 @@ import { type Release, semaphore } from "../base/work/limiter.ts";
 import type { ChainOptions } from "../chain/chain-options.ts";
 import { defaultLimits, type Limits } from "../chain/limits.ts";
 import { streamChain } from "../chain/stream-chain.ts";
+import { most } from "../core/budget.ts";
 import type { ChainEvent } from "../core/events.ts";
 import { defined } from "../core/json-value.ts";
 import type { Model } from "../core/model.ts";
@@ -100,6 +101,11 @@ export function chainService(options: ChainServiceOptions): ChainService {
   const suspended = Promise.resolve(options.suspended ?? openSuspendedChains());
 
   function toolsFor({ clientTools, task }: Pick<ChainRequest, "clientTools" | "task">): readonly Tool[] {
+    if (clientTools.length > most.tools)
+      throw new Refusal(400, `${clientTools.length} function tools: at most ${most.tools} are taken`, {
+        code: "too_many_tools",
+        param: "tools",
+      });
     const own = options.toolsOf(task);
     const taken = clientTools.find((tool) => own.some(({ name }) => name === tool.name));
     if (!taken) return own;

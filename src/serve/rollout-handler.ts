@@ -105,12 +105,8 @@ export function rolloutHandler(options: RolloutHandlerOptions): ServedHandler {
   const endpoints: Record<string, Endpoint> = {
     async "POST /rollouts"(call) {
       const { request, caller, id: requestId } = call;
-      const { id = requestId, policy, jobs, stream } = readRollouts(await call.json());
-      if (board.running + board.waiting + jobs.length > maxQueue + maxChains)
-        throw new Refusal(429, `${jobs.length} more rollouts do not fit the queue`, {
-          code: "queue_full",
-          headers: { "retry-after": "5" },
-        });
+      const room = maxQueue + maxChains - board.running - board.waiting;
+      const { id = requestId, policy, jobs, stream } = readRollouts(await call.json(), room);
       if (batches.has(id)) throw new Refusal(409, `a batch ${id} is running`, { code: "batch_running", param: "id" });
       const { tokenizer } = await policyAt(policy);
       if (!tokenizer) throw new Refusal(400, "rollouts need a policy that works on token ids");

@@ -52,8 +52,8 @@ const requestSchema = itemSchema.extend({
   stream: z.boolean().nullish(),
 });
 
-/** Reads the body; what an item sets takes precedence over what the request sets for all. */
-export function readRollouts(given: Json): RolloutRequest {
+/** Reads the body; what an item sets takes precedence over what the request sets for all. More than `room` rollouts are refused. */
+export function readRollouts(given: Json, room: number): RolloutRequest {
   const baseURL = given["baseURL"] ?? given["base_url"];
   if (!/^https?:$/.test(URL.parse(String(baseURL))?.protocol ?? ""))
     throw new Refusal(400, "baseURL must be the address of the policy, such as http://trainer:8000/v1", {
@@ -61,20 +61,30 @@ export function readRollouts(given: Json): RolloutRequest {
     });
   const body = parse(requestSchema, given);
   const { id, model, api_key: apiKey } = body;
+  const items = body.items.map((item) => ({ ...body, ...item, sampling: { ...body.sampling, ...item.sampling } }));
+  // Counted before one is made: a small request can name millions.
+  const count = items.reduce((sum, item) => sum + countOf(item), 0);
+  if (count > room)
+    throw new Refusal(429, `${count} more rollouts do not fit the queue`, {
+      code: "queue_full",
+      headers: { "retry-after": "5" },
+    });
   return {
     ...(id && { id }),
     policy: { baseURL: String(baseURL), ...(model && { model }), ...(apiKey && { apiKey }) },
     stream: body.stream === true,
-    jobs: body.items.flatMap((item, index) =>
-      jobsOf({ ...body, ...item, sampling: { ...body.sampling, ...item.sampling } }, index),
-    ),
+    jobs: items.flatMap(jobsOf),
   };
+}
+
+function countOf({ n, sampling }: z.infer<typeof itemSchema>): number {
+  return n ?? sampling?.n ?? 1;
 }
 
 function jobsOf(item: z.infer<typeof itemSchema>, index: number): RolloutJob[] {
   const task = readTask(item, { id: item.task_id ?? `item-${index}`, graded: false });
-  const { temperature, top_p, top_k, n, seed: shared, ...most } = item.sampling!;
-  const count = item.n ?? n ?? 1;
+  const { temperature, top_p, top_k, seed: shared, ...most } = item.sampling!;
+  const count = countOf(item);
   const base = item.seed ?? shared ?? undefined;
   const sampling = defined({
     temperature: temperature ?? 1,

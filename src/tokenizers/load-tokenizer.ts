@@ -48,11 +48,11 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
   }
 }
 
-/** Makes a tokenizer from the parsed files. `endOfTurn` adds ids to those that the configuration names. */
+/** Makes a tokenizer from the parsed files. `endOfTurn` adds ids to those that the configuration names; a text is given up after `maxMs`. */
 export function tokenizerFromJson(
   tokenizerJson: unknown,
   tokenizerConfig: unknown = {},
-  options: { endOfTurn?: readonly number[] } = {},
+  options: { endOfTurn?: readonly number[]; maxMs?: number } = {},
 ): Tokenizer {
   const parsed = tokenizerJsonSchema.parse(tokenizerJson);
   const json = { ...parsed, pre_tokenizer: unicodePreTokenizer(parsed.pre_tokenizer) };
@@ -61,7 +61,7 @@ export function tokenizerFromJson(
   const vocabulary = library.model?.vocab as readonly (string | undefined)[];
   const added = new Map(json.added_tokens.map((token) => [token.content, token]));
   const specialTokens = new Map(json.added_tokens.map((token) => [token.content, token.id]));
-  const plain = plainEncoder(json, config, library, specialTokens);
+  const plain = plainEncoder(json, config, library, specialTokens, options.maxMs);
   const pattern = specialPattern(specialTokens.keys());
   const bytesOf = tokenBytesReader(json, vocabulary);
   const byteLevel = flattenComponent(json.decoder).some((part) => part.type === "ByteLevel");

@@ -7,6 +7,7 @@
  */
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { toByteLevel } from "./byte-level.ts";
+import { inTime, isSimple } from "./in-time.ts";
 import { specialPattern } from "./special-strings.ts";
 import { type ComponentJson, flattenComponent, type TokenizerConfig, type TokenizerJson } from "./tokenizer-json.ts";
 
@@ -32,6 +33,7 @@ export function plainEncoder(
   config: TokenizerConfig,
   library: Library,
   specials: ReadonlyMap<string, number>,
+  maxMs?: number,
 ): PlainEncoder {
   const model = library.model as unknown as LibraryModel;
   const forbidden = new Set(specials.values());
@@ -75,13 +77,23 @@ export function plainEncoder(
   }
 
   const normalize = (text: string): string => (library.normalizer ? library.normalizer.normalize(text) : text);
+  const simple = patternsOf([json.normalizer, json.pre_tokenizer]).every(isSimple);
+  const guarded = (text: string, work: () => number[]) => inTime(text, simple, work, maxMs);
   const lossless = flattenComponent(json.normalizer).every((part) => unicodeForms.has(part.type));
   return {
     // A Unicode form changes bytes and nothing else, so leaving it out keeps exactly what was written; any other
     // normalizer (SentencePiece's space replacement) is part of how the vocabulary works.
-    encode: (text) => encodeGuarded(lossless ? text : normalize(text)),
-    encodeNormalized: (text) => encodeGuarded(normalize(text)),
+    encode: (text) => guarded(text, () => encodeGuarded(lossless ? text : normalize(text))),
+    encodeNormalized: (text) => guarded(text, () => encodeGuarded(normalize(text))),
   };
+}
+
+/** The patterns by which a tokenizer looks through a text. */
+function patternsOf(components: readonly (ComponentJson | null | undefined)[]): string[] {
+  return components.flatMap(flattenComponent).flatMap(({ pattern }) => {
+    const regex = (pattern as { Regex?: unknown } | undefined)?.Regex;
+    return typeof regex === "string" ? [regex] : [];
+  });
 }
 
 const unicodeForms = new Set(["NFC", "NFD", "NFKC", "NFKD"]);

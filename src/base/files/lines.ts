@@ -1,9 +1,7 @@
 /** The lines of bytes that come in blocks: cut at newlines only, whatever else a text contains, and no more than one held. */
 import { createReadStream } from "node:fs";
+import { budgets } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
-
-/** Longest line that is read. */
-export const maxLineBytes = 256 * 2 ** 20;
 
 export interface LineCutter {
   /** The lines that this block ends; it may be overwritten once they are taken. */
@@ -59,8 +57,8 @@ export async function* fileLines(
   let line = 0;
   for await (const block of stream as AsyncIterable<Buffer>) {
     for (const bytes of cutter.cut(block)) yield { file, line: ++line, text: bytes.toString("utf8"), complete: true };
-    if (cutter.held > maxLineBytes)
-      throw new CoaError("storage", `${file}: a line is longer than ${maxLineBytes} bytes`);
+    if (cutter.held > budgets.line.bytes)
+      throw new CoaError("storage", `${file}: a line is longer than ${budgets.line.bytes} bytes`);
   }
   if (cutter.held > 0) yield { file, line: ++line, text: cutter.rest().toString("utf8"), complete: false };
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
 import type { z } from "zod";
+import { budgets, most } from "../../core/budget.ts";
 import { isAbort, messageOf } from "../../core/errors.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import { printable } from "../../core/printable.ts";
@@ -72,7 +73,7 @@ export interface GuardOptions<Caller, Key extends string | { key: string }> exte
   keyText?: string;
   /** Paths that need no key, also while the server stops. */
   isOpen?: (path: string) => boolean;
-  /** Largest body on the wire (20 MB by default), after unpacking (the same), and of all requests at a time. */
+  /** Largest body on the wire (20 MB by default), after unpacking (the same), and of all requests at a time (1 GB). */
   maxBodyBytes?: number;
   maxUnpackedBytes?: number;
   maxHeldBytes?: number;
@@ -100,12 +101,18 @@ export function guarded<Caller = undefined, Key extends string | { key: string }
   served: Readonly<Record<string, Route<Caller>>> | Route<Caller>,
   options: GuardOptions<Caller, Key>,
 ): Guarded {
-  const { access = {}, keys = [], maxBodyBytes = 20 * 2 ** 20, maxUnpackedBytes = maxBodyBytes, protocol } = options;
+  const {
+    access = {},
+    keys = [],
+    maxBodyBytes = budgets.request.bytes,
+    maxUnpackedBytes = maxBodyBytes,
+    protocol,
+  } = options;
   const { onRequest = logFault, accepting = () => true } = options;
   const isOpen = options.isOpen ?? (() => false);
   const find = typeof served === "function" ? undefined : routeFinder(served);
   const findKey = keyFinder(keys.map((own) => ({ own, key: typeof own === "string" ? own : own.key })));
-  const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Number.POSITIVE_INFINITY };
+  const meter: BodyMeter = { held: 0, max: options.maxHeldBytes ?? Math.max(most.heldBytes, 2 * maxBodyBytes) };
 
   const callerOf = (header: HttpRequest["header"]) => {
     if (keys.length === 0) return options.admit?.(undefined);

@@ -4,6 +4,7 @@
  * programs that import us never make one.
  */
 import type { Agent, Dispatcher } from "undici";
+import { budgets, jsonExcess } from "../../core/budget.ts";
 import { type Boundary, CoaError, isAbort, messageOf } from "../../core/errors.ts";
 import { sleep } from "../work/limiter.ts";
 import { type RetryOptions, retry, retryAfterMs, retryDelay } from "../work/retry.ts";
@@ -79,9 +80,9 @@ function codeOf(status: number | undefined): string | undefined {
   return status === 404 ? "not-found" : undefined;
 }
 
-/** Makes a client with its own connections; idle connections do not keep the process alive. */
-export function httpClient(options: HttpOptions = {}): HttpClient {
-  const { stallMs = 120_000, boundary = "model" } = options;
+/** Makes a client with its own connections; idle ones do not keep the process alive. An answer over `maxBytes` (64 MB) is refused. */
+export function httpClient(options: HttpOptions & { maxBytes?: number } = {}): HttpClient {
+  const { stallMs = budgets.reply.ms, maxBytes = budgets.reply.bytes, boundary = "model" } = options;
   let agent: Agent | undefined;
 
   async function dispatcher(): Promise<{ agent: Agent; request: typeof import("undici").request }> {
@@ -132,7 +133,7 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
         return Array.isArray(value) ? value[0] : value;
       };
       if (answer.statusCode >= 400) {
-        const said = await answer.body.text().catch(() => "");
+        const said = await firstText(answer.body).catch(() => "");
         throw new HttpError(`${what}: HTTP ${answer.statusCode}: ${errorText(said)}`, {
           status: answer.statusCode,
           retryAfterMs: retryAfterMs(header),
@@ -141,15 +142,23 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
           boundary,
         });
       }
+      const tooMuch = (excess: string) =>
+        new HttpError(`${what}: the answer ${excess}`, { retryable: false, boundary });
+      const chunks = bounded(answer.body, maxBytes, (error) =>
+        error === undefined ? tooMuch(`has more than ${maxBytes} bytes`) : broken(error),
+      );
+      const bytes = async () => Buffer.concat(await Array.fromAsync(chunks));
       return {
         status: answer.statusCode,
         header,
-        text: () => answer.body.text().catch((error: unknown) => Promise.reject(broken(error))),
-        bytes: async () => {
-          const buffer = await answer.body.arrayBuffer().catch((error: unknown) => Promise.reject(broken(error)));
-          return new Uint8Array(buffer);
+        async text() {
+          const text = (await bytes()).toString("utf8").replace(/^\uFEFF/, "");
+          const excess = jsonExcess(text, budgets.reply);
+          if (excess) throw tooMuch(excess);
+          return text;
         },
-        chunks: guarded(answer.body, broken),
+        bytes,
+        chunks,
       };
     },
     async close() {
@@ -159,15 +168,37 @@ export function httpClient(options: HttpOptions = {}): HttpClient {
   };
 }
 
-async function* guarded(
+/** The chunks of an answer up to a limit; `label` makes an error of what broke, and of nothing where it is too long. */
+async function* bounded(
   chunks: AsyncIterable<Uint8Array>,
-  label: (error: unknown) => Error,
+  maxBytes: number,
+  label: (error?: unknown) => Error,
 ): AsyncGenerator<Uint8Array> {
+  let left = maxBytes;
   try {
-    yield* chunks;
+    for await (const chunk of chunks) {
+      left -= chunk.length;
+      if (left < 0) break; // which closes the connection
+      yield chunk;
+    }
   } catch (error) {
     throw label(error);
   }
+  if (left < 0) throw label();
+}
+
+/** What an answer begins with: enough of an error to be told. */
+async function firstText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    kept.push(chunk);
+    size += chunk.length;
+    if (size >= 2 ** 16) break;
+  }
+  return Buffer.concat(kept)
+    .subarray(0, 2 ** 16)
+    .toString("utf8");
 }
 
 function connectionError(what: string, error: unknown, boundary: Boundary): Error {

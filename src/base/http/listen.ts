@@ -3,6 +3,7 @@
  * lets what is under way end, `close` breaks it off, and both wait for the work itself, not only for the sockets.
  */
 import type { AddressInfo } from "node:net";
+import { budgets } from "../../core/budget.ts";
 import { CoaError, messageOf } from "../../core/errors.ts";
 import { within } from "../work/within.ts";
 import { checkReach } from "./access.ts";
@@ -42,7 +43,7 @@ export async function listen(served: Handler | Guarded, options: ListenOptions =
   // Loaded here: importing the package should not pay for a web server.
   const { createServer } = await import("node:http");
   // Only the arrival of a request is timed: an answer has no time limit.
-  const times = { headersTimeout: 60_000, requestTimeout: 600_000, keepAliveTimeout: 60_000 };
+  const times = { headersTimeout: 60_000, requestTimeout: budgets.request.ms, keepAliveTimeout: 60_000 };
   const server = createServer(times, (request, response) => {
     if (draining) response.setHeader("connection", "close");
     const work = answer(request, response).finally(() => pending.delete(work));

@@ -1,5 +1,8 @@
 /** Server-sent events, both directions: the text of one event, and the data of each event whatever way the bytes were cut. */
 
+import { budgets, jsonExcess } from "../../core/budget.ts";
+import { CoaError } from "../../core/errors.ts";
+
 /** One event as text. Data is one line: JSON has no raw line break in it. */
 export function eventText(data: string, name?: string): string {
   return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`;
@@ -8,31 +11,53 @@ export function eventText(data: string, name?: string): string {
 /** A line that clients ignore; it keeps connections through proxies open. */
 export const keepAliveText = ": keep-alive\n\n";
 
-/** Takes text piece by piece and gives back the data of every event that is whole. */
-function eventSplitter(): { push(text: string): string[]; end(): string[] } {
-  let rest = "";
+/** Takes text piece by piece and gives back the data of every event that is whole; each character is looked at once. */
+function eventSplitter(maxLength: number = Number.POSITIVE_INFINITY): {
+  push(text: string): string[];
+  end(): string[];
+} {
+  let rest: string[] = []; // of the line that is not whole yet
   let data: string[] = [];
+  let held = 0;
+  const hold = (length: number) => {
+    held += length;
+    if (held > maxLength) throw new CoaError("format", `an event has more than ${maxLength} characters`);
+  };
   const take = (line: string): string[] => {
     if (line.startsWith("data:")) data.push(line.slice(line.startsWith("data: ") ? 6 : 5));
     if (line !== "" || data.length === 0) return [];
     const event = data.join("\n");
     data = [];
+    held = 0;
+    const excess = event.length > 2 ** 16 ? jsonExcess(event, budgets.event) : undefined;
+    if (excess) throw new CoaError("format", `an event ${excess}`);
     return [event];
   };
   return {
     push(text) {
-      const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
-      rest = lines.pop()!;
-      return lines.flatMap(take);
+      // A line may end with \r\n, and the two may come apart.
+      const given = rest.at(-1) === "\r" ? `${rest.pop()}${text}` : text;
+      const lines = given.split(/\r\n|\n|\r(?!$)/);
+      const last = lines.pop()!;
+      const whole = lines.flatMap((line) => {
+        const all = rest.length === 0 ? line : [...rest, line].join("");
+        rest = [];
+        hold(line.length);
+        return take(all);
+      });
+      const open = last.endsWith("\r") ? [last.slice(0, -1), "\r"] : [last];
+      rest.push(...open.filter((part) => part !== ""));
+      hold(last.length);
+      return whole;
     },
-    end: () => [rest.replace(/\r$/, ""), ""].flatMap(take),
+    end: () => [rest.join("").replace(/\r$/, ""), ""].flatMap(take),
   };
 }
 
 /** Yields the data of each event of a stream. */
 export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  const splitter = eventSplitter();
+  const splitter = eventSplitter(budgets.event.bytes);
   for await (const chunk of chunks) yield* splitter.push(decoder.decode(chunk, { stream: true }));
   yield* splitter.end();
 }

@@ -4,8 +4,9 @@
  * very request). JSON inside a text (the arguments of a tool call) is looked into as well. A hook of the user's own runs
  * last.
  */
+
+import { budgets, jsonExcess, maxDepth } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
-import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
 import { redactText } from "./redact-text.ts";
 import { isSecretName, redactedText } from "./secret-names.ts";
 import { redactShapes } from "./secret-shapes.ts";
@@ -23,7 +24,7 @@ export function redactSecrets(value: unknown, literals: readonly string[] = [], 
   const text = (one: string, textDepth: number): string => {
     let clean = one;
     if (textDepth < maxTextDepth && /^\s*[{[]/.test(one)) {
-      const json = isTextNestedDeeper(one) ? undefined : parsed(one);
+      const json = jsonExcess(one, budgets.line) ? undefined : parsed(one);
       if (json !== undefined) {
         const before = JSON.stringify(json);
         const walked = walk(json, 0, textDepth + 1);

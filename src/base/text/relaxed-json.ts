@@ -3,11 +3,11 @@
  * line breaks inside strings. Strict JSON goes through the built-in parser; this reads what that one refuses.
  */
 
-import { isTextNestedDeeper, maxDepth } from "../../core/json-value.ts";
+import { budgets, jsonExcess, maxDepth } from "../../core/budget.ts";
 
 /** Parses relaxed JSON; throws a `SyntaxError` that says where and why. */
 export function parseRelaxedJson(text: string): unknown {
-  if (isTextNestedDeeper(text)) return relaxedParser(text).parse(); // which says where
+  if (jsonExcess(text, budgets.line)) return relaxedParser(text).parse(); // which says where
   try {
     return JSON.parse(text);
   } catch {

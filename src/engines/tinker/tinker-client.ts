@@ -72,6 +72,7 @@ export function tinkerClient(options: TinkerClientOptions): TinkerClient {
   const apiKey = options.apiKey ?? process.env["TINKER_API_KEY"];
   const http = httpClient({
     boundary: "engine",
+    maxBytes: 2 ** 32, // weights are fetched whole
     stallMs: 330_000, // SkyRL holds a question for 300 s
     connections: 1024,
     ...(apiKey ? { headers: { "x-api-key": apiKey } } : {}),

@@ -1,7 +1,7 @@
 /** OTLP exports in protobuf, turned into the shape of OTLP/JSON, so that one reader serves both. */
 import { type ProtoField, protoFields } from "../../base/wire/protobuf.ts";
+import { maxDepth } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
-import { maxDepth } from "../../core/json-value.ts";
 
 /** Decodes an `ExportTraceServiceRequest`. */
 export function decodeOtlp(body: Uint8Array): { resourceSpans: unknown[] } {

@@ -1,7 +1,8 @@
 /** OTLP/JSON flattened: one list of spans with attributes as plain values. Anything of the wrong type is refused by name. */
 
+import { maxDepth } from "../../core/budget.ts";
 import { CoaError } from "../../core/errors.ts";
-import { asArray, asNumber, asObject, asString, maxDepth } from "../../core/json-value.ts";
+import { asArray, asNumber, asObject, asString } from "../../core/json-value.ts";
 
 export interface OtlpSpan {
   id: string;

@@ -7,6 +7,7 @@ import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import { packageVersion } from "../../base/files/package-version.ts";
 import type { Reply } from "../../base/http/handler.ts";
 import { jsonOf } from "../../base/http/request-body.ts";
+import { budgets } from "../../core/budget.ts";
 import { asObject, type Json } from "../../core/json-value.ts";
 import type { Endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys.ts";
@@ -35,7 +36,10 @@ export interface McpResult {
 }
 
 /** The routes of the endpoint: clients of the older revision also try GET and DELETE, and are told that there are no sessions. */
-export function mcpRoutes(tools: readonly McpTool[], maxBodyBytes = 20 * 2 ** 20): Record<string, Endpoint> {
+export function mcpRoutes(
+  tools: readonly McpTool[],
+  maxBodyBytes: number = budgets.request.bytes,
+): Record<string, Endpoint> {
   const endpoint = mcpEndpoint(tools, maxBodyBytes);
   return { "POST /mcp": endpoint, "GET /mcp": endpoint, "DELETE /mcp": endpoint };
 }

@@ -5,8 +5,9 @@
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { lineCutter, maxLineBytes } from "../../base/files/lines.ts";
+import { lineCutter } from "../../base/files/lines.ts";
 import { type FileKind, fileKindOf, recordIn } from "../../base/files/record-kind.ts";
+import { budgets } from "../../core/budget.ts";
 import { fingerprint } from "../../core/fingerprint.ts";
 import type { FileRow } from "./catalog-database.ts";
 import { catalogRow } from "./catalog-row.ts";
@@ -97,8 +98,8 @@ export function fileCataloguer(database: DatabaseSync): FileCataloguer {
         commit();
         database.exec("BEGIN");
       }
-      if (cutter.held <= maxLineBytes) continue;
-      file.problem ??= `a line is longer than ${maxLineBytes} bytes: what follows it is not loaded`;
+      if (cutter.held <= budgets.line.bytes) continue;
+      file.problem ??= `a line is longer than ${budgets.line.bytes} bytes: what follows it is not loaded`;
       break;
     }
     const rest = cutter.rest();
@@ -139,7 +140,7 @@ export function fileCataloguer(database: DatabaseSync): FileCataloguer {
 
 /** Whether bytes without a line break at their end are a complete JSON object all the same. */
 function isWhole(bytes: Buffer): boolean {
-  if (bytes.length === 0 || bytes.length > maxLineBytes) return false;
+  if (bytes.length === 0 || bytes.length > budgets.line.bytes) return false;
   try {
     return typeof JSON.parse(bytes.toString("utf8")) === "object";
   } catch {

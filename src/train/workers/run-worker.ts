@@ -62,6 +62,7 @@ export async function runWorker(options: WorkerOptions): Promise<WorkerResult> {
   const http = httpClient({
     headers: options.apiKey ? { "x-api-key": options.apiKey } : {},
     boundary: "network",
+    maxBytes: 2 ** 28,
     connections: concurrency + 8,
     stallMs: 3_600_000, // a sample may take long; the coordinator aborts it when nobody waits any more
   });
