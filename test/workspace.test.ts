@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { claimFolder } from "../src/base/files/claim-folder.ts";
 import { fileFingerprint } from "../src/base/files/fingerprint.ts";
+import { serveStore } from "../src/serve/store/open-store.ts";
+import { openSqlite } from "../src/serve/store/sqlite.ts";
 import { coa } from "./fixtures/run-coa.ts";
 
 const start = process.cwd();
@@ -65,9 +67,14 @@ describe("coa show and coa clean", () => {
     await writeFile(".coa/.dataset.0123abcd.tmp/part", "x");
     await utimes(".coa/.dataset.0123abcd.tmp", 1, 1);
     await mkdir(".coa/serve");
-    const response = (id: string, at: number) =>
-      JSON.stringify({ stored: { id, caller: "a", at, response: {}, input: [], conversation: [] } });
-    await writeFile(".coa/serve/responses.jsonl", `${response("old", 1)}\n${response("new", Date.now())}\n`);
+    for (const [id, now] of [
+      ["old", () => 1],
+      ["new", Date.now],
+    ] as const) {
+      const store = await serveStore(await openSqlite(".coa/serve/state.sqlite", { now }));
+      await store.responses.save({ id, owner: "a", response: {}, input: [] });
+      await store.close();
+    }
 
     const before = JSON.parse((await coa("show", "--json")).stdout);
     const entry = (path: string) => before.entries.find((one: { path: string }) => one.path === path);
@@ -100,7 +107,10 @@ describe("coa show and coa clean", () => {
       ].map((path) => existsSync(path)),
       [false, false, false, true, true, true],
     );
-    assert.deepEqual((await readFile(".coa/serve/responses.jsonl", "utf8")).match(/"id":"\w+"/g), ['"id":"new"']);
+    const store = await serveStore(await openSqlite(".coa/serve/state.sqlite"));
+    const left = await Promise.all(["old", "new"].map(async (id) => (await store.responses.find(id, "a"))?.id));
+    await store.close();
+    assert.deepEqual(left, [undefined, "new"]);
     assert.match((await coa("clean")).stdout, /freed 0 kB/);
   });
 });

@@ -22,7 +22,7 @@ import { countChain, metrics } from "./metrics.ts";
 import { fallbackFinish, type OldSystemOptions, shadowPairs } from "./old-system.ts";
 import { responsesEndpoints } from "./responses-endpoint.ts";
 import { type ServedHandler, type ServeOptions, servedHandler } from "./served-handler.ts";
-import { openResponseStore, type ResponseStore } from "./stored-responses.ts";
+import { openServeStore, type ServeStore } from "./store/open-store.ts";
 import { uiEndpoints } from "./ui-endpoint.ts";
 
 export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOptions, "finish">, OldSystemOptions {
@@ -32,14 +32,14 @@ export interface ChainHandlerOptions extends ServeOptions, Omit<ChainServiceOpti
   showTools?: boolean;
   /** Offer each tool of the chain over MCP too, besides `ask_chain`. */
   mcpTools?: boolean;
-  /** Where responses are kept; in memory by default. */
-  store?: ResponseStore;
+  /** Where responses and waiting chains are kept; in memory by default. */
+  store?: ServeStore;
   /** Removes a kept chain by its id, where chains are kept. */
   forget?: (id: string, owner: string) => Promise<boolean>;
 }
 
 const chainHandlerNames = optionNames<ChainHandlerOptions>()(
-  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media suspended shadow fallback agree trust observations showTools mcpTools store bestOf forget",
+  "keys access maxBodyBytes onRequest model profile toolsOf defaults name maxChains maxQueue onTrajectory clientTools media shadow fallback agree trust observations showTools mcpTools store bestOf forget",
 );
 
 /** Serves chains of one model. */
@@ -48,14 +48,18 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
   const counted = metrics();
   const { shadow, fallback } = options;
   const pairs = shadow && shadowPairs({ ...options, shadow }, counted);
-  const own = chainService({
-    ...options,
-    finish: pairs?.finish ?? (fallback && fallbackFinish({ ...options, fallback }, counted)),
-    onTrajectory(trajectory, mayKeep, usage) {
-      countChain(counted, { ...trajectory, usage });
-      options.onTrajectory?.(trajectory, mayKeep, usage);
+  const store = options.store ?? (await openServeStore());
+  const own = chainService(
+    {
+      ...options,
+      finish: pairs?.finish ?? (fallback && fallbackFinish({ ...options, fallback }, counted)),
+      onTrajectory(trajectory, mayKeep, usage) {
+        countChain(counted, { ...trajectory, usage });
+        options.onTrajectory?.(trajectory, mayKeep, usage);
+      },
     },
-  });
+    store.suspended,
+  );
   const shadowed = pairs?.over(own);
   const service = shadowed ?? own;
   const created = Math.floor(Date.now() / 1000);
@@ -67,10 +71,9 @@ export async function chainHandler(options: ChainHandlerOptions): Promise<Served
     root: service.model.name,
     max_model_len: service.model.capabilities.contextWindow ?? null,
   });
-  const store = options.store ?? (await openResponseStore());
   const background = backgroundRuns();
   const { showTools, forget } = options;
-  const responses = responsesEndpoints(service, { store, showTools, forget }, background);
+  const responses = responsesEndpoints(service, { store: store.responses, showTools, forget }, background);
   const callable = options.mcpTools ? options.toolsOf(defineTask({ id: "mcp", question: "?" })) : [];
   const endpoints: Record<string, Endpoint> = {
     ...mcpRoutes([askChain(service), ...mcpTools(callable, 100_000)], options.maxBodyBytes),

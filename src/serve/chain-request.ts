@@ -112,7 +112,7 @@ export async function chainRequest(service: ChainService, asked: AskedOptions): 
     const profile = service.profileFor({ clientTools: tools, task: taskOf(results.before, made) });
     return rebuiltChain(results, { id: made, owner, profile, clientTools: tools, model: service.model.name });
   };
-  const continues = await continuedChain(results, { chains: await service.suspended, owner, sealed, rebuild });
+  const continues = await continuedChain(results, { chains: service.suspended, owner, sealed, rebuild });
   const { trajectory, clientTools: known, session } = continues.chain;
   const question = trajectory.prompt.findLast(({ role }) => role === "user")?.content;
   const task = question === undefined ? taskOf(results.before, id) : defineTask({ id, question });

@@ -26,7 +26,7 @@ import type { ChainRequest } from "./chain-request.ts";
 import type { Seal } from "./sealed-state.ts";
 import { type ServedEvent, servedEvents } from "./served-events.ts";
 import { cutAtStops } from "./stop-sequences.ts";
-import { openSuspendedChains, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
+import type { SuspendedChain, SuspendedChains } from "./store/suspended-chains.ts";
 
 /** What is kept of a chain that ended, and what its caller is shown. */
 export type Finish = (
@@ -58,8 +58,6 @@ export interface ChainServiceOptions {
   clientTools?: boolean;
   /** What happens to images, sound and files in a request: refused by default, or left out. */
   media?: "refuse" | "ignore";
-  /** Where chains wait that a client is to continue; in memory by default. */
-  suspended?: SuspendedChains;
 }
 
 /** Runs chains, counted and queued. */
@@ -70,7 +68,7 @@ export interface ChainService {
   /** Whether clients may bring tools of their own. */
   readonly clientTools: boolean;
   readonly media: "refuse" | "ignore";
-  readonly suspended: Promise<SuspendedChains>;
+  readonly suspended: SuspendedChains;
   /** The profile with the tools of a request. */
   profileFor(request: Pick<ChainRequest, "clientTools" | "task">): Profile;
   readonly running: number;
@@ -93,12 +91,11 @@ interface ResolvedChain {
   project(event: ChainEvent): ServedEvent[];
 }
 
-/** A service over one model with its profile and tools. */
-export function chainService(options: ChainServiceOptions): ChainService {
+/** A service over one model with its profile and tools; chains that a client is to continue wait in `suspended`. */
+export function chainService(options: ChainServiceOptions, suspended: SuspendedChains): ChainService {
   const { model, profile, defaults = {}, maxQueue = 256 } = options;
   const name = options.name ?? model.name;
   const places = semaphore(options.maxChains ?? 16);
-  const suspended = Promise.resolve(options.suspended ?? openSuspendedChains());
 
   function toolsFor({ clientTools, task }: Pick<ChainRequest, "clientTools" | "task">): readonly Tool[] {
     if (clientTools.length > most.tools)
@@ -201,8 +198,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
     knows: (asked) => asked === undefined || asked === name || asked === model.name || asked === "coa",
     place,
     async start(request, signal) {
-      const chains = await suspended;
-      const chain = resolve(request, chains.seal, signal);
+      const chain = resolve(request, suspended.seal, signal);
       const release = await place(signal);
       return (async function* () {
         try {
@@ -214,7 +210,7 @@ export function chainService(options: ChainServiceOptions): ChainService {
             }
             const trajectory = owned(await best(event.trajectory), request);
             // The client gets its call only when the chain is stored.
-            if (trajectory.pending) await chains.save(chain.suspend(trajectory), request.store ? "disk" : "memory");
+            if (trajectory.pending) await suspended.save(chain.suspend(trajectory), request.store ? "disk" : "memory");
             const ended = await options.finish?.(trajectory, request, { profile, signal });
             const shown = inForm(ended?.served ?? trajectory, request.schema);
             const served = chain.project({ ...event, trajectory: shown });

@@ -79,9 +79,7 @@ export function deleteChainEndpoint(
 ): Endpoint {
   return async ({ request, caller }) => {
     const id = request.params["id"]!;
-    const chains = await service.suspended;
-    const waited = (await chains.find(id, caller.owner)) !== undefined;
-    await chains.delete(id, caller.owner);
+    const waited = await service.suspended.delete(id, caller.owner);
     const kept = (await forget?.(id, caller.owner)) ?? false;
     if (!kept && !waited)
       throw new Refusal(404, `there is no kept chain ${id}`, { code: "chain_not_found", param: "id" });

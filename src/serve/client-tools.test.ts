@@ -11,7 +11,7 @@ import { type Trajectory, writtenForm } from "../core/trajectory.ts";
 import { mhqaProfile } from "../language/profiles.ts";
 import { type Script, scriptedModel, tableTool } from "../testing/index.ts";
 import type { ChainHandlerOptions } from "./chain-handler.ts";
-import { openServeState } from "./serve-state.ts";
+import { openServeStore } from "./store/open-store.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs
 type Loose = any;
@@ -128,13 +128,13 @@ async function withFolder(use: (folder: string) => Promise<void>): Promise<void>
 /** Each request goes to a server that was started for it and knows only the folder. */
 async function restarted(loop: Loop, folder: string, options: () => Partial<ChainHandlerOptions>): Promise<Loose[]> {
   return walk(loop, () => async (path, sent, headers) => {
-    const state = await openServeState(folder);
+    const store = await openServeStore(folder);
     let reply: Response | undefined;
-    await withServer({ toolsOf: () => [search], ...state, ...options() }, async (ask) => {
+    await withServer({ toolsOf: () => [search], store, ...options() }, async (ask) => {
       const answer = await ask(path, sent, headers);
       reply = new Response(await answer.text(), { status: answer.status });
     });
-    await state.store.close();
+    await store.close();
     return reply!;
   });
 }

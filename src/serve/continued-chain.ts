@@ -14,7 +14,7 @@ import { callArguments, writeCallBody } from "../language/call-body.ts";
 import { neutralFor, observation } from "../language/observation.ts";
 import { callOf, clientCall } from "./client-tools.ts";
 import { isSealed } from "./sealed-state.ts";
-import { readSuspended, type SuspendedChain, type SuspendedChains } from "./suspended-chains.ts";
+import { readSuspended, type SuspendedChain, type SuspendedChains } from "./store/suspended-chains.ts";
 
 /** The end of a conversation in which a client answers calls. */
 export interface ToolResults {

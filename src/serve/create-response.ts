@@ -14,7 +14,7 @@ import type { Caller } from "./keys.ts";
 import { replyParts, replyStyles } from "./project/reply-parts.ts";
 import { requestFields } from "./request-fields.ts";
 import { replyEvents } from "./send-reply.ts";
-import type { ResponseStore } from "./stored-responses.ts";
+import type { ResponseStore } from "./store/stored-responses.ts";
 
 export interface ResponsesOptions {
   store: ResponseStore;
@@ -43,8 +43,8 @@ export async function prepareResponse(
 ): Promise<PreparedResponse> {
   const body = parse(requestFields.responses, given);
   const id = `resp_${randomUUID().replaceAll("-", "")}`;
-  const { seal } = await service.suspended;
-  const { input, conversation } = conversationOf(body, id, store, caller.owner);
+  const { seal } = service.suspended;
+  const { input, conversation } = await conversationOf(body, id, store, caller.owner);
   const wire = openaiResponses.readRequest({ ...body, input: conversation }, "/v1/responses");
   const tools = objectsOf(body["tools"]);
   const hosted = tools.some((tool) => tool["type"] === "mcp" || tool["type"] === "web_search");
@@ -66,9 +66,8 @@ export async function prepareResponse(
   const parts = replyParts(replyStyles.responses, { key: id.slice(5), showTools: hosted || showTools });
   const save = async () => {
     if (!wanted) return;
-    const response = writer.whole();
-    const whole = [...conversation, ...objectsOf(response["output"])];
-    await store.save({ id, caller: caller.owner, at: Date.now(), response, input, conversation: whole });
+    const previous = asString(body["previous_response_id"]);
+    await store.save({ id, owner: caller.owner, previous, response: writer.whole(), input });
   };
   async function* events(signal: AbortSignal): AsyncGenerator<unknown> {
     const chain = await service.start(asked, signal);
@@ -84,36 +83,37 @@ export async function prepareResponse(
 }
 
 /** The items of the request and of the conversation before it; references are replaced by the items that they name. */
-function conversationOf(
+async function conversationOf(
   body: Json,
   id: string,
-  store: Pick<ResponseStore, "find" | "item">,
+  store: Pick<ResponseStore, "conversation" | "item">,
   owner: string,
-): { input: Json[]; conversation: Json[] } {
+): Promise<{ input: Json[]; conversation: Json[] }> {
   const given = body["input"];
   const items =
     typeof given === "string"
       ? [{ type: "message", role: "user", content: [{ type: "input_text", text: given }] }]
       : objectsOf(given);
   if (items.length === 0) throw new Refusal(400, "the request has no input", { param: "input" });
-  const input = items.flatMap((item, index): Json[] => {
+  const named = items.map(async (item, index): Promise<Json> => {
     if (item["type"] === "compaction")
       throw new Refusal(400, "compacted items are not read here: send the conversation", {
         param: `input[${index}]`,
       });
-    if (item["type"] !== "item_reference") return [{ id: `msg_${id.slice(5)}_in${index}`, ...item }];
-    const found = store.item(asString(item["id"]) ?? "", owner);
+    if (item["type"] !== "item_reference") return { id: `msg_${id.slice(5)}_in${index}`, ...item };
+    const found = await store.item(asString(item["id"]) ?? "", owner);
     if (!found) throw new Refusal(404, `there is no item ${String(item["id"])}`, { code: "item_not_found" });
-    return [found];
+    return found;
   });
+  const input = await Promise.all(named);
   const before = asString(body["previous_response_id"]);
   if (before === undefined) return { input, conversation: input };
-  const previous = store.find(before, owner);
-  if (!previous) {
-    throw new Refusal(404, `there is no response ${before}`, {
+  const said = await store.conversation(before, owner);
+  if (!said) {
+    throw new Refusal(404, `there is no response ${before}, or a part of its conversation was deleted`, {
       code: "previous_response_not_found",
       param: "previous_response_id",
     });
   }
-  return { input, conversation: [...previous.conversation, ...input] };
+  return { input, conversation: [...said, ...input] };
 }

@@ -4,13 +4,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fullDisk } from "../../test/chaos/disk-layers.ts";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import { openaiCompatible } from "../models/openai-compatible.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
-import { openResponseStore } from "./stored-responses.ts";
-import { openSuspendedChains } from "./suspended-chains.ts";
+import { serveStore } from "./store/open-store.ts";
+import { openSqlite } from "./store/sqlite.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of foreign APIs
 type Loose = any;
@@ -76,22 +75,19 @@ describe("errors", () => {
     it(`tell through ${path} that the disk is full, and nothing is handed over that can't be found again`, async () => {
       const folder = await mkdtemp(join(tmpdir(), "coa-serve-full-"));
       try {
-        let full = false;
-        const disk = fullDisk(() => full);
-        const store = await openResponseStore(folder, Date.now, disk);
-        const suspended = await openSuspendedChains({ folder: join(folder, "suspended"), disk });
-        full = true;
+        const store = await serveStore(await openSqlite(join(folder, "full.sqlite"), { maxPages: 1 }));
+        const long: Loose = JSON.parse(JSON.stringify(sent).replaceAll(question, `${question} ${"x".repeat(20_000)}`));
         const model = scriptedModel(({ prompt, text }) =>
           prompt[0]!.content.includes("<f>") ? "<think>t</think><f></f>" : (good as Loose)({ text }),
         );
         const toolsOf = () => [tableTool({ Ada: "Ada lives in Lyon." }, "wiki_search")];
-        await withServer({ model, store, suspended, toolsOf }, async (ask) => {
-          const reply = await ask(path, sent);
+        await withServer({ model, store, toolsOf }, async (ask) => {
+          const reply = await ask(path, long);
           const body: Loose = await reply.json();
           assert.equal(reply.status, 500, JSON.stringify(body));
           checkShape(path, body);
           assert.doesNotMatch(JSON.stringify(body), /call_|toolu_/);
-          const { tools: _tools, ...plain } = sent as Loose;
+          const { tools: _tools, ...plain } = long;
           const stored = await ask(path, plain);
           assert.equal(stored.status, path === "/v1/responses" ? 500 : 200);
           assert.equal((await ask(path, { ...plain, store: false })).status, 200, "what stores nothing is served");

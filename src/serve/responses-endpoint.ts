@@ -8,7 +8,7 @@ import type { ChainService } from "./chain-service.ts";
 import { prepareResponse, type ResponsesOptions } from "./create-response.ts";
 import type { Call, Endpoint } from "./endpoint.ts";
 import { sendEvents, sendReply } from "./send-reply.ts";
-import type { ResponseStore } from "./stored-responses.ts";
+import type { ResponseStore } from "./store/stored-responses.ts";
 
 /** The routes of the API. */
 export function responsesEndpoints(
@@ -22,10 +22,10 @@ export function responsesEndpoints(
     "GET /v1/responses/{id}": (call) => get(call, store, running),
     async "DELETE /v1/responses/{id}"({ request, caller }) {
       const id = request.params["id"]!;
-      const metadata = asObject(store.find(id, caller.owner)?.response["metadata"]);
+      const metadata = asObject((await store.find(id, caller.owner))?.response["metadata"]);
       if (!(await store.delete(id, caller.owner))) throw notFound(id);
       const chain = asString(metadata?.["coa_trajectory_id"]) ?? "";
-      await (await service.suspended).delete(chain, caller.owner);
+      await service.suspended.delete(chain, caller.owner);
       await options.forget?.(chain, caller.owner);
       return { id, object: "response", deleted: true };
     },
@@ -34,11 +34,11 @@ export function responsesEndpoints(
       const live = running.find(id, caller.owner);
       await live?.cancel();
       if (live) return live.response();
-      if (!store.find(id, caller.owner)) throw notFound(id);
+      if (!(await store.find(id, caller.owner))) throw notFound(id);
       throw new Refusal(400, "only a response in the background that is still running can be cancelled");
     },
-    "GET /v1/responses/{id}/input_items"({ request, caller }) {
-      const stored = store.find(request.params["id"]!, caller.owner);
+    async "GET /v1/responses/{id}/input_items"({ request, caller }) {
+      const stored = await store.find(request.params["id"]!, caller.owner);
       if (!stored) throw notFound(request.params["id"]!);
       const data = request.query.get("order") === "asc" ? stored.input : [...stored.input].reverse();
       const [first, last] = [data[0]?.["id"] ?? null, data.at(-1)?.["id"] ?? null];
@@ -88,7 +88,7 @@ async function get(call: Call, store: ResponseStore, running: BackgroundRuns): P
       throw new Refusal(400, "starting_after must be the number of an event", { param: "starting_after" });
     return streamReply(call, {}, (opened) => sendEvents(opened, live.follow(after + 1, request.signal), true));
   }
-  const response = live?.response() ?? store.find(id, caller.owner)?.response;
+  const response = live?.response() ?? (await store.find(id, caller.owner))?.response;
   if (!response) throw notFound(id);
   return response;
 }

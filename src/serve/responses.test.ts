@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { good, withServer } from "../../test/fixtures/serve-server.ts";
 import { eventsOf } from "../base/http/server-events.ts";
 import { scriptedModel } from "../testing/index.ts";
-import { openResponseStore } from "./stored-responses.ts";
+import { openServeStore } from "./store/open-store.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of a foreign API
 type Loose = any;
@@ -79,12 +79,12 @@ describe("responses", () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-responses-"));
     try {
       let first: Loose;
-      const store = await openResponseStore(folder);
+      const store = await openServeStore(folder);
       await withServer({ store }, async (ask) => {
         first = await (await ask("/v1/responses", { input: question })).json();
       });
       await store.close();
-      const again = await openResponseStore(folder);
+      const again = await openServeStore(folder);
       const model = scriptedModel(good);
       await withServer({ store: again, model }, async (ask, origin) => {
         assert.deepEqual(await (await ask(`/v1/responses/${first.id}`)).json(), first);
@@ -133,7 +133,7 @@ describe("responses", () => {
   it("lets what runs in the background end when the server is stopped", async () => {
     const folder = await mkdtemp(join(tmpdir(), "coa-responses-"));
     try {
-      const store = await openResponseStore(folder);
+      const store = await openServeStore(folder);
       let id = "";
       const go = Promise.withResolvers<void>();
       const model = scriptedModel(async (request) => go.promise.then(() => (good as Loose)(request)));
@@ -142,7 +142,7 @@ describe("responses", () => {
         assert.equal((await ask(`/v1/responses/${id}?stream=true&starting_after=x`)).status, 400);
         setImmediate(go.resolve); // the server is being stopped by then
       });
-      assert.equal(store.find(id, "anyone")?.response["status"], "completed");
+      assert.equal((await store.responses.find(id, "anyone"))?.response["status"], "completed");
       await store.close();
     } finally {
       await rm(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { findRemovable, removeAll } from "../../base/files/clean-workspace.ts";
 import { workspaceRoot } from "../../base/files/workspace.ts";
-import { cleanResponses } from "../../serve/stored-responses.ts";
+import { openServeStore, storeFile } from "../../serve/store/open-store.ts";
 import { defineCommand } from "../command.ts";
 import { megabytes } from "../output.ts";
 import { toggle } from "../setting.ts";
@@ -20,7 +20,7 @@ export default defineCommand({
     const found = existsSync(root) ? await findRemovable(root) : [];
     const dryRun = values["dry-run"];
     if (!dryRun) await removeAll(found);
-    const responses = await cleanResponses(`${root}/serve`, { dryRun });
+    const responses = await cleanServed(`${root}/serve`, dryRun);
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0);
     if (values.json) out.json({ root, deleted: !dryRun, found, bytes, responses });
     else {
@@ -33,3 +33,13 @@ export default defineCommand({
     return 0;
   },
 });
+
+async function cleanServed(folder: string, dryRun: boolean): Promise<number> {
+  if (!existsSync(storeFile(folder))) return 0;
+  const store = await openServeStore(folder);
+  try {
+    return await store.clean({ dryRun });
+  } finally {
+    await store.close();
+  }
+}

@@ -2,7 +2,7 @@ import { openWorkspace } from "../../base/files/workspace.ts";
 import { defineTask } from "../../core/task.ts";
 import { chainHandler } from "../../serve/chain-handler.ts";
 import { openKeptChains } from "../../serve/kept-chains.ts";
-import { openServeState } from "../../serve/serve-state.ts";
+import { openServeStore } from "../../serve/store/open-store.ts";
 import { chatOf, openServedBestOf } from "../choose-best.ts";
 import { defineCommand } from "../command.ts";
 import { openChain } from "../open-chain.ts";
@@ -22,7 +22,7 @@ export default defineCommand({
   ],
   options: {},
   reads: ["server", "serve", "model", "chain", "tools", "judge", "grader", "choose", "spending"],
-  hides: ["bare", "max-usd"],
+  hides: ["bare", "max-usd", "tool-faults"],
   async run({ values, settings, out, signal, session }) {
     const { serve, model, chain } = settings;
     const port = await portOptions(settings.server);
@@ -34,8 +34,8 @@ export default defineCommand({
     if (bestOf && model.temperature === 0)
       out.note("--best-of at temperature 0 runs the same chain each time: set --temperature, or let requests set it");
     const state = serve.state ?? (await openWorkspace()).path("serve");
-    const { store, suspended } = await openServeState(state, { sealKeyFile: serve.sealKeyFile });
-    session.closeAtEnd(store);
+    const store = session.closeAtEnd(await openServeStore(state, { sealKeyFile: serve.sealKeyFile }));
+    await store.clean();
     const kept = serve.keep === undefined ? undefined : session.closeAtEnd(await openKeptChains(serve.keep));
     await opened.model.prepare?.(signal);
     const served = await chainHandler({
@@ -50,7 +50,6 @@ export default defineCommand({
       showTools: serve.showTools,
       mcpTools: serve.mcpTools,
       store,
-      suspended,
       media: serve.media,
       clientTools: serve.clientTools && serve.clientTools === "on",
       ...old,

@@ -1,0 +1,48 @@
+/**
+ * The database behind a server, in the SQL that SQLite and PostgreSQL share: `$1` stands for a value, times are milliseconds
+ * since 1970, and what has no columns of its own is JSON text.
+ */
+import type { Json } from "../../core/json-value.ts";
+
+/** A value of a statement or of a row. */
+export type Value = string | number | null;
+
+/** A row, by the names of its columns. */
+export type Row = Record<string, Value>;
+
+/** A statement with its values. */
+export type Statement = readonly [text: string, values?: readonly Value[]];
+
+/** Runs statements. */
+export interface Database {
+  /** All of them or none, on disk when it resolves; the rows of each. */
+  run(...statements: readonly Statement[]): Promise<Row[][]>;
+  /** What was deleted can't be read from the disk any more, and its room is free. */
+  tidy(): Promise<void>;
+  /** The time that all who share the database go by; setting a clock does not change it. */
+  now(): number;
+  close(): Promise<void>;
+}
+
+/** Raised when tables change. */
+export const schemaVersion = "1";
+
+const time = "DOUBLE PRECISION NOT NULL";
+const ofResponse = "TEXT NOT NULL REFERENCES coa_responses (id) ON DELETE CASCADE";
+
+/** The tables. A response in the background has its request, and the server that holds it until a time. */
+export const schema: readonly string[] = [
+  "CREATE TABLE IF NOT EXISTS coa_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+  `CREATE TABLE IF NOT EXISTS coa_responses (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, thread TEXT NOT NULL,
+    previous TEXT, response TEXT NOT NULL, input TEXT NOT NULL)`,
+  "CREATE INDEX IF NOT EXISTS coa_threads ON coa_responses (thread, at)",
+  `CREATE TABLE IF NOT EXISTS coa_items (owner TEXT NOT NULL, id TEXT NOT NULL, response ${ofResponse},
+    PRIMARY KEY (owner, id, response))`,
+  "CREATE INDEX IF NOT EXISTS coa_items_of ON coa_items (response)",
+  `CREATE TABLE IF NOT EXISTS coa_chains (id TEXT PRIMARY KEY, owner TEXT NOT NULL, at ${time}, chain TEXT NOT NULL)`,
+];
+
+/** A column that holds JSON. */
+export function jsonOf<T = Json>(row: Row, column: string): T {
+  return JSON.parse(String(row[column])) as T;
+}

@@ -1,0 +1,81 @@
+/**
+ * What a server keeps between restarts: stored responses, chains that wait for clients, and the key of sealed state. In a
+ * SQLite file of one folder, in a PostgreSQL database that several servers share, or in memory. What was not used for 30
+ * days is deleted while the server runs.
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { CoaError } from "../../core/errors.ts";
+import { openSeal, sealKeys } from "../sealed-state.ts";
+import { type Database, type Statement, schemaVersion } from "./database.ts";
+import { openPostgres } from "./postgres.ts";
+import { openSqlite } from "./sqlite.ts";
+import { type ResponseStore, storedResponses } from "./stored-responses.ts";
+import { type SuspendedChains, suspendedChains } from "./suspended-chains.ts";
+
+/** What serving keeps. */
+export interface ServeStore {
+  responses: ResponseStore;
+  suspended: SuspendedChains;
+  /** Deletes what has expired, or only counts it. */
+  clean(options?: { dryRun?: boolean }): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface ServeStoreOptions {
+  /** Servers that share this file open each other's sealed state; the key is in the store by default. */
+  sealKeyFile?: string;
+}
+
+const keptMs = 30 * 24 * 3_600_000;
+const cleanEveryMs = 600_000;
+
+/** The file of a folder's store. */
+export function storeFile(folder: string): string {
+  return join(folder, "state.sqlite");
+}
+
+/** Opens the store of a folder or of a `postgres://` address; without one, a store in memory. */
+export async function openServeStore(place?: string, options: ServeStoreOptions = {}): Promise<ServeStore> {
+  if (place !== undefined && /^postgres(ql)?:/.test(place)) return serveStore(await openPostgres(place), options);
+  return serveStore(await openSqlite(place && storeFile(place)), options);
+}
+
+/** The store of a database. */
+export async function serveStore(database: Database, { sealKeyFile }: ServeStoreOptions = {}): Promise<ServeStore> {
+  const key = randomBytes(32).toString("hex");
+  await database.run(["INSERT INTO coa_settings VALUES ('seal', $1) ON CONFLICT DO NOTHING", [key]]);
+  const [rows] = await database.run(["SELECT name, value FROM coa_settings"]);
+  const settings = new Map(rows!.map(({ name, value }) => [name, String(value)]));
+  const version = settings.get("version");
+  if (version !== schemaVersion) {
+    await database.close();
+    throw new CoaError("storage", `the server's state is of version ${version}, this program reads ${schemaVersion}`);
+  }
+  const keys = sealKeyFile === undefined ? [Buffer.from(settings.get("seal")!, "hex")] : await sealKeys(sealKeyFile);
+  const store: ServeStore = {
+    responses: storedResponses(database),
+    suspended: suspendedChains(database, openSeal({ keys })),
+    async clean({ dryRun = false } = {}) {
+      const before = database.now() - keptMs;
+      // A conversation is used as long as it is continued.
+      const old = "thread IN (SELECT thread FROM coa_responses GROUP BY thread HAVING max(at) < $1)";
+      const expired: [table: string, where: string][] = [["coa_responses", old], ["coa_chains", "at < $1"]]; // biome-ignore format: one table
+      const statements = expired.map(
+        ([table, where]): Statement => [
+          dryRun ? `SELECT 1 FROM ${table} WHERE ${where}` : `DELETE FROM ${table} WHERE ${where} RETURNING 1`,
+          [before],
+        ],
+      );
+      const gone = (await database.run(...statements)).reduce((sum, found) => sum + found.length, 0);
+      if (!dryRun) await database.tidy();
+      return gone;
+    },
+    async close() {
+      clearInterval(timer);
+      await database.close();
+    },
+  };
+  const timer = setInterval(() => void store.clean().catch(() => {}), cleanEveryMs).unref();
+  return store;
+}

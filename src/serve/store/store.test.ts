@@ -1,0 +1,239 @@
+/** What a store promises, on each database that it can be in. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { noPostgres, startPostgres } from "../../../test/fixtures/postgres.ts";
+import type { Json } from "../../core/json-value.ts";
+import { emptyUsage } from "../../core/usage.ts";
+import type { Database } from "./database.ts";
+import { openServeStore, type ServeStore, serveStore, storeFile } from "./open-store.ts";
+import { openPostgres } from "./postgres.ts";
+import { openSqlite } from "./sqlite.ts";
+import type { SuspendedChain } from "./suspended-chains.ts";
+
+const day = 24 * 3_600_000;
+const message = (id: string, text: string): Json => ({ id, type: "message", content: text });
+const response = (id: string, text: string): Json => ({ id, output: [message(`${id}_out`, text)] });
+const chain = (id: string, owner: string): SuspendedChain => ({
+  owner,
+  session: "s",
+  clientTools: [],
+  trajectory: { version: 1, id, taskId: "t", profile: "p", model: "m", prompt: [], segments: [], violations: [], answer: null, ending: { reason: "suspended" }, usage: emptyUsage() },
+}); // biome-ignore format: one chain
+
+let folder = "";
+let postgres: Awaited<ReturnType<typeof startPostgres>> | undefined;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "coa-store-"));
+  if (!noPostgres) postgres = await startPostgres();
+});
+after(async () => {
+  await postgres?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Where a store is, and a database of it that two may open. */
+const kinds: Record<string, { skip: string | false; place(): string; open(place: string): Promise<Database> }> = {
+  SQLite: {
+    skip: false,
+    place: () => join(folder, String(Math.random()).slice(2)),
+    open: (place) => openSqlite(storeFile(place)),
+  },
+  PostgreSQL: { skip: noPostgres, place: () => postgres!.database(), open: openPostgres },
+};
+
+for (const [name, { skip, place, open }] of Object.entries(kinds)) {
+  describe(`a store in ${name}`, { skip }, () => {
+    /** Two servers over one store; the clock of both can be set forwards. */
+    async function withTwo(use: (one: ServeStore, two: ServeStore, wait: (ms: number) => void) => Promise<void>) {
+      const at = place();
+      let waited = 0;
+      const opened = await Promise.all([open(at), open(at)]);
+      const stores = await Promise.all(
+        opened.map((database) => serveStore({ ...database, now: () => database.now() + waited })),
+      );
+      try {
+        await use(stores[0]!, stores[1]!, (ms) => (waited += ms));
+      } finally {
+        for (const store of stores) await store.close();
+      }
+    }
+
+    it("shows every server what one has stored, and an owner nothing of another's", async () => {
+      await withTwo(async (one, two) => {
+        const odd = "a \u0000 b \ud800 c 😀 ' \" $1";
+        await one.responses.save({
+          id: "r1",
+          owner: "ada",
+          response: response("r1", odd),
+          input: [message("i1", "?")],
+        });
+        const stored = await two.responses.find("r1", "ada");
+        assert.deepEqual(stored?.response, response("r1", odd));
+        assert.deepEqual(stored?.input, [message("i1", "?")]);
+        assert.equal(await two.responses.find("r1", "bob"), undefined);
+        assert.equal(await two.responses.conversation("r1", "bob"), undefined);
+        assert.equal(await two.responses.item("i1", "bob"), undefined);
+        assert.equal(await two.responses.delete("r1", "bob"), false);
+        await one.suspended.save(chain("c1", "ada"), "disk");
+        assert.equal((await two.suspended.find("c1", "ada"))?.trajectory.id, "c1");
+        assert.equal(await two.suspended.find("c1", "bob"), undefined);
+        assert.equal(await two.suspended.delete("c1", "bob"), false);
+        assert.equal(await two.suspended.delete("c1", "ada"), true);
+        assert.equal(await one.suspended.find("c1", "ada"), undefined);
+        assert.equal(await one.suspended.delete("c1", "ada"), false);
+        const sealed = one.suspended.seal.close({ a: 1 }, "ada")!;
+        assert.deepEqual(two.suspended.seal.open(sealed, "ada"), { a: 1 });
+      });
+    });
+
+    it("keeps a chain whose caller wants nothing stored in memory alone", async () => {
+      await withTwo(async (one, two, wait) => {
+        await one.suspended.save(chain("c1", "ada"), "memory");
+        assert.ok(await one.suspended.find("c1", "ada"));
+        assert.equal(await two.suspended.find("c1", "ada"), undefined);
+        wait(3_600_001);
+        assert.equal(await one.suspended.find("c1", "ada"), undefined);
+      });
+    });
+
+    it("puts conversations together from turns, with branches, and refuses one with a deleted turn", async () => {
+      await withTwo(async (one, two) => {
+        const said: Json[] = [];
+        for (let turn = 1; turn <= 50; turn++) {
+          const [id, asked] = [`r${turn}`, message(`i${turn}`, `question ${turn}`)];
+          const previous = turn === 1 ? undefined : `r${turn - 1}`;
+          await one.responses.save({
+            id,
+            owner: "ada",
+            previous,
+            response: response(id, `answer ${turn}`),
+            input: [asked],
+          });
+          said.push(asked, message(`${id}_out`, `answer ${turn}`));
+          assert.deepEqual(await two.responses.conversation(id, "ada"), said);
+        }
+        await one.responses.save({ id: "b", owner: "ada", previous: "r10", response: response("b", "x"), input: [] });
+        assert.deepEqual(await two.responses.conversation("b", "ada"), [...said.slice(0, 20), message("b_out", "x")]);
+        assert.equal(await two.responses.delete("r20", "ada"), true);
+        assert.equal(await one.responses.delete("r20", "ada"), false);
+        assert.equal(await one.responses.conversation("r21", "ada"), undefined);
+        assert.equal((await one.responses.conversation("b", "ada"))?.length, 21);
+        assert.ok(await one.responses.find("r21", "ada"));
+      });
+    });
+
+    it("finds the newest item of a name, and the one before when that is deleted", async () => {
+      await withTwo(async (one, two, wait) => {
+        for (const id of ["r1", "r2"]) {
+          await one.responses.save({ id, owner: "ada", response: response(id, ""), input: [message("i", id)] });
+          wait(1);
+        }
+        assert.deepEqual(await two.responses.item("i", "ada"), message("i", "r2"));
+        assert.deepEqual(await two.responses.item("r1_out", "ada"), message("r1_out", ""));
+        await two.responses.delete("r2", "ada");
+        assert.deepEqual(await one.responses.item("i", "ada"), message("i", "r1"));
+      });
+    });
+
+    it("deletes while it runs what was not used for 30 days, and keeps whole conversations that were", async () => {
+      await withTwo(async (one, two, wait) => {
+        const save = (id: string, previous?: string) =>
+          one.responses.save({ id, owner: "ada", previous, response: response(id, id), input: [] });
+        await save("old");
+        await save("first");
+        await one.suspended.save(chain("c1", "ada"), "disk");
+        wait(20 * day);
+        await save("second", "first");
+        wait(11 * day);
+        assert.equal(await two.clean({ dryRun: true }), 2);
+        assert.ok(await two.responses.find("old", "ada"));
+        assert.equal(await two.clean(), 2);
+        assert.equal(await two.clean(), 0);
+        assert.equal(await one.responses.find("old", "ada"), undefined);
+        assert.equal(await one.suspended.find("c1", "ada"), undefined);
+        assert.equal((await one.responses.conversation("second", "ada"))?.length, 2);
+      });
+    });
+
+    it("stores what many servers write at once, all or nothing of each", async () => {
+      await withTwo(async (one, two) => {
+        const ids = Array.from({ length: 200 }, (_, index) => `r${index}`);
+        const save = (id: string, index: number) =>
+          [one, two][index % 2]!.responses.save({
+            id,
+            owner: "ada",
+            response: response(id, id),
+            input: [message("i", id)],
+          });
+        await Promise.all(ids.map(save));
+        const found = await Promise.all(ids.map((id, index) => [two, one][index % 2]!.responses.find(id, "ada")));
+        assert.deepEqual(
+          found.map((one) => one?.id),
+          ids,
+        );
+      });
+      const database = await open(place());
+      const insert = "INSERT INTO coa_settings VALUES ($1, $2)";
+      const failed = database.run([insert, ["a", "1"]], ["INSERT INTO nothing VALUES (1)"]);
+      const written = database.run([insert, ["b", "1"]]);
+      await assert.rejects(failed, { boundary: "storage" });
+      await written;
+      const [rows] = await database.run(["SELECT name FROM coa_settings WHERE name IN ('a', 'b')"]);
+      assert.deepEqual(
+        rows!.map((row) => row["name"]),
+        ["b"],
+      );
+      await database.close();
+    });
+
+    it("refuses a state that another version wrote", async () => {
+      const at = place();
+      const database = await open(at);
+      await database.run(["UPDATE coa_settings SET value = '99' WHERE name = 'version'"]);
+      await database.close();
+      await assert.rejects(openServeStore(at), /version 99/);
+    });
+  });
+}
+
+describe("the file of a store", () => {
+  it("is for its user alone, forgets what was deleted, and grows with what is said, not with its square", async () => {
+    const at = join(folder, "file");
+    const store = await openServeStore(at);
+    const text = "secret-of-ada ".repeat(1500);
+    const size = async () => (await stat(storeFile(at))).size;
+    const sizes: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      const previous = turn === 0 ? undefined : `r${turn - 1}`;
+      const [id, input] = [`r${turn}`, [message(`i${turn}`, text)]];
+      await store.responses.save({ id, owner: "ada", previous, response: response(id, "ok"), input });
+      if (turn % 20 === 19) {
+        await store.clean();
+        sizes.push(await size());
+      }
+    }
+    assert.ok(sizes[1]! < 2.2 * sizes[0]!, sizes.join());
+    for (const name of await readdir(at)) assert.equal((await stat(join(at, name))).mode & 0o777, 0o600, name);
+    for (let turn = 0; turn < 40; turn++) assert.equal(await store.responses.delete(`r${turn}`, "ada"), true);
+    for (const name of await readdir(at))
+      assert.ok(!(await readFile(join(at, name))).includes("secret-of-ada"), `${name} holds what was deleted`);
+    assert.ok((await size()) < sizes[0]! / 4, "its room is free again");
+    await store.close();
+  });
+
+  it("says what is wrong when it is damaged", async () => {
+    const at = join(folder, "damaged");
+    await (await openServeStore(at)).close();
+    await writeFile(storeFile(at), "not a database, but long enough to be one ".repeat(200));
+    await assert.rejects(openServeStore(at), /the server's state in .*state\.sqlite: .*not a database/);
+  });
+});
+
+describe("a store in PostgreSQL", () => {
+  it("is refused by name where no server answers", { skip: noPostgres }, async () => {
+    await assert.rejects(openServeStore("postgres://coa@127.0.0.1:9/none"), /the server's state in PostgreSQL: /);
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * Stored responses, which clients use again: by id, as the conversation a new one continues, or item by item. A response
+ * belongs to its key. It holds its own items alone and names the one before it, so that a conversation is stored once.
+ */
+import { asString, type Json, objectsOf } from "../../core/json-value.ts";
+import { type Database, jsonOf, type Row, type Statement } from "./database.ts";
+
+export interface StoredResponse {
+  id: string;
+  /** The caller it belongs to. */
+  owner: string;
+  /** The response that it continues. */
+  previous?: string;
+  response: Json;
+  /** The items of its request, with ids; what `item_reference` and the list of input items find. */
+  input: Json[];
+}
+
+/** Keeps responses. */
+export interface ResponseStore {
+  /** Stores a response, in place of an earlier state of it. */
+  save(stored: StoredResponse): Promise<void>;
+  find(id: string, owner: string): Promise<StoredResponse | undefined>;
+  /** The items of the whole conversation up to this response; undefined where a part of it was deleted. */
+  conversation(id: string, owner: string): Promise<Json[] | undefined>;
+  /** An input or output item of any stored response of the caller. */
+  item(id: string, owner: string): Promise<Json | undefined>;
+  delete(id: string, owner: string): Promise<boolean>;
+}
+
+const turns = `WITH RECURSIVE turns (id, previous, place) AS (
+    SELECT id, previous, 0 FROM coa_responses WHERE id = $1 AND owner = $2
+    UNION ALL SELECT r.id, r.previous, t.place + 1 FROM coa_responses r JOIN turns t ON r.id = t.previous WHERE r.owner = $2)
+  SELECT r.previous, r.response, r.input FROM turns t JOIN coa_responses r ON r.id = t.id ORDER BY t.place DESC`;
+
+/** The responses of a database. */
+export function storedResponses(database: Database): ResponseStore {
+  const rows = async (...statement: Statement): Promise<Row[]> => (await database.run(statement))[0]!;
+  return {
+    async save({ id, owner, previous = null, response, input }) {
+      const items = new Set(itemsOf(response, input).flatMap((item) => asString(item["id"]) ?? []));
+      await database.run(
+        [
+          `INSERT INTO coa_responses (id, owner, at, thread, previous, response, input)
+            VALUES ($1, $2, $3, coalesce((SELECT thread FROM coa_responses WHERE id = $4), $1), $4, $5, $6)
+            ON CONFLICT (id) DO UPDATE SET response = excluded.response`,
+          [id, owner, database.now(), previous, JSON.stringify(response), JSON.stringify(input)],
+        ],
+        ...[...items].map(
+          (item): Statement => [
+            "INSERT INTO coa_items (owner, id, response) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            [owner, item, id],
+          ],
+        ),
+      );
+    },
+    async find(id, owner) {
+      const [row] = await rows("SELECT previous, response, input FROM coa_responses WHERE id = $1 AND owner = $2", [
+        id,
+        owner,
+      ]);
+      if (!row) return undefined;
+      const previous = row["previous"] === null ? undefined : String(row["previous"]);
+      return { id, owner, previous, response: jsonOf(row, "response"), input: jsonOf<Json[]>(row, "input") };
+    },
+    async conversation(id, owner) {
+      const found = await rows(turns, [id, owner]);
+      if (found.length === 0 || found[0]!["previous"] !== null) return undefined;
+      return found.flatMap((row) => itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")));
+    },
+    async item(id, owner) {
+      const [row] = await rows(
+        `SELECT r.response, r.input FROM coa_items i JOIN coa_responses r ON r.id = i.response
+          WHERE i.id = $1 AND i.owner = $2 ORDER BY r.at DESC LIMIT 1`,
+        [id, owner],
+      );
+      return row && itemsOf(jsonOf(row, "response"), jsonOf<Json[]>(row, "input")).find((item) => item["id"] === id);
+    },
+    async delete(id, owner) {
+      const gone = await rows("DELETE FROM coa_responses WHERE id = $1 AND owner = $2 RETURNING id", [id, owner]);
+      if (gone.length > 0) await database.tidy();
+      return gone.length > 0;
+    },
+  };
+}
+
+function itemsOf(response: Json, input: readonly Json[]): Json[] {
+  return [...input, ...objectsOf(response["output"])];
+}

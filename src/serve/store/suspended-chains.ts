@@ -1,0 +1,83 @@
+/**
+ * Chains that wait for a client to run one of its own tools. They are found again by the ids of their calls, or opened
+ * from the state that the client sent back. A chain is on disk before its client gets the call, so that it survives
+ * `kill -9`; where the caller wants nothing stored it is kept in memory for a while, and no longer than the process.
+ */
+import type { ToolDescription } from "../../core/profile.ts";
+import { readTrajectory, type Trajectory } from "../../core/trajectory.ts";
+import type { Seal } from "../sealed-state.ts";
+import { type Database, jsonOf, type Row } from "./database.ts";
+
+export interface SuspendedChain {
+  /** Whose it is. */
+  owner: string;
+  trajectory: Trajectory;
+  /** The tools that the client runs. */
+  clientTools: readonly ToolDescription[];
+  /** Under which the model keeps its cache. */
+  session: string;
+}
+
+/** Keeps them. */
+export interface SuspendedChains {
+  save(chain: SuspendedChain, where: "disk" | "memory"): Promise<void>;
+  /** By the id of its trajectory. */
+  find(id: string, owner: string): Promise<SuspendedChain | undefined>;
+  /** False where there is none. */
+  delete(id: string, owner: string): Promise<boolean>;
+  seal: Seal;
+}
+
+const rememberedMs = 3_600_000;
+const mostRemembered = 1000;
+
+/** The chains of a database. */
+export function suspendedChains(database: Database, seal: Seal): SuspendedChains {
+  const remembered = new Map<string, { chain: SuspendedChain; until: number }>();
+  const inMemory = (id: string, owner: string): SuspendedChain | undefined => {
+    const known = remembered.get(id);
+    return known && known.until >= database.now() && known.chain.owner === owner ? known.chain : undefined;
+  };
+  return {
+    seal,
+    async save(chain, where) {
+      const { id } = chain.trajectory;
+      const now = database.now();
+      if (where === "disk") {
+        const upsert = `INSERT INTO coa_chains (id, owner, at, chain) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (id) DO UPDATE SET at = excluded.at, chain = excluded.chain`;
+        await database.run([upsert, [id, chain.owner, now, JSON.stringify(chain)]]);
+        return;
+      }
+      for (const [key, { until }] of remembered) {
+        if (until >= now && remembered.size < mostRemembered) break;
+        remembered.delete(key);
+      }
+      remembered.set(id, { chain, until: now + rememberedMs });
+    },
+    async find(id, owner) {
+      const known = inMemory(id, owner);
+      if (known) return known;
+      const [[row]] = (await database.run([
+        "SELECT chain FROM coa_chains WHERE id = $1 AND owner = $2",
+        [id, owner],
+      ])) as [Row[]];
+      return row && readSuspended(jsonOf(row, "chain"));
+    },
+    async delete(id, owner) {
+      if (inMemory(id, owner)) return remembered.delete(id);
+      const [gone] = await database.run([
+        "DELETE FROM coa_chains WHERE id = $1 AND owner = $2 RETURNING id",
+        [id, owner],
+      ]);
+      if (gone!.length > 0) await database.tidy();
+      return gone!.length > 0;
+    },
+  };
+}
+
+/** A suspended chain from JSON. */
+export function readSuspended(value: unknown): SuspendedChain {
+  const chain = value as SuspendedChain;
+  return { ...chain, trajectory: readTrajectory(chain.trajectory) };
+}
