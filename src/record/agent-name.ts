@@ -43,11 +43,11 @@ export function isTransfer(name: string): boolean {
 
 /** The name an agent is given in its instructions, where they say "You are the …". */
 export function toldName(instructions: string): string | undefined {
-  const given = /\byour (?:internal )?name is ["'`]([\w][\w -]{0,40})["'`]/i.exec(instructions)?.[1];
+  const given = /\b(?:your (?:internal )?name is|agent named) ["'`]([\w][\w -]{0,40})["'`]/i.exec(instructions)?.[1];
   if (given) return given;
-  const told = /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(
-    instructions,
-  );
+  const told =
+    /\bYou are (?:the|an?) ([\w][\w -]{1,40}?)(?:[.,;:\n]|\s(?:that|who|and|for|in|of)\b|$)/i.exec(instructions) ??
+    /^You are ([A-Z][\w-]*(?: [A-Z][\w-]*){0,3})\./.exec(instructions);
   return told?.[1]?.trim().replaceAll(" ", "_").toLowerCase();
 }
 

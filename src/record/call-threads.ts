@@ -50,11 +50,16 @@ export function callThreads(calls: readonly RecordedCall[], flow: CallFlow = cal
   for (const given of [...calls].sort((a, b) => a.startedAt - b.startedAt)) {
     const call = withServerHistory(given, byResponse, byConversation);
     const opening = fingerprint(canonicalJson(call.messages));
-    const found = call.agent ? undefined : predecessor(call, replies, flow);
+    const { agent } = call;
+    const found = agent && (agent.parent || byAgent.has(agent.id)) ? undefined : predecessor(call, replies, flow);
     let thread: Thread;
-    if (call.agent) {
-      thread = byAgent.get(call.agent.id) ?? begin(call);
-      byAgent.set(call.agent.id, thread);
+    if (agent) {
+      // An agent that goes on with its own conversation is the same one, however often the framework starts it.
+      const before = found?.entry.thread;
+      const same = before && agent.name !== undefined && before.calls[0]?.agent?.name === agent.name;
+      const handed = found && !agent.handoffFrom && isHandoff(found.entry.call, call);
+      thread = byAgent.get(agent.id) ?? (same ? before : begin(call, handed ? before : undefined));
+      byAgent.set(agent.id, thread);
     } else if (found) {
       const { entry } = found;
       entry.continued = true;

@@ -1,5 +1,6 @@
 /** Turns recorded model calls into team runs: threads, links between them, one run for each run id or each first agent. */
 import { fingerprint } from "../core/fingerprint.ts";
+import { parseJson } from "../core/json-value.ts";
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
 import { isTransfer, nameFromCall, toldName } from "./agent-name.ts";
 import { assembleRun, type CallParts } from "./assemble-run.ts";
@@ -214,7 +215,9 @@ function toParts(call: RecordedCall, thread: Thread, agentId: string): CallParts
 
 /** By the call that started it, by its instructions, or by its place. */
 function agentName(thread: Thread, link: ThreadLink | undefined, index: number): string {
-  if (link) return nameFromCall(link.call);
+  const inCode = link && parseJson(link.call.arguments) === undefined;
+  const asked = inCode && toldName(thread.calls[0]?.messages.find(({ role }) => role === "user")?.content ?? "");
+  if (link) return asked || nameFromCall(link.call);
   const transfer = thread.handoffFrom?.calls.at(-1)?.toolCalls.find((call) => isTransfer(call.name));
   if (transfer) return nameFromCall(transfer);
   const system = thread.calls[0]?.messages.find((message) => message.role === "system")?.content ?? "";

@@ -104,12 +104,17 @@ function toldLink(
     told.callId !== undefined
       ? one.id === told.callId
       : !claimed.has(one) &&
-        one.name === told.name &&
+        (one.name === told.name || callsInCode(one, told.name)) &&
         (told.arguments === undefined || argumentsKey(one.arguments) === argumentsKey(told.arguments)),
   );
   return (
     call && { parent, call, callerId: "", result: undefined, known: true, byTask: true, byReport: true, sure: true }
   );
+}
+
+/** Whether a call is code in which a function is called: agents of agents that write code are such functions. */
+function callsInCode({ arguments: code }: ToolCall, name = ""): boolean {
+  return name !== "" && parseJson(code) === undefined && code.includes(`${name}(`);
 }
 
 /** Equal calls of one reply that brought equal results: whichever of them it was, the run is the same. */
@@ -208,7 +213,10 @@ function surest(found: readonly Candidate[]): Candidate[] {
 
 /** All texts inside a call's arguments. */
 function argumentTexts(text: string): string[] {
-  const value = parseJson(text) ?? text;
+  const value = parseJson(text) ?? [
+    text,
+    ...[...text.matchAll(/(["'])((?:\\.|(?!\1).)*)\1/gs)].map((match) => match[2]),
+  ];
   const texts: string[] = [];
   const walk = (inner: unknown, level: number): void => {
     if (typeof inner === "string") texts.push(squeeze(inner));

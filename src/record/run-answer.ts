@@ -40,7 +40,9 @@ export function runAnswer(run: Said, root: TeamAgent | undefined): { answer: str
     return { answer: answerByTool(last, agents.find(({ id }) => id === last.agentId)?.tools) ?? null };
   }
   const told = (step: TeamStep) => agents.find(({ id }) => id === step.agentId)?.instructions ?? "";
-  const isJudge = judge.test(told(last));
+  // One that hands work to others leads them; a judge only reads.
+  const isJudge =
+    judge.test(told(last)) && !steps.some((step) => step.agentId === last.agentId && step.toolCalls.length);
   const judged = isJudge ? judgedBy(last, spoken, run) : undefined;
   if (judged) {
     const again = steps.some((step) => step !== last && told(step) === told(last));

@@ -19,6 +19,7 @@ interface TrueCall {
   /** The replies that its prompt held. */
   seen: string[];
   text: string;
+  calls: unknown[];
   final: boolean;
 }
 
@@ -39,13 +40,14 @@ function falseRuns(runs: readonly TeamRun[], tasks: readonly TrueCall[][]): stri
     const task = tasks.find((one) => one.some(({ id }) => id === run.steps[0]?.responseId)) ?? [];
     const ids = (list: readonly string[]) => JSON.stringify(list.toSorted());
     const whole = ids(task.map(({ id }) => id)) === ids(run.steps.map(({ responseId = "" }) => responseId));
-    const said = task.findLast(({ final }) => final)?.text ?? "";
+    const last = task.findLast(({ final }) => final);
+    const said = `${last?.text} ${JSON.stringify(last?.calls)}`;
     return whole && said.includes(run.answer ?? "nothing") ? [] : [`${run.question} -> ${run.answer}`];
   });
 }
 
 /** Programs recorded live, whose calls come out as exactly one run for each task. */
-const exact = /^(?:autogen|crew-seq|hay-agent|plain)/;
+const exact = /^(?!smol-tool)/;
 
 describe("Python programs wired in code", async () => {
   for (const file of (await readdir(wire)).filter((name) => name.endsWith(".calls.jsonl"))) {
@@ -190,6 +192,69 @@ describe("runs as flows", () => {
     assert.deepEqual(apart.map(reasons), [[], []]);
     const either = callsToRuns(inFlow(ask("Name a city.", "Oslo"), ask("How many live in Oslo now?", "Many.")), "wire");
     assert.deepEqual(either.map(reasons), [["part-of-run"], ["part-of-run"]]);
+  });
+
+  it("keeps tasks apart that begin with several agents at once, whichever of them is first", () => {
+    const task = (city: string, order: string[], after?: string) => {
+      const views = order.map((side) =>
+        call(
+          `You are the ${side} reviewer.`,
+          `How large is ${city} today?`,
+          `By ${side}, ${city} is rather large today.`,
+          {
+            recorder: "preload",
+            ...(after && { after }),
+          },
+        ),
+      );
+      const joined = views.map(({ text }) => text).join("\n");
+      const [one, ...joins] = views.map(({ id }) => id);
+      return [
+        ...views,
+        call("You are the writer.", joined, `${city} is large.`, { recorder: "preload", after: one!, joins }),
+      ];
+    };
+    const first = task("Oslo", ["cost", "risk"]);
+    const runs = callsToRuns([...first, ...task("Lima", ["risk", "cost"], first.at(-1)!.id)], "wire");
+    assert.deepEqual(
+      runs.map((run) => [run.answer, run.steps.length, reasons(run)]),
+      [
+        ["Oslo is large.", 3, []],
+        ["Lima is large.", 3, []],
+      ],
+    );
+  });
+
+  it("goes on with an agent that a framework starts for each of its turns, and takes its leader's word for the answer", () => {
+    const hint = (name: string, serial: number) => ({ runId: "r", agent: { id: `${name}-${serial}`, name } });
+    const transfer = (id: string, to: string) => [{ id, name: `transfer_to_${to}`, arguments: "{}" }];
+    const told = "You are the manager. Hand off to the researcher, then answer. End with APPROVE.";
+    const handed: Message[] = [
+      { role: "user", content: question },
+      { role: "assistant", content: "I ask.", toolCalls: transfer("t1", "researcher") },
+      { role: "tool", toolCallId: "t1", content: "Transferred to researcher." },
+    ];
+    const report = "The river of Budapest is the Danube, I found.";
+    const [run] = callsToRuns(
+      [
+        call(told, question, "I ask.", { ...hint("manager", 1), toolCalls: transfer("t1", "researcher") }),
+        call("You are the researcher.", handed, report, {
+          ...hint("researcher", 2),
+          toolCalls: transfer("t2", "manager"),
+        }),
+        call(
+          told,
+          [...handed, { role: "user", content: report, name: "researcher" }],
+          "The Danube. APPROVE",
+          hint("manager", 3),
+        ),
+      ],
+      "wire",
+    );
+    assert.deepEqual(
+      [names(run), run?.answer, reasons(run)],
+      [["manager<", "researcher<agent-1"], "The Danube. APPROVE", []],
+    );
   });
 
   it("marks side calls, and never takes their words for an answer", () => {

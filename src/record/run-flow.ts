@@ -108,11 +108,11 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
   function follow(thread: Thread): void {
     const first = thread.calls[0]!;
     if (links.has(thread) || thread.handoffFrom || result.reads.has(thread)) return;
-    const call = calls.get(
-      Iterator.from(flow(first))
-        .take(20)
-        .find((id) => calls.has(id)) ?? "",
-    );
+    const past = Iterator.from(flow(first))
+      .take(50)
+      .filter((id) => calls.has(id))
+      .toArray();
+    const call = calls.get(past[0] ?? "");
     const before = call && owner.get(call.id);
     if (!before || families.of(before) === families.of(thread)) return;
     const root = families.of(before);
@@ -125,7 +125,12 @@ export function runFlow(threads: readonly Thread[], links: ReadonlyMap<Thread, T
       }
       return;
     }
-    if (systemOf(root.calls[0]!) === systemOf(first) && !holdsWords(told, call.text)) return;
+    // The next task begins as the one before did, with one of its first agents where there were several.
+    const starts = past
+      .map((id) => owner.get(id)!)
+      .filter((one) => families.of(one) === root && !result.reads.has(one));
+    const again = [root, ...starts].some((one) => systemOf(one.calls[0]!) === systemOf(first));
+    if (again && !holdsWords(told, call.text)) return;
     for (const one of [root, thread]) doubt(one, "it may be a part of what came before or after it in the same flow");
   }
 

@@ -3,6 +3,7 @@
  * that is cut, or in which something happened that the recording does not hold, would teach the model something false.
  */
 import type { TeamAgent, TeamRun } from "../core/team-run.ts";
+import { isTransfer } from "./agent-name.ts";
 import { answerByTool } from "./answer-by-tool.ts";
 import type { CallParts } from "./assemble-run.ts";
 import { isAsked } from "./user-turn.ts";
@@ -68,7 +69,7 @@ export function whyUntrainable(
   if (changed) add("instructions", changed.name);
   const open = calls.flatMap((call) => (answerByTool(call, call.tools) === undefined ? call.toolCalls : []));
   const missing = open.filter(
-    ({ result, error, delegatesTo }) => (result ?? error ?? delegatesTo) === undefined,
+    ({ name, result, error, delegatesTo }) => (result ?? error ?? delegatesTo) === undefined && !isTransfer(name),
   ).length;
   if (content && missing > 0) add("no-result", `${missing} of ${open.length} tool calls`);
   if (protocolStep.test(run.answer ?? "")) add("unread-protocol");

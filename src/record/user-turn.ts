@@ -9,11 +9,20 @@ const observation =
 
 /** Programs that steer an agent write in the user's name too: our own team does, and many ask for another try. */
 const steering =
-  /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please )?(?:continue|go on|proceed)\b.{0,80}$)/i;
+  /^\s*(?:your (?:last |previous )?(?:reply|answer|response|output|message) (?:was|is|did|does|has|could|must)|(?:please |now )?(?:continue|go on|proceed)\b.{0,80}$|analyze the tool result\b)/i;
+
+/** What frameworks write around a task: smolagents, CrewAI, DSPy. */
+const frames = [
+  /^New task:\s+(?:You're a helpful agent named [\s\S]*?\n---\s+Task:\s+([\s\S]*?)\n---[\s\S]*|([\s\S]*))$/,
+  /^\s*Current Task: ([\s\S]*?)\n\s*This is the expected criteria for your final answer:[\s\S]*$/,
+  /^\[\[ ## \w+ ## \]\]\s+((?:(?!\[\[ ## )[\s\S])*?)(?:\s*Respond with the corresponding output fields?[\s\S]*)?$/,
+];
 
 /** A message without what the program around an agent adds to it. */
 export function spoken(content: string): string {
-  return content.replace(/<(system-reminder|task-notification)>[\s\S]*?<\/\1>/g, "").trim();
+  const text = content.replace(/<(system-reminder|task-notification)>[\s\S]*?<\/\1>/g, "").trim();
+  const [, whole, rest] = frames.map((frame) => frame.exec(text)).find(Boolean) ?? [];
+  return (whole ?? rest ?? text).trim();
 }
 
 type Spoken = Pick<RecordedCall, "messages" | "text"> & { toolCalls: readonly unknown[] };

@@ -4,6 +4,7 @@ import { apiOf } from "../base/wire/apis.ts";
 import { fillReplyIds } from "../base/wire/call-ids.ts";
 import type { Loss } from "../base/wire/wire-api.ts";
 import { asObject } from "../core/json-value.ts";
+import { readTextCall } from "./formats/text-protocols.ts";
 import { readAnswer } from "./read-answer.ts";
 import type { CallOutcome, RecordedCall } from "./recorded-call.ts";
 
@@ -84,7 +85,7 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
   if (reply.others)
     notes.push("several replies were asked for; the one that a later call repeats is taken, else the first");
   const { model, stream: _stream, previousResponseId, conversation, ...settings } = request;
-  return {
+  return readTextCall({
     id: exchange.id,
     ...(exchange.recorder && { recorder: exchange.recorder }),
     ...(exchange.runId !== undefined && { runId: exchange.runId }),
@@ -116,5 +117,5 @@ export function exchangeToCall(exchange: WireExchange): RecordedCall | undefined
     ...(exchange.truncated && { truncated: true }),
     ...(lost.length > 0 && { lost }),
     ...(notes.length > 0 && { notes }),
-  };
+  });
 }

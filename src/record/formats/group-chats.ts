@@ -45,7 +45,7 @@ export function groupChatCalls(items: readonly unknown[]): { agents: TeamAgent[]
     }
     const next = said[at + 1];
     const bare = next !== undefined && next.name === proxy ? codeMove(text) : undefined;
-    const move = readTextMove(text, next?.text) ?? (bare && { ...bare, result: next!.text });
+    const move = readTextMove(text, next?.text) ?? (bare && { ...bare, results: [next!.text] });
     let agent = agents.find((one) => one.name === name);
     if (!agent) {
       const from = calls.at(-1)?.agentId ?? agents[0]?.id;
@@ -53,14 +53,14 @@ export function groupChatCalls(items: readonly unknown[]): { agents: TeamAgent[]
       agents.push(agent);
     }
     const id = `text-${at + 1}`;
-    const tool = move?.call && { id, ...move.call };
-    const failed = tool && /^\s*exitcode: [1-9]/.test(next!.text) ? { error: move.result ?? "" } : {};
+    const tool = move?.calls && { ...move.calls[0]!, id };
+    const failed = tool && /^\s*exitcode: [1-9]/.test(next!.text) ? { error: move.results.join("\n") } : {};
     calls.push({
       agentId: agent.id,
       messages: seen.map((one) => (one.name === name ? ownMessage(one.message) : one.message)),
       tools: [],
       text: tool ? move.said : text,
-      toolCalls: tool ? [{ ...tool, result: move.result ?? "", ...failed }] : [],
+      toolCalls: tool ? [{ ...tool, result: move.results.join("\n"), ...failed }] : [],
       promptTokens: 0,
       completionTokens: 0,
       startedAt: at,

@@ -5,11 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
+import type { Message } from "../../core/message.ts";
 import type { TeamRun } from "../../core/team-run.ts";
 import { distillRun } from "../../distill/distill-run.ts";
 import { codeProfile } from "../../language/profiles.ts";
 import { importFiles } from "../import-file.ts";
 import { refusedForTraining } from "../trainable.ts";
+import { readTextCall } from "./text-protocols.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "coa-protocols-"));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -166,5 +168,70 @@ describe("logs as published", {
       return made.failure ? [`${run.id}: ${made.failure.message}`] : [];
     });
     assert.deepEqual(failed, []);
+  });
+});
+
+describe("recorded calls in text protocols", () => {
+  const told = (content: string): Message => ({ role: "system", content });
+  const said = (messages: Message[], text: string) =>
+    readTextCall({
+      id: "c",
+      startedAt: 1,
+      endedAt: 2,
+      messages,
+      tools: [],
+      text,
+      toolCalls: [],
+      promptTokens: 1,
+      completionTokens: 1,
+      outcome: "complete",
+    });
+
+  it("reads a reply as a call only where the prompt teaches the protocol", () => {
+    const asked: Message[] = [{ role: "user", content: "How many?" }];
+    const step = 'Thought: look\nAction: lookup\nAction Input: {"key": "Oslo"}';
+    assert.deepEqual(said(asked, step).toolCalls, []);
+    const { text, toolCalls } = said([told("Use Action: and Action Input:, then Final Answer:"), ...asked], step);
+    assert.deepEqual([text, toolCalls], ["look", [{ id: "place-1", name: "lookup", arguments: '{"key": "Oslo"}' }]]);
+  });
+
+  it("reads tags of XML, several calls with their results, and smolagents' lists as Python prints them", () => {
+    const asked: Message[] = [{ role: "user", content: "How many?" }];
+    const calls = ["a", "b"].map((key) => `<tool_call>{"name": "look", "arguments": {"key": "${key}"}}</tool_call>`);
+    const [system, , first, one, other] = said(
+      [
+        told("Call tools inside <tool_call></tool_call>."),
+        ...asked,
+        { role: "assistant", content: `Both.\n${calls.join("\n")}` },
+        { role: "user", content: "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>" },
+      ],
+      "Three.",
+    ).messages;
+    assert.equal(system?.role, "system");
+    assert.deepEqual(
+      [first?.content, first?.toolCalls?.map((call) => call.arguments)],
+      ["Both.", ['{"key":"a"}', '{"key":"b"}']],
+    );
+    assert.deepEqual(
+      [one, other].map((message) => [message?.role, message?.content, message?.toolCallId]),
+      [
+        ["tool", "1", "place-1"],
+        ["tool", "2", "place-2"],
+      ],
+    );
+    const list = `[{'id': 'c9', 'type': 'function', 'function': {'name': 'look', 'arguments': {'key': "it's", 'all': True}}}]`;
+    const smol = said(
+      [
+        told("Use final_answer."),
+        ...asked,
+        { role: "assistant", content: `I look.\nCalling tools:\n${list}` },
+        { role: "user", content: "Observation:\nthere" },
+      ],
+      "Thought: done\n<code>\nfinal_answer('It\\'s 3.')\n",
+    );
+    assert.deepEqual(smol.messages[2]?.toolCalls, [{ id: "c9", name: "look", arguments: `{"key":"it's","all":true}` }]);
+    assert.deepEqual([smol.messages[3]?.content, smol.text, smol.reasoning], ["there", "It's 3.", "done"]);
+    const computed = said([told("Use final_answer."), ...asked], "Thought: sum\n<code>\nfinal_answer(1 + 2)");
+    assert.deepEqual([computed.text, computed.toolCalls[0]?.arguments], ["sum", "final_answer(1 + 2)"]);
   });
 });
