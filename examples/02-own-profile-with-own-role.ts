@@ -1,19 +1,10 @@
 /**
  * A profile of your own: a clerk who calls your tool, and a critic who must accept the work before the answer. Prompt,
- * rules, decoding grammar and validation are all made from this description.
+ * rules and validation are all made from this description.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import {
-  chainRules,
-  defineProfile,
-  defineTask,
-  defineTool,
-  grammarText,
-  runChain,
-  startState,
-  systemPrompt,
-} from "../src/index.ts";
+import { defineProfile, defineTask, defineTool, runChain, systemPrompt } from "../src/index.ts";
 import { scriptedModel } from "../src/testing/index.ts";
 
 const profile = defineProfile({
@@ -46,7 +37,6 @@ const task = defineTask({ id: "customer", question: "When does my order A-17 arr
 const trajectory = await runChain(task, { model, tools: [lookup], profile, enforcement: "repair" });
 
 console.log(systemPrompt(profile, [lookup]));
-console.log(grammarText(chainRules(profile, startState())).gbnf);
 console.log(trajectory.answer);
 assert.equal(trajectory.answer, "It arrives on Thursday.");
 assert.ok(

@@ -5,7 +5,7 @@ export { type Limiter, type LimiterOptions, limiter } from "./base/work/limiter.
 export { type ModelWrapper, wrapModel } from "./base/work/wrap-model.ts";
 export type { ChainOptions, ClientResult, Enforcement, Sampling } from "./chain/chain-options.ts";
 export { type ChainRecord, chainRecordSchema } from "./chain/chain-record.ts";
-export { type CompactionOptions, summariseWith } from "./chain/compaction.ts";
+export type { CompactionOptions } from "./chain/compaction.ts";
 export { defaultLimits, type LimitName, type Limits } from "./chain/limits.ts";
 export { replayedTools } from "./chain/replayed-tools.ts";
 export { runChain } from "./chain/run-chain.ts";
@@ -58,8 +58,6 @@ export {
 } from "./core/trajectory.ts";
 export { addUsage, emptyUsage, type Usage } from "./core/usage.ts";
 export { defineSystem } from "./evaluate/define-system.ts";
-export { chainRules } from "./language/grammar/chain-rules.ts";
-export { grammarText } from "./language/grammar/grammar-text.ts";
 export { type BodyFormat, defineProfile, type Gate, startState, type TagSpec } from "./language/profile.ts";
 export {
   builtInProfiles,

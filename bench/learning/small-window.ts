@@ -72,9 +72,7 @@ const free = { maxTokensPerCall: Number(values.turn ?? Math.floor(window / 8)), 
 /** The best result of a search, or what a page is about. */
 const summarised: CompactionOptions = {
   ...cutOld,
-  summarise: async (text) => ({
-    text: /^1\. (.* http\S*)/.exec(text)?.[1] ?? /^\w+\. ([^.]*\.)/.exec(text)?.[1] ?? text,
-  }),
+  summarise: (text) => /^1\. (.* http\S*)/.exec(text)?.[1] ?? /^\w+\. ([^.]*\.)/.exec(text)?.[1] ?? text,
 };
 
 /** What each way of living in the window answered. */

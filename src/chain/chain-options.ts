@@ -1,6 +1,5 @@
 /** What a chain is run with. Everything it touches arrives here: model, tools, clock, journal, signal. */
 import { optionNames } from "../base/work/check-options.ts";
-import { UsageError } from "../core/errors.ts";
 import type { ChainEvent } from "../core/events.ts";
 import type { Journal } from "../core/journal.ts";
 import type { Message } from "../core/message.ts";
@@ -21,10 +20,8 @@ import { type ToolSet, toolsByName } from "./tool-set.ts";
 
 /**
  * `report`: violations are recorded. `repair`: a move that breaks the order is refused, and the model reads why.
- * `grammar`: the model cannot write anything else, where it offers constrained decoding; otherwise as `repair`. It is refused
- * for a model that is trained on what it samples: a grammar changes the distribution.
  */
-export type Enforcement = "report" | "repair" | "grammar";
+export type Enforcement = "report" | "repair";
 
 export interface Sampling {
   temperature?: number;
@@ -121,10 +118,6 @@ export interface ChainSetup {
 /** Checks and completes the options. */
 export function chainSetup(options: ChainOptions): ChainSetup {
   const { model } = options;
-  if (options.enforcement === "grammar" && model.capabilities.grammar === "refused")
-    throw new UsageError(
-      'enforcement "grammar" changes what the model samples, so RL can\'t train on it: use "repair" or "report"',
-    );
   const { tools, prompt, language, reading } = derived(options);
   const { profile } = language;
   const onTokens = model.tokenizer !== undefined;

@@ -64,7 +64,6 @@ const compactionRecordSchema = lazySchema((z) =>
     type: z.literal("compaction"),
     call: z.number(),
     replaced: z.array(z.object({ segment: z.number(), text: z.string() })),
-    usage: callUsage.optional(),
   }),
 );
 export type CompactionRecord = z.infer<typeof compactionRecordSchema>;

@@ -5,7 +5,6 @@ import { defineTask } from "../core/task.ts";
 import { trajectoryText } from "../core/trajectory.ts";
 import { mhqaProfile, webProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
-import { summariseWith } from "./compaction.ts";
 import type { Limits } from "./limits.ts";
 import { runChain } from "./run-chain.ts";
 
@@ -189,29 +188,17 @@ describe("long chains", () => {
     });
   }
 
-  it("can have the model summarise, and count what that costs", async () => {
-    const model = scriptedModel(
-      (request, call) =>
-        request.prompt[0]!.content.startsWith("You shorten")
-          ? "SHORT </observation>"
-          : script(
-              request,
-              model.requests.filter((r) => !r.prompt[0]!.content.startsWith("You shorten")).length - 1 + 0 * call,
-            ),
-      { contextWindow: 1400 },
-    );
+  it("shows what a function makes of old observations, with its tags made harmless", async () => {
+    const model = scriptedModel(script, { contextWindow: 1400 });
     const trajectory = await runChain(task, {
       model,
       tools: tools(),
       profile: mhqaProfile,
       systemPrompt: false,
       limits: { maxTokensPerCall: 100, answerReserve: 0, maxSteps: 20 },
-      compaction: { maxTokens: 40, summarise: summariseWith(model) },
+      compaction: { maxTokens: 40, summarise: () => "SHORT </observation>" },
     });
     assert.equal(trajectory.answer, "done");
-    const last = model.requests.at(-1)!.text;
-    assert.ok(last.includes("[summary] SHORT ‹/observation›"));
-    const summaries = model.requests.filter((request) => request.prompt[0]!.content.startsWith("You shorten")).length;
-    assert.equal(model.requests.length, trajectory.usage.modelCalls + summaries);
+    assert.ok(model.requests.at(-1)!.text.includes("[summary] SHORT ‹/observation›"));
   });
 });

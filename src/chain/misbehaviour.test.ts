@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
-import { byteTokenizer } from "../../test/fixtures/conformance/byte-tokenizer.ts";
 import { defineTask } from "../core/task.ts";
 import { defineTool, type Tool } from "../core/tool.ts";
-import { tagNames } from "../language/profile.ts";
 import { multiProfile, webProfile } from "../language/profiles.ts";
 import { scriptedModel, tableTool } from "../testing/index.ts";
 import { runChain } from "./run-chain.ts";
@@ -104,42 +102,5 @@ describe("a misbehaving model under repair", () => {
     });
     assert.equal(babble.ending.reason, "limit");
     assert.ok(babble.usage.completionTokens <= 3000, `${babble.usage.completionTokens}`);
-  });
-});
-
-describe("a misbehaving model under grammar", () => {
-  it("cannot write anything but a good chain", async () => {
-    const tags = tagNames(webProfile).flatMap((tag) => [`<${tag}>`, `</${tag}>`]);
-    for (const specials of [tags, []]) {
-      const tokenizer = byteTokenizer(specials);
-      const wild = "Sure! <answer>42</answer></think><double_check>9</double_check><|end|>".repeat(3);
-      const model = scriptedModel((_, call) => wild.slice(call), { tokenizer, obeyMasks: true });
-      const trajectory = await runChain(task, {
-        model,
-        tools,
-        profile: webProfile,
-        enforcement: "grammar",
-        limits: { maxSteps: 6, maxTokensPerCall: 400 },
-      });
-      // Where the tokens ran out inside the last segment, that segment alone may be unfinished.
-      const last = trajectory.segments.length - 1;
-      const broken = trajectory.violations.filter((violation) => violation.segment < last);
-      assert.deepEqual(broken, []);
-      assert.ok(trajectory.segments.length > 0);
-    }
-  });
-
-  it("gets the answer and nothing else when the budget ends", async () => {
-    const tokenizer = byteTokenizer();
-    const model = scriptedModel(() => "<think>hm</think><answer>late</answer>", { tokenizer, obeyMasks: true });
-    const trajectory = await runChain(task, {
-      model,
-      tools,
-      profile: webProfile,
-      enforcement: "grammar",
-      limits: { maxSteps: 1, answerReserve: 64 },
-    });
-    assert.match(trajectory.segments.at(-1)!.tag, /^answer$/);
-    assert.deepEqual(trajectory.ending, { reason: "answered", detail: "asked at the limit: steps" });
   });
 });

@@ -34,8 +34,6 @@ export interface ModelTurn {
   /** Everything kept so far in this turn. */
   text(): string;
   tokens(): readonly number[];
-  /** Segments that have ended, and the tag that is open. */
-  progress(): { segments: readonly Segment[]; open: string | undefined };
   /** Reads one call's events into the turn. */
   read(
     events: AsyncIterable<ContinueEvent>,
@@ -163,7 +161,6 @@ export function modelTurn({ profile, firstIndex, tokenizer, onEvent, now }: Turn
   return {
     text: () => written,
     tokens: () => sampled.ids(),
-    progress: () => ({ segments, open: reader.openTag() }),
     async read(events, count, promptTokens) {
       const before = { text: written.length, tokens: sampled.length };
       sampled.settle();

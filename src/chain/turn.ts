@@ -8,7 +8,7 @@ import { derivedSeed } from "../base/work/random.ts";
 import { atBoundary } from "../core/errors.ts";
 import type { ContinueRequest } from "../core/model.ts";
 import type { Profile } from "../core/profile.ts";
-import { answerConstraint, constraint } from "../language/grammar/constraint.ts";
+import { answerConstraint } from "../language/grammar/constraint.ts";
 import { type ChainRun, countCall, noteViolations, observe, record } from "./chain-run.ts";
 import { compact, isCrowded } from "./compaction.ts";
 import { iterateWithDeadline } from "./deadline.ts";
@@ -132,8 +132,6 @@ function requestFor(run: ChainRun, turn: ModelTurn, plan: AllowedCall): Continue
     stop: run.stop,
     maxTokens: plan.maxTokens,
     sessionKey: run.session ?? run.id,
-    ...(run.enforcement === "grammar"
-      ? constraint(run.model, run.profile, run.state, turn, plan.kind === "final")
-      : answerConstraint(run.model, run.profile, turn)),
+    ...answerConstraint(run.model, run.profile, turn),
   };
 }

@@ -7,14 +7,6 @@ import type { Message, ToolCall } from "./message.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import type { JsonSchema } from "./tool.ts";
 
-/** A decoding grammar in the dialects that servers understand. */
-export interface Grammar {
-  /** llama.cpp. */
-  gbnf: string;
-  /** xgrammar style, for vLLM and SGLang. */
-  ebnf: string;
-}
-
 export interface ContinueRequest {
   /** System and user messages: constant over the chain. */
   prompt: readonly Message[];
@@ -30,7 +22,6 @@ export interface ContinueRequest {
   seed?: number;
   /** Asks for the entropy at each token; models that can't tell leave it out. */
   entropies?: boolean;
-  grammar?: Grammar;
   /** Called per token by models that can mask: which token ids may come next (undefined = all). */
   allowedTokens?: (sampled: readonly number[]) => readonly number[] | undefined;
   /** The same for all calls of one chain: routes to the server or slot that holds its prefix. */
@@ -63,8 +54,8 @@ export type ContinueEvent =
 export interface ModelCapabilities {
   /** Returns token ids and log-probabilities. */
   tokens: boolean;
-  /** `refused`: the model is trained on what it samples, and a chain that enforces a grammar is not run. */
-  grammar: "none" | "server" | "masks" | "refused";
+  /** Whether it takes token masks (`allowedTokens`). */
+  grammar: "none" | "masks";
   contextWindow?: number;
 }
 
@@ -79,7 +70,7 @@ export interface Model {
   encodeText?(text: string): number[];
   /** Ids of the prompt as the model's chat template renders it, up to where the model starts writing. */
   encodePrompt?(prompt: readonly Message[]): number[];
-  /** Present where the model works on tokens: tags become special ids, and grammars become token masks. */
+  /** Present where the model works on tokens: tags become special ids, and answers in a schema are held to it by token masks. */
   readonly tokenizer?: Tokenizer;
   /** Finds out what the server can do; called once before the first call, so that `capabilities` are true from then on. */
   prepare?(signal?: AbortSignal): Promise<void>;

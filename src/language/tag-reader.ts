@@ -41,8 +41,6 @@ export interface TagReader {
   write(chunk: string): void;
   /** Ends what is open (a model ended its turn) and returns white space that belongs to no segment. The reader can be used further. */
   end(): string;
-  /** Whether a segment is open right now. */
-  openTag(): string | undefined;
   /** How much of the stream was read, in UTF-16 units. */
   position(): number;
   stopped(): boolean;
@@ -222,7 +220,6 @@ export function tagReader(options: TagReaderOptions, sink: TagReaderSink): TagRe
       return space;
     },
     // Methods, not getters: a getter that closes over one reader gives every reader a shape of its own, which the engine keeps.
-    openTag: () => (inside ? open : undefined),
     position: () => base + held.length,
     stopped: () => stopped,
   };

@@ -24,7 +24,7 @@ export function engineModel(
     name: options.name ?? engine.name,
     capabilities: {
       tokens: true,
-      grammar: engine.exact ? "refused" : engine.capabilities.tokenMasks ? "masks" : "none",
+      grammar: engine.capabilities.tokenMasks && !engine.exact ? "masks" : "none",
       contextWindow: engine.capabilities.maxContext,
     },
     tokenizer,

@@ -123,28 +123,6 @@ describe("openaiCompatible", () => {
     });
   });
 
-  it("asks for a grammar in the words of each server", async () => {
-    for (const [owner, field] of [
-      ["vllm", "structured_outputs"],
-      ["sglang", "ebnf"],
-      ["llamacpp", "grammar"],
-    ] as const) {
-      await withServer({ models: { data: [{ id: "m", owned_by: owner }] } }, async (server) => {
-        const model = openaiCompatible({ baseURL: server.url });
-        const trajectory = await runChain(task, {
-          model,
-          tools: [search()],
-          profile: mhqaProfile,
-          enforcement: "grammar",
-        });
-        assert.equal(trajectory.answer, "Lyon");
-        const value = server.requests[0]!.body[field];
-        assert.match(typeof value === "string" ? value : (value as { grammar: string }).grammar, /^root ::= /);
-        await model.close();
-      });
-    }
-  });
-
   it("sees every request through errors, rate limits, cut streams, malformed JSON and silence", async () => {
     const faults: Fault[] = ["error-500", "rate-limit", "cut", "malformed", "stall", "reset"];
     for (const fault of faults) {

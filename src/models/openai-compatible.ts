@@ -190,10 +190,7 @@ export function openaiCompatible(
     get capabilities() {
       return {
         tokens: connection.tokenizer !== undefined,
-        grammar:
-          continuesMessages(connection.facts.kind) && connection.mode !== "turns"
-            ? ("server" as const)
-            : ("none" as const),
+        grammar: "none" as const,
         contextWindow: smallest(options.contextWindow, connection.facts.contextWindow),
       };
     },

@@ -17,7 +17,7 @@ import type { Tokenizer } from "../core/tokenizer.ts";
 import { type LlamaListener, llamaAddress, llamaListener, llamaRequest } from "./llama-completion.ts";
 import { isJson } from "./openai-chat.ts";
 import type { Connection } from "./openai-compatible.ts";
-import { continueFields, grammarFields, keepStopFields, stopsFor } from "./server-kind.ts";
+import { continueFields, keepStopFields, stopsFor } from "./server-kind.ts";
 import { turnsOf } from "./turns.ts";
 
 /** What one call has brought so far, over all its tries. */
@@ -85,7 +85,6 @@ function bodyFor(
   if (isNative(connection)) {
     return {
       ...llamaRequest(request, [...contextOf(tokenizer!, request), ...progress.tokens], maxTokens),
-      ...(progress.text === "" ? grammarFields(facts.kind, request.grammar) : {}),
       ...options.extraBody,
     };
   }
@@ -102,8 +101,6 @@ function bodyFor(
     ...(request.seed === undefined ? {} : { seed: request.seed }),
     ...(facts.kind === "openai" && request.sessionKey ? { prompt_cache_key: request.sessionKey.slice(0, 64) } : {}),
     ...keepStopFields(facts.kind),
-    // A grammar describes a whole turn, so it fits only while nothing of the turn was received.
-    ...(progress.text === "" ? grammarFields(facts.kind, request.grammar) : {}),
     ...contentFor(connection, request, text, progress.tokens),
     ...options.extraBody,
   };

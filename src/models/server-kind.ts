@@ -2,7 +2,6 @@
  * Servers that speak the OpenAI protocol differ in what they offer beyond it: continuing a message, keeping the stop
  * string, grammars, token ids. `GET /models` tells which server it is and how long its context is.
  */
-import type { Grammar } from "../core/model.ts";
 
 export type ServerKind = "vllm" | "sglang" | "llama.cpp" | "openai" | "other";
 
@@ -57,14 +56,6 @@ export function continueFields(kind: ServerKind): Record<string, unknown> {
 export function keepStopFields(kind: ServerKind): Record<string, unknown> {
   if (kind === "vllm") return { include_stop_str_in_output: true };
   return kind === "sglang" ? { no_stop_trim: true } : {};
-}
-
-/** The grammar in the server's own field; nothing where it has none. */
-export function grammarFields(kind: ServerKind, grammar: Grammar | undefined): Record<string, unknown> {
-  if (!grammar) return {};
-  if (kind === "vllm") return { structured_outputs: { grammar: grammar.ebnf } };
-  if (kind === "sglang") return { ebnf: grammar.ebnf };
-  return kind === "llama.cpp" ? { grammar: grammar.gbnf } : {};
 }
 
 /** OpenAI itself refuses more; elsewhere the runtime cuts what comes after the others. */

@@ -50,7 +50,7 @@ describe("wrapModel", () => {
     const narrow = wrapModel(model, { capabilities: (own) => ({ ...own, contextWindow: 512 }) });
     assert.equal(narrow.capabilities.grammar, model.capabilities.grammar);
     await narrow.prepare();
-    assert.deepEqual(narrow.capabilities, { tokens: false, grammar: "server", contextWindow: 512 });
+    assert.deepEqual(narrow.capabilities, { tokens: false, grammar: "none", contextWindow: 512 });
     assert.equal(model.capabilities.contextWindow, 4096);
     await narrow.close();
     await server.close();
@@ -66,7 +66,7 @@ describe("wrapModel", () => {
     const wrapped = cachedModel(limitedModel(wrapModel(model, {}), places), await openCallStore());
     assert.equal(wrapped.capabilities.contextWindow, undefined);
     await wrapped.prepare();
-    assert.deepEqual(wrapped.capabilities, { tokens: false, grammar: "server", contextWindow: 4096 });
+    assert.deepEqual(wrapped.capabilities, { tokens: false, grammar: "none", contextWindow: 4096 });
     assert.equal(wrapped.name, "learned");
     assert.equal(wrapped.mode, "continue");
     await wrapped.close();

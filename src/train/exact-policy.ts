@@ -21,7 +21,7 @@ export function exactPolicy(policy: Policy, temperature: number): Policy {
       allowedTokens(sampled) {
         const allowed = allowedTokens(sampled);
         // A single id is a forced end of turn, which is not trained on.
-        if (allowed && allowed.length !== 1) refuse('a grammar mask: use enforcement "repair" or "report"');
+        if (allowed && allowed.length !== 1) refuse("a token mask: leave the answer's schema out");
         return allowed;
       },
     };

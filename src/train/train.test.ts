@@ -468,7 +468,7 @@ describe("trainRl", () => {
     await refused({ topP: 0.9 }, /top-p 0.9/);
     await refused({ topK: 3 }, /top-k 3/);
     await refused({ temperature: 0.5 }, /temperature 0.5/);
-    await refused({ allowedTokens: () => [48, 49] }, /grammar mask/);
+    await refused({ allowedTokens: () => [48, 49] }, /token mask/);
     await assert.rejects(
       digitGame(digitEngine(), fresh(), { rollout: rollout({}, false) }),
       /away from the one it was sampled/,

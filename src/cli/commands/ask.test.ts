@@ -85,7 +85,7 @@ describe("coa ask", () => {
   it("says what is wrong with a flag", async () => {
     await assert.rejects(
       ask("q", ...flags(), "--set", "chain.enforcement=hope"),
-      /chain.enforcement takes report, repair or grammar/,
+      /chain.enforcement takes report or repair/,
     );
     await assert.rejects(ask("q", "--model", "./nowhere", "--base-url", server.url), /nowhere is not a model folder/);
     await assert.rejects(ask("--base-url", server.url), /needs a question/);

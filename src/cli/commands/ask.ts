@@ -26,7 +26,7 @@ export default defineCommand({
   examples: [
     'coa ask "How long is the river that flows through Lyon?" --base-url http://localhost:8000/v1',
     "coa ask --lab 7",
-    'coa ask "What is 17^23 mod 91?" --profile code --set chain.enforcement=grammar',
+    'coa ask "What is 17^23 mod 91?" --profile code',
     'coa ask "Who wrote it?" --best-of 3 --temperature 1 --json',
   ],
   options: {

@@ -59,7 +59,7 @@ export default defineCommand({
       temperature: 1,
       limits: { ...use?.limits, maxCompletionTokens },
       bareQuestion: chain.bareQuestion || use?.question === "bare",
-      enforcement: chain.enforcement === "report" ? "report" : "repair", // the policy samples without a grammar
+      enforcement: chain.enforcement,
     };
     const served = rolloutHandler({
       ...handlerOptions(port),

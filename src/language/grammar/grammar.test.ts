@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { byteTokenizer } from "../../../test/fixtures/conformance/byte-tokenizer.ts";
+import { chainRules } from "../../../test/fixtures/grammar/chain-rules.ts";
 import { testSize } from "../../../test/fixtures/test-size.ts";
 import type { Segment } from "../../core/trajectory.ts";
 import { advance, type ChainState, type Profile, startState, tagNames, toolTags } from "../profile.ts";
@@ -8,8 +9,6 @@ import { builtInProfiles, codeProfile, multiProfile, webProfile } from "../profi
 import { tagReader } from "../tag-reader.ts";
 import { validateSegments } from "../validate.ts";
 import { type AutomatonState, byteAutomaton, utf8Ranges } from "./byte-automaton.ts";
-import { chainRules } from "./chain-rules.ts";
-import { grammarText } from "./grammar-text.ts";
 import { type Expression, plainRanges, type RuleSet } from "./rules.ts";
 import { afterToken, allowedTokens, tokenAutomaton } from "./token-mask.ts";
 
@@ -223,22 +222,6 @@ describe("the decoding grammar", () => {
       );
       state = afterToken(state, token, tokenizer)!;
     }
-  });
-
-  it("is written in the dialects that servers read", () => {
-    const { gbnf, ebnf } = grammarText(chainRules(webProfile, startState()));
-    for (const text of [gbnf, ebnf]) {
-      const lines = text.split("\n");
-      assert.match(lines[0]!, /^root ::= /);
-      const defined = new Set(lines.map((line) => /^([a-z][a-z0-9]*) ::= \S/.exec(line)?.[1]));
-      assert.ok(!defined.has(undefined), "every line is a rule");
-      const bare = lines.map((line) =>
-        line.replace(/^\S+ ::=/, "").replaceAll(/"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]/g, ""),
-      );
-      for (const name of bare.join(" ").match(/[a-z][a-z0-9]*/g) ?? []) assert.ok(defined.has(name), name);
-      assert.ok(!/[^\x20-\x7e\n]/.test(text), "plain ASCII");
-    }
-    assert.ok(gbnf.includes('"<think>" text "</think>"'));
   });
 
   it("splits code points into UTF-8 byte ranges exactly", () => {

@@ -3,8 +3,10 @@
  * or not, a little white space. Limits of sizes are not in it; they are checked when the answer is there.
  */
 import type { JsonSchema } from "../../core/tool.ts";
-import { jsonObject, jsonParts, spaces } from "./body-text.ts";
-import { choice, type Expression, literal, optional, sequence, star } from "./rules.ts";
+import { characters, choice, type Expression, literal, noneOf, optional, sequence, star } from "./rules.ts";
+
+/** A little white space. Bounded, because a confused model could write it for ever. */
+export const spaces = sequence(optional(characters([" ", "\n"])), optional(characters([" ", "\n"])));
 
 /** The body of an answer in this schema. */
 export function schemaText(schema: JsonSchema): Expression {
@@ -60,4 +62,35 @@ function objectOf({ properties = {}, required = [] }: JsonSchema, gap: Expressio
       ? sequence(...before, fields[first]!.form, ...after(first + 1))
       : choice(literal(""), ...fields.map(({ form }, index) => sequence(form, ...after(index + 1))));
   return sequence(literal("{"), gap, inside, gap, literal("}"));
+}
+
+/** What JSON is made of; an angle bracket in a text is written as an escape, so that it can't look like a tag. */
+function jsonParts() {
+  const plain = noneOf('"', "\\", "<", "\u0000-\u001f");
+  const hex = characters(["0-9", "a-f", "A-F"]);
+  const escaped = sequence(
+    literal("\\"),
+    choice(characters(['"', "\\", "/", "b", "f", "n", "r", "t"]), sequence(literal("u"), hex, hex, hex, hex)),
+  );
+  const string = sequence(literal('"'), star(choice(plain, escaped)), literal('"'));
+  const digit = characters(["0-9"]);
+  const whole = choice(literal("0"), sequence(characters(["1-9"]), star(digit)));
+  const number = sequence(optional(literal("-")), whole, optional(sequence(literal("."), digit, star(digit))));
+  const gap = optional(characters([" ", "\n"]));
+  return { string, number, whole, gap };
+}
+
+/** A flat JSON object: strings, numbers, truth values, null, and lists of strings. */
+export function jsonObject(): Expression {
+  const { string, number, gap } = jsonParts();
+  const key = sequence(
+    literal('"'),
+    characters(["a-z", "A-Z", "_"]),
+    star(characters(["a-z", "A-Z", "0-9", "_"])),
+    literal('"'),
+  );
+  const list = sequence(literal("["), string, star(sequence(literal(","), gap, string)), literal("]"));
+  const value = choice(string, number, literal("true"), literal("false"), literal("null"), list);
+  const field = sequence(key, literal(":"), gap, value);
+  return sequence(literal("{"), gap, field, star(sequence(literal(","), gap, field)), gap, literal("}"));
 }
