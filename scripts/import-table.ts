@@ -25,7 +25,7 @@ export const importTable: Record<string, readonly string[]> = {
   distill: ["core", "base", "language", "report"],
   dataset: ["core", "base", "language", "tokenizers"],
   train: ["core", "base", "language", "chain", "dataset"],
-  evaluate: ["core", "base", "language", "chain", "team", "report"],
+  evaluate: ["core", "base", "chain", "team", "report"],
   report: ["core"],
   lab: [
     "core",

@@ -3,42 +3,6 @@ import { nearestName } from "../base/work/check-options.ts";
 import { UsageError } from "../core/errors.ts";
 import { commands, stages } from "./commands/index.ts";
 
-/** Commands that are part of others now, by their earlier names. */
-const renamed: Readonly<Record<string, string>> = {
-  status: "coa show",
-  profiles: "coa show profiles, or coa show <profile>",
-  "dataset inspect": "coa show <dataset> <number or id>",
-  "dataset stats": "coa show <dataset>",
-  "distill report": "coa show <distillation>",
-  "distill show": "coa show <distillation> <run or task>",
-  "eval list": "coa show evals, and coa show benchmarks",
-  "eval report": "coa show <evaluation>",
-  "eval show": "coa show <evaluation> <task>",
-  "record list": "coa show recordings",
-  "record export": "coa record import --out <file>",
-  "record show": "coa show <run>",
-  "model info": "coa show <model>",
-  "index search": 'coa show <index> "words"',
-  "index serve": "coa serve tools --index <folder> (or --docs <folder of documents>)",
-  "train plot": "coa show <training>",
-  "train rollouts": "coa show <training> --out rollouts.jsonl",
-  "serve report": "coa show <kept.jsonl>",
-  "tasks check": "coa tasks select --system team",
-  "lab new": "coa lab tasks --world <folder>",
-  "lab serve": "coa lab tasks --world <folder>, and open its pages/index.html",
-  "tools try": "coa tools <tool> <body>",
-  "tools time": "coa tools <tool> <body>",
-  "model score": "engine.forward of chain-of-agents/engines, or the token view of coa studio",
-  "model sample": "coa ask --model <folder>, or engine.sample of chain-of-agents/engines",
-  "studio export": "coa studio <folder>",
-};
-
-/** The error for a command that is part of another now; undefined where there is none of this name. */
-export function renamedCommand([first = "", second = ""]: readonly string[]): UsageError | undefined {
-  const name = [`${first} ${second}`, first].find((words) => words in renamed);
-  return name === undefined ? undefined : new UsageError(`coa ${name} is not a command any more: use ${renamed[name]}`);
-}
-
 /** All commands by stage. */
 export function overview(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;

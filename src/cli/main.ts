@@ -5,7 +5,7 @@ import { CoaError, hintAsFlag, messageOf, StoppedError } from "../core/errors.ts
 import { exitCodeOf, findCommand, runLine } from "./command.ts";
 import { settingsHelp } from "./command-help.ts";
 import { commands } from "./commands/index.ts";
-import { groupHelp, overview, renamedCommand, unknownCommand } from "./help.ts";
+import { groupHelp, overview, unknownCommand } from "./help.ts";
 import { loadDotEnv } from "./load-dot-env.ts";
 import { createOutput, type Output } from "./output.ts";
 import { systemErrorText } from "./system-errors.ts";
@@ -26,8 +26,6 @@ export async function main(args: readonly string[], out: Output, signal: AbortSi
     out.print(packageVersion());
     return 0;
   }
-  const renamed = renamedCommand(args);
-  if (renamed) throw renamed;
   if (!(findCommand(args, commands) in commands)) {
     const asked = args[1] === undefined || args[1] === "--help" || args[1] === "-h" ? groupHelp(first) : undefined;
     if (asked === undefined) throw unknownCommand(args);

@@ -13,13 +13,14 @@ import { modelConfig } from "../engines/embedded/model/config.ts";
 import { loadTokenizer } from "../tokenizers/load-tokenizer.ts";
 import { saveTrained } from "../train/save-trained.ts";
 import { openTrainEngine } from "./open-train-engine.ts";
-import { engine } from "./settings/engine.ts";
-import type { Section } from "./settings/index.ts";
+import { type Section, sections } from "./settings/index.ts";
 
 type EngineSettings = Section<"engine">;
 
 const far = {
-  ...(Object.fromEntries(Object.keys(engine).map((name) => [name, undefined])) as unknown as EngineSettings),
+  ...(Object.fromEntries(
+    Object.keys(sections.engine.settings).map((name) => [name, undefined]),
+  ) as unknown as EngineSettings),
   ...({ kind: "tinker", baseModel: "coa/test", lora: 4, reduction: "sum", roundMaxTokens: false } as const),
 };
 const adamw = { optimizer: "adamw", seed: 0 } as const;

@@ -113,10 +113,6 @@ export const teamRunSchema = lazySchema((z) =>
     /** How often the team made a new plan, and the verifier's scores in order (null where it gave none). */
     replans: z.number().optional(),
     scores: z.array(z.number().nullable()).optional(),
-    /** Set where this is the best of several runs: which one, what all answered, what the judge said. */
-    bestOf: z
-      .object({ index: z.number(), answers: z.array(z.string().nullable()), judgements: z.array(z.unknown()) })
-      .optional(),
     /** Scores from 0 to 1 that people or checks gave it, as its recorder kept them. */
     feedback: z.array(z.object({ name: z.string(), score: z.number() })).optional(),
     usage: usageSchema,

@@ -1,6 +1,5 @@
 /**
- * A judge model chooses. `list-wise` shows it all candidates side by side, `scored` has each scored alone from 0 to 10.
- * It sees answers and evidence. Where all candidates agree it is not asked; where it gives nothing usable, the majority
+ * A judge model chooses among all candidates, side by side. It sees answers and evidence. Where all candidates agree it is not asked; where it gives nothing usable, the majority
  * decides.
  */
 
@@ -8,11 +7,9 @@ import { messageOf } from "../core/errors.ts";
 import type { ChatModel, Price } from "../core/model.ts";
 import type { Task } from "../core/task.ts";
 import { addUsage, emptyUsage, usageOfCall } from "../core/usage.ts";
-import { readScore } from "../language/judgement.ts";
 import { byMajority, type Candidate, type Choose, sameAnswer } from "./choose.ts";
 
 export interface JudgeChoiceOptions {
-  way?: "list-wise" | "scored";
   /** Of each candidate; the newest evidence is kept. */
   maxEvidenceCharacters?: number;
   price?: Price;
@@ -23,7 +20,7 @@ const instructions =
 
 /** Lets a judge model choose. */
 export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Choose {
-  const { way = "list-wise", maxEvidenceCharacters = 2000, price } = options;
+  const { maxEvidenceCharacters = 2000, price } = options;
   const majority = byMajority();
   return async (task, candidates, { signal }) => {
     const answered = candidates.flatMap((candidate, index) => (candidate.answer === null ? [] : [index]));
@@ -41,7 +38,7 @@ export function byJudge(model: ChatModel, options: JudgeChoiceOptions = {}): Cho
     let problem: string;
     try {
       const shown = answered.map((index) => describe(candidates[index]!, maxEvidenceCharacters));
-      const { place, reason } = await (way === "scored" ? scored(shown, ask) : listed(shown, ask));
+      const { place, reason } = await listed(shown, ask);
       if (place !== undefined) return { index: answered[place]!, reason, usage };
       problem = reason;
     } catch (error) {
@@ -76,15 +73,6 @@ async function listed(shown: readonly string[], ask: (content: string) => Promis
   }
   const reason = /["']?reason["']?\s*:\s*(["'])([\s\S]*?)\1/.exec(text)?.[2] ?? "the judge's choice";
   return { place: Number(named) - 1, reason };
-}
-
-async function scored(shown: readonly string[], ask: (content: string) => Promise<string>): Promise<Verdict> {
-  const request = 'Judge this candidate, then end with one line "Score: " and a number from 0 to 10.';
-  const replies = await Promise.all(shown.map((text) => ask(`${text}\n\n${request}`)));
-  const scores = replies.map((text) => readScore(text) ?? Number.NaN);
-  const highest = scores.reduce((best, score) => (score > best ? score : best), Number.NEGATIVE_INFINITY);
-  const place = scores.indexOf(highest);
-  return place < 0 ? { reason: "the judge gave no score" } : { place, reason: `scored ${highest} of 10` };
 }
 
 /** A candidate as the judge sees it: what was found, newest last, and its answer. */

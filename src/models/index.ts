@@ -6,4 +6,3 @@ export { type EngineModelOptions, engineModel } from "./engine-model.ts";
 export { type PulledModel, type PullOptions, pullModel } from "./hub/pull-model.ts";
 export { type ContinueMode, type OpenAICompatibleOptions, openaiCompatible } from "./openai-compatible.ts";
 export { openPolicyClients, type PolicyClients } from "./policy-clients.ts";
-export { type ServedTeacherOptions, servedTeacher } from "./served-teacher.ts";

@@ -15,7 +15,6 @@ import { openTools } from "../open-tools.ts";
 import { number, text, toggle, whole } from "../setting.ts";
 import { changedSettings, type Settings } from "../settings/index.ts";
 import { openLedger } from "../spending.ts";
-import { bestTeamRun } from "./best-team-run.ts";
 import { openLabTools } from "./team-in-lab.ts";
 import { openPlayers } from "./team-players.ts";
 import { summariseTeamRuns } from "./team-summary.ts";
@@ -36,14 +35,14 @@ function shardOf(tasks: Task[], shard: string | undefined): Task[] {
   return own;
 }
 
-type TeamSettings = Settings<"team" | "model" | "tools" | "choose">;
+type TeamSettings = Settings<"team" | "model" | "tools">;
 type TeamValues = Record<"scripted" | "imperfect" | "wide" | "fast" | "seed" | "shard", unknown> & { out: string };
 
 /** The file belongs to what decides a run: not how many at a time and how far to go, nor tasks added later. */
-function claimRuns(values: TeamValues, { team, model, tools, choose }: TeamSettings, file: string, records: number) {
+function claimRuns(values: TeamValues, { team, model, tools }: TeamSettings, file: string, records: number) {
   const { scripted, imperfect, wide, fast, seed, shard } = values;
   const configuration = {
-    ...{ scripted, imperfect, wide, fast, seed, shard, bestOf: choose.bestOf },
+    ...{ scripted, imperfect, wide, fast, seed, shard },
     topology: team.topology,
     team: changedSettings("team", team),
     tools: changedSettings("tools", tools),
@@ -82,17 +81,15 @@ export default defineCommand({
     "retry-errors": toggle("Run again what ended in a model's error"),
     seed: whole("Seed for sampling and for choosing imperfect runs", { default: 0, min: 0, valueName: "n", group: "model" }),
   }, // biome-ignore format: one flag a line
-  reads: ["team", "model", "tools", "choose", "spending"],
-  hides: ["temperature", "choose"],
+  reads: ["team", "model", "tools", "spending"],
+  hides: ["temperature"],
   async run({ values, settings, positionals, out, signal, session }) {
-    const { team, choose } = settings;
+    const { team } = settings;
     const file = oneInputFile(this, positionals, "a file of tasks");
     const all = await readAllJsonl(file, taskSchema, { signal });
     if (all.length === 0) throw new UsageError(`no tasks in ${file}`);
     const tasks = shardOf(all, values.shard);
     const { seed, scripted } = values;
-    const n = choose.bestOf ?? 1;
-    if (n > 1 && scripted) throw new UsageError("--best-of needs a model that judges: leave --scripted out");
     const ledger = await openLedger(settings.spending, session);
     const roles = scripted
       ? scriptedSpecialists({ imperfect: values.imperfect, seed, wide: values.wide })
@@ -105,11 +102,10 @@ export default defineCommand({
       : await openLabTools(tasks, { fast, faults: settings.tools.faults }, session);
     const journal = session.closeAtEnd(await jsonlJournal(values.out, teamRunSchema));
     const claimed = await claimRuns(values, settings, file, tasks.length);
-    const runOne = n > 1 ? bestTeamRun(n, roles, team.pick) : runTeam;
     const runs = runTeams(tasks, {
       roles,
       tools: [],
-      run: (task, options) => runOne(task, { ...options, tools: toolsOf(task) }),
+      run: (task, options) => runTeam(task, { ...options, tools: toolsOf(task) }),
       topology: team.topology,
       concurrency: values.concurrency,
       journal,

@@ -67,10 +67,6 @@ describe("coa index", () => {
     assert.equal(code, 0);
     const { result } = (await answered) as { result: { title: string }[][] };
     assert.equal(result[0]![0]!.title, "Nice");
-    await assert.rejects(
-      coa("index", "serve", index),
-      /coa index serve is not a command any more: use coa serve tools --index/,
-    );
   });
 });
 

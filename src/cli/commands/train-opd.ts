@@ -3,7 +3,6 @@ import { distillRun } from "../../distill/distill-run.ts";
 import { taskGrader } from "../../graders/grade-task.ts";
 import { labCorrector } from "../../lab/lab-corrector.ts";
 import { runTeam } from "../../team/run-team.ts";
-import { loadTokenizer } from "../../tokenizers/load-tokenizer.ts";
 import { checkCorrector } from "../../train/check-corrector.ts";
 import { corrections } from "../../train/corrections.ts";
 import { teamCorrector } from "../../train/team-corrector.ts";
@@ -31,11 +30,11 @@ export default defineCommand({
   arguments: "<tasks.jsonl>",
   examples,
   options: {
-    teacher: text("Model folder of the same vocabulary that scores every token the student writes; with --base-url, a name on that server", { valueName: "folder", group: "model" }),
+    teacher: text("Model folder of the same vocabulary that scores every token the student writes", { valueName: "folder", group: "model" }),
     "teacher-team": toggle("A team takes over where the student first goes wrong", { group: "model" }),
     "teacher-grade": toggle("The grade of each answer teaches the score that the model's own check should have given it", { group: "model" }),
     scripted: toggle("Scripts play the team, no LLM; for tasks of the lab", { group: "model" }),
-    "base-url": text("OpenAI-compatible server of the teacher or the team (default for teams: OPENAI_BASE_URL)", { valueName: "url", group: "model" }),
+    "base-url": text("OpenAI-compatible server of the team (default: OPENAI_BASE_URL)", { valueName: "url", group: "model" }),
     "team-model": text("Model that plays the team's roles (default: OPENAI_MODEL)", { valueName: "name", group: "model" }),
     ...trainOptions,
   }, // biome-ignore format: one flag a line
@@ -48,21 +47,8 @@ export default defineCommand({
       throw missingArgument(this, "one teacher: --teacher <folder>, --teacher-team or --teacher-grade");
     const { coefficient, rewardWeight, teamCalls: limit } = settings.train;
     const modelTeacher: Teach = async () => {
-      if (values["base-url"] !== undefined) {
-        const folder = settings.train.teacherTokenizer;
-        if (folder === undefined)
-          throw new UsageError(
-            "a teacher behind --base-url needs train.teacherTokenizer, a folder: its ids must be the student's",
-          );
-        const { servedTeacher } = await import("../../models/served-teacher.ts");
-        const tokenizer = await loadTokenizer(folder);
-        const apiKey = process.env["OPENAI_API_KEY"];
-        const how = { baseURL: values["base-url"], model: values.teacher!, apiKey, tokenizer };
-        return { rewardWeight, loss: teacher(session.closeAtEnd(servedTeacher(how)), coefficient) };
-      }
       const found = await findModel({ name: values.teacher }, { lab: false });
-      if (found.kind !== "folder")
-        throw new UsageError(`${values.teacher} is not a model folder: name one, or give --base-url`);
+      if (found.kind !== "folder") throw new UsageError(`${values.teacher} is not a model folder: name one`);
       const { engine, tokenizer } = await openFolder(found.folder);
       session.closeAtEnd(engine);
       return { rewardWeight, loss: teacher(engineTeacher(engine, tokenizer), coefficient) };

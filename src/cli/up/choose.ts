@@ -11,8 +11,8 @@ import { findModel } from "../find-model.ts";
 import { openFlag } from "../open-file.ts";
 import { priceOf } from "../prices.ts";
 import { text, toggle, whole } from "../setting.ts";
-import { engine } from "../settings/engine.ts";
-import { type SectionName, type Settings, settingArguments } from "../settings/index.ts";
+
+import { type SectionName, type Settings, sections, settingArguments } from "../settings/index.ts";
 import type { Student, UpChoices } from "./up-plan.ts";
 
 /** Flags of `coa up`. */
@@ -26,9 +26,9 @@ export const upFlags = {
   "dry-run": toggle("Print the plan and the estimate, and spend nothing", { group: "output" }),
   out: text("Where everything goes (default: up-<name> in the workspace)", { valueName: "folder", group: "output" }),
   open: openFlag,
-  engine: engine.kind,
-  "engine-url": engine.url,
-  "base-model": engine.baseModel,
+  engine: sections.engine.settings.kind,
+  "engine-url": sections.engine.settings.url,
+  "base-model": sections.engine.settings.baseModel,
   lora: whole("Rank of the adapter that a real base model gets", { default: 16, valueName: "rank", group: "model" }),
 } as const satisfies Options; // biome-ignore format: one flag a line
 
