@@ -17,7 +17,6 @@ import type { FilterDecision } from "../core/chain-marks.ts";
 import { CoaError } from "../core/errors.ts";
 import type { OnProgress } from "../core/events.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { distillHtml } from "../report/distill-html.ts";
 import type { DistillReport, DroppedSample } from "../report/distill-report.ts";
 import { type DistillConfig, type DistillPlugins, lateStages, loadPlugins, recordStages } from "./distill-config.ts";
 import { type OutcomeRecord, reportTally, type Tally } from "./distill-report.ts";
@@ -51,7 +50,7 @@ const distillNames = optionNames<DistillOptions>()(
   "config inputs out tasksFiles modules plugins workers resume signal onProgress",
 );
 
-/** Distils the inputs into `out/trajectories.jsonl`, with `report.json` and `report.html` beside it. */
+/** Distils the inputs into `out/trajectories.jsonl`, with `report.json` beside it. */
 export async function distill(options: DistillOptions): Promise<DistillReport> {
   checkOptions("distill", options, distillNames);
   const { config } = options;
@@ -252,6 +251,5 @@ async function finish(options: DistillOptions, tally: Tally, state: State): Prom
   await writeFileAtomically(target, lines());
   const report = tally.finish({ balanced: drop, copies, samples: state.samples });
   await writeJson(join(out, "report.json"), report);
-  await writeFileAtomically(join(out, "report.html"), distillHtml(report));
   return report;
 }

@@ -2,7 +2,6 @@
 
 export { comparisonHtml, type ReportOptions } from "../report/comparison-html.ts";
 export { comparisonTable } from "../report/comparison-table.ts";
-export { distillHtml } from "../report/distill-html.ts";
 export { reportText } from "../report/distill-text.ts";
 export { type BareSystemOptions, bareSystem } from "./bare-system.ts";
 export { bestOf, chosenSuccess, majoritySuccess } from "./best-of.ts";

@@ -1,6 +1,5 @@
 /** The report for a terminal: the flow from stage to stage as bars that get shorter, with the reasons beside them. */
 
-import { rightText } from "./distill-html.ts";
 import type { DistillReport } from "./distill-report.ts";
 
 const barWidth = 30;
@@ -82,4 +81,10 @@ function problems(report: DistillReport): string {
     .map(({ file, line, stage, message }) => `  ${file}:${line} (${stage}) ${message}`);
   const more = report.problemCount > 20 ? [`  and ${report.problemCount - 20} more, in report.json`] : [];
   return [`${report.problemCount} broken`, ...lines, ...more].join("\n");
+}
+
+/** How it is known that the kept chains are right. */
+function rightText({ right }: DistillReport): string {
+  const parts = Object.entries(right).filter(([, count]) => count > 0);
+  return parts.map(([how, count]) => `${count} ${how}`).join(", ") || "none";
 }

@@ -69,9 +69,6 @@ describe("distill", () => {
       byHand.reduce((sum, run) => sum + run.usage.billedTokens, 0),
     );
     assert.deepEqual(await readReport(out), JSON.parse(JSON.stringify(report)));
-    const html = await readFile(join(out, "report.html"), "utf8");
-    assert.match(html, /<svg .*correctness.*<\/svg>/s);
-    assert.ok(!html.includes("<script"));
     assert.match(reportText(report), /correctness +█+.*wrong answer \d+/);
   });
 
@@ -112,8 +109,6 @@ describe("distill", () => {
     );
     const [chain] = await chainsOf(join(root, "foreign"));
     assert.equal(chain!.taskId, runs[0]!.taskId);
-    const html = await readFile(join(root, "foreign", "report.html"), "utf8");
-    for (const { id } of report.dropped) assert.ok(html.includes(`>${id}<`), id);
     const assumed = await distill({
       ...options,
       inputs: [foreign],

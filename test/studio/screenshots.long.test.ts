@@ -19,7 +19,7 @@ describe("the guide's pictures", { skip: noBrowser }, () => {
       await takePictures(watched, [
         ["studio-run", `/chains/${longest}?at=s%3Astep-3`, ".gutter path.selected"],
         ["studio-tokens", `/chains/${longest}/tokens?at=60`, ".token-facts dl", "dark"],
-        ["studio-funnel", "/distill?stage=complexity&bound=5", ".command"],
+        ["studio-funnel", "/distill?stage=complexity", ".reasons"],
         ["studio-list", "/chains?row=3", ".virtual-row.active", "dark"],
       ]);
       assert.deepEqual(watched.errors, []);

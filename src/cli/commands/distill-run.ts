@@ -7,7 +7,6 @@ import { distill } from "../../distill/distill.ts";
 import { reportText } from "../../report/distill-text.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { defineCommand, missingArgument } from "../command.ts";
-import { openFile, openFlag } from "../open-file.ts";
 import { confirmed } from "../output.ts";
 import { choice, list, text, toggle, whole } from "../setting.ts";
 import { existingFiles } from "./dataset-input.ts";
@@ -38,7 +37,6 @@ export default defineCommand({
     "max-tokens": whole("Max tokens per chain", { valueName: "n", group: "limits" }),
     seed: whole("Seed of all sampling", { default: 0, min: 0, valueName: "n" }),
     resume: choice(["auto", "never", "fresh"], "What to do with an earlier result", { default: "auto", group: "output", valueName: "how" }),
-    open: openFlag,
   }, // biome-ignore format: one flag a line
   reads: ["distill", "chain", "judge", "grader"],
   hides: ["lab"],
@@ -116,7 +114,7 @@ export default defineCommand({
       out.print(reportText(report));
       if (values.dataset !== undefined) for (const line of datasetText(built)) out.print(line);
       const chains = join(values.out, "trajectories.jsonl");
-      out.print(`\n${chains}\n${join(values.out, "report.html")}`);
+      out.print(`\n${chains}`);
       if (built.datasets.length > 0) out.note(`next: coa train sft ${values.dataset} --model <folder>`);
       else if (report.written > 0)
         out.note(`next: coa dataset build ${chains} --tokenizer <model folder> --out .coa/dataset`);
@@ -124,7 +122,6 @@ export default defineCommand({
     const ungraded = report.stages.find(({ name }) => name === "correctness")?.reasons["nothing to grade by"] ?? 0;
     if (ungraded > 0)
       out.note(`${ungraded} runs had nothing to grade by: give --tasks <file>, or --assume-right to keep them`);
-    if (values.open) await openFile(join(values.out, "report.html"), out.note);
     return report.written > 0 ? 0 : 1;
   },
 });

@@ -26,7 +26,7 @@ export default defineCommand({
     items: toggle("A line for every item instead of the summary; of a dataset's example, its tokens"),
     figure: text("Which figure of a training (default: loss or mean reward)", { valueName: "name" }),
     choose: choice(["judge"], "Let the model of choose.model pick among the samples of an evaluation's tasks", { valueName: "way", group: "model" }),
-    html: text("Write the report of an evaluation or a distillation here", { valueName: "file", group: "output" }),
+    html: text("Write the report of an evaluation here", { valueName: "file", group: "output" }),
     open: openFlag,
     out: text("Write its runs, chains or rollouts here as JSONL", { valueName: "file", group: "output" }),
   }, // biome-ignore format: one flag a line

@@ -2,7 +2,6 @@
 import { UsageError } from "../../core/errors.ts";
 import { type Trajectory, writtenForm } from "../../core/trajectory.ts";
 import { type OutcomeRecord, readOutcomes, readReport } from "../../distill/read-distillation.ts";
-import { distillHtml } from "../../report/distill-html.ts";
 import { reportText } from "../../report/distill-text.ts";
 import type { Asked, View } from "./shown.ts";
 
@@ -10,7 +9,7 @@ import type { Asked, View } from "./shown.ts";
 export const showDistillation: View = async (folder, { item, all, out }) => {
   if (item === undefined && !all) {
     const report = await readReport(folder);
-    return { json: report, text: reportText(report), html: async () => distillHtml(report) };
+    return { json: report, text: reportText(report) };
   }
   const wanted = ({ id, taskId }: OutcomeRecord) => all || id === item || taskId === item;
   const found = await Array.fromAsync(readOutcomes(folder, wanted));

@@ -42,13 +42,10 @@ export const readDataset: Reader = async (query, context): Promise<DatasetView> 
     ...sums,
     duplicates: sums.examples - different,
     lengths: spreadOf(
-      rows.map(({ moves }) => ({ value: moves, kept: true })),
-      [0, Math.max(1, sums.longest)],
+      rows.map(({ moves }) => moves),
+      Math.max(1, sums.longest),
     ),
-    shares: spreadOf(
-      shares.map((value) => ({ value, kept: true })),
-      [0, 100],
-    ),
+    shares: spreadOf(shares, 100),
     manifest: await readDatasetManifest(path),
   };
 };

@@ -1,19 +1,16 @@
-/** Distillations: the funnel, each dropped record with the rule's evidence, and what another bound would keep. */
+/** Distillations: the funnel, and each dropped record with the rule's evidence. */
 import { join, relative } from "node:path";
 import { readAllJsonl } from "../../base/files/read-jsonl.ts";
 import type { FilterDecision } from "../../core/chain-marks.ts";
-import { UsageError } from "../../core/errors.ts";
 import { type OutcomeRecord, readReport } from "../../distill/read-distillation.ts";
 import type { DistillReport, StageReport } from "../../report/distill-report.ts";
-import { NotFound, type Reader, type StudioContext } from "./reader.ts";
+import type { Reader, StudioContext } from "./reader.ts";
 import { askedFolder } from "./stage-folders.ts";
-import { type MeasuredStage, measuredStages, type WhatIfView, whatIf } from "./what-if.ts";
 
 /** What the report of a distillation says, or what its journal says so far. */
 export interface FunnelView
   extends Pick<DistillReport, "profile" | "records" | "kept" | "copies" | "stages" | "tokens" | "problems"> {
   folder: string;
-  measured: MeasuredStage[];
   right?: DistillReport["right"];
   /** The distillation is not finished: counts are those so far. */
   unfinished: boolean;
@@ -58,7 +55,7 @@ export const readFunnel: Reader = async (query, context): Promise<FunnelView> =>
   const soFar = { profile: "", records: outcomes.length, kept, copies: 0, tokens: [], problems: [] };
   const said = report ?? { ...soFar, stages: stagesSoFar(outcomes) };
   const { dropped: _dropped, samples: _samples, ...shown } = said as DistillReport;
-  return { ...shown, folder, measured: measuredStages(outcomes), unfinished: report === undefined };
+  return { ...shown, folder, unfinished: report === undefined };
 };
 
 /** Stages of a distillation without a report: counted from the journal, in the order the filters decide. */
@@ -95,22 +92,4 @@ export const readDropped: Reader = async (query, context): Promise<DroppedPage> 
     place: `${relative(context.root, one.file) || one.file}:${one.line}`,
   }));
   return { rows, total: wanted.length };
-};
-
-/** `GET /api/whatif?folder=…&stage=…&threshold=…`. */
-export const readWhatIf: Reader = async (query, context): Promise<WhatIfView> => {
-  const { folder, outcomes } = await outcomesOf(query, context);
-  const threshold = Number(query.get("threshold"));
-  const stage = query.get("stage") ?? "";
-  const measured = measuredStages(outcomes).find((one) => one.stage === stage);
-  if (!measured) throw new NotFound(`the filter "${stage}" compares nothing with a bound`);
-  if (!Number.isFinite(threshold)) throw new UsageError("threshold must be a number");
-  const inputs = [...new Set(outcomes.map(({ file }) => file))]
-    .slice(0, 3)
-    .map((file) => relative(context.root, file) || file);
-  const flag = measured.flag === undefined ? "" : ` ${measured.flag}${threshold}`;
-  return {
-    ...whatIf(outcomes, stage, threshold),
-    command: `coa distill run ${inputs.join(" ")}${flag} --out ${folder}-2`,
-  };
 };

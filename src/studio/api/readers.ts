@@ -3,7 +3,7 @@ import { readBeside } from "./beside-reader.ts";
 import { readCompare } from "./compare-reader.ts";
 import { readDataset } from "./dataset-reader.ts";
 import { readMatrix } from "./evaluation-readers.ts";
-import { readDropped, readFunnel, readWhatIf } from "./funnel-readers.ts";
+import { readDropped, readFunnel } from "./funnel-readers.ts";
 import { readFacets, readItems, readLines, readText } from "./item-readers.ts";
 import { readOverview } from "./overview-reader.ts";
 import type { Reader } from "./reader.ts";
@@ -25,7 +25,6 @@ export const readers: Readonly<Record<string, Reader>> = {
   folders: readFolders,
   funnel: readFunnel,
   dropped: readDropped,
-  whatif: readWhatIf,
   score: readScore,
   views: readViews,
   dataset: readDataset,

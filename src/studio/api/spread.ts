@@ -4,29 +4,20 @@
 export interface SpreadStep {
   from: number;
   to: number;
-  kept: number;
-  dropped: number;
+  count: number;
 }
 
 const mostSteps = 40;
 
-/** Steps from the lowest to the highest value, or over a given range; whole values have steps of whole width. */
-export function spreadOf(
-  values: readonly { value: number; kept: boolean }[],
-  range?: readonly [low: number, high: number],
-): SpreadStep[] {
-  const [low, high] =
-    range ?? values.reduce(([a, b], { value }) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
-  const whole = values.every(({ value }) => Number.isInteger(value));
-  const width = whole ? Math.max(1, Math.ceil((high - low + 1) / mostSteps)) : Math.max((high - low) / mostSteps, 1e-9);
-  const count = Math.min(mostSteps, Math.max(1, whole ? Math.ceil((high - low + 1) / width) : mostSteps));
-  const steps = Array.from({ length: count }, (_, index) => ({
-    from: low + index * width,
-    to: low + (index + 1) * width,
-    kept: 0,
-    dropped: 0,
+/** Steps from 0 to a highest value; whole values have steps of whole width. */
+export function spreadOf(values: readonly number[], high: number): SpreadStep[] {
+  const whole = values.every(Number.isInteger);
+  const width = whole ? Math.max(1, Math.ceil((high + 1) / mostSteps)) : high / mostSteps;
+  const steps = Array.from({ length: whole ? Math.ceil((high + 1) / width) : mostSteps }, (_, index) => ({
+    from: index * width,
+    to: (index + 1) * width,
+    count: 0,
   }));
-  for (const { value, kept } of values)
-    steps[Math.max(0, Math.min(count - 1, Math.floor((value - low) / width)))]![kept ? "kept" : "dropped"]++;
+  for (const value of values) steps[Math.min(steps.length - 1, Math.floor(value / width))]!.count++;
   return steps;
 }

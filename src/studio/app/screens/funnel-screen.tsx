@@ -1,13 +1,10 @@
-/** A distillation from the first record to the last chain: each filter, each dropped run with its evidence, and what-if. */
-import { flowPlot } from "../../../report/flow-plot.ts";
+/** A distillation from the first record to the last chain: each filter, each dropped run with its evidence. */
 import { count, percent } from "../../../report/format-figures.ts";
 import type { FunnelView } from "../../api/funnel-readers.ts";
 import { stepKeys, useKeys } from "../keys.ts";
 import { FolderChoice } from "../parts/choice.tsx";
 import { DroppedList } from "../parts/dropped-list.tsx";
-import { Picture } from "../parts/picture.tsx";
 import { StageScreen } from "../parts/stage-screen.tsx";
-import { WhatIf } from "../parts/what-if.tsx";
 import { go, href, pathPart, place, setQuery } from "../router.ts";
 
 const nothingChosen = { reason: undefined, page: undefined };
@@ -61,33 +58,27 @@ function Funnel({ view, folders }: { view: FunnelView; folders: readonly string[
             `; written with ${count(copies)} further ${copies === 1 ? "copy" : "copies"} of chains that correct themselves`}
         </p>
       </header>
-      <section class="panel">
-        <Picture svg={flowPlot(view)} />
-      </section>
       <Savings view={view} />
-      <div class="columns">
-        <section class="panel" aria-label="Filters">
-          <h2>Filters</h2>
-          <ol class="funnel-stages plain">
-            {view.stages.map((one) => (
-              <StageRow stage={one} records={records} chosen={stage} reason={reason} />
-            ))}
-          </ol>
-          {view.problems.length > 0 && (
-            <details>
-              <summary>{view.problems.length} records are broken</summary>
-              <ul>
-                {view.problems.slice(0, 50).map((problem) => (
-                  <li>
-                    <bdi>{problem.id}</bdi>: {problem.message}
-                  </li>
-                ))}
-              </ul>
-            </details>
-          )}
-        </section>
-        <WhatIf view={view} stage={stage} />
-      </div>
+      <section class="panel" aria-label="Filters">
+        <h2>Filters</h2>
+        <ol class="funnel-stages plain">
+          {view.stages.map((one) => (
+            <StageRow stage={one} records={records} chosen={stage} reason={reason} />
+          ))}
+        </ol>
+        {view.problems.length > 0 && (
+          <details>
+            <summary>{view.problems.length} records are broken</summary>
+            <ul>
+              {view.problems.slice(0, 50).map((problem) => (
+                <li>
+                  <bdi>{problem.id}</bdi>: {problem.message}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </section>
       <DroppedList folder={folder} stage={stage} reason={reason} />
     </article>
   );
